@@ -1,0 +1,63 @@
+"""Candidate parent sets with their local scores."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..arrays import Floats, Ints
+from ..families import Families, VertexSet
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Where scores come from, so that two results are compared only if they mean the same (design §2.3)."""
+
+    score: str = "unknown"  # "bdeu", "bds", ...; "unknown" for files of other programs
+    ess: float | None = None  # equivalent sample size, for the scores that have one
+    max_parents: int | None = None
+    rows: int | None = None
+    arities: str = "unknown"  # what declared the number of states
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidate parent sets of every vertex (Definition 2), best first.
+
+    Inside a vertex, sets come in descending score (ties: smaller first, then lexicographic). The last one is the
+    vertex's *base*: the empty set, or exactly the required parents. Every other set of the vertex contains the base
+    and scores more.
+    """
+
+    names: tuple[str, ...]
+    families: Families
+    scores: Floats = field(repr=False)  # (sets,)
+    stamp: Stamp = Stamp()
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.names)
+
+    @property
+    def total(self) -> int:
+        """Number of candidate sets, the bases not counted (as the paper's Table D.2 counts)."""
+        return int(self.families.sizes.sum()) - self.n
+
+    @property
+    def per_vertex(self) -> Ints:
+        """Number of candidate sets of each vertex, its base not counted."""
+        return self.families.sizes - 1
+
+    @property
+    def base_scores(self) -> Floats:
+        """Score of each vertex with its base alone; they sum to the score of the empty graph if nothing is required."""
+        return self.scores[self.families.vertex_start[1:] - 1]
+
+    def base(self, vertex: int) -> VertexSet:
+        """The required parents of the vertex; () unless edges are required."""
+        *_, last = self.families.sets_of(vertex)
+        return last
+
+    def of(self, vertex: int) -> Iterator[tuple[VertexSet, float]]:
+        """(parent set, score) of one vertex, best first, its base last."""
+        first, last = self.families.vertex_start[vertex : vertex + 2]
+        return zip(self.families.sets_of(vertex), self.scores[first:last].tolist(), strict=True)

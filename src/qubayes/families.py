@@ -1,0 +1,49 @@
+"""Lists of sets of vertices, one list per vertex, in flat arrays.
+
+Candidate parent sets and candidate parent subsets are both of this shape.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Ints, SmallInts, frozen
+
+VertexSet = tuple[int, ...]  # ascending indices
+
+
+class Families(NamedTuple):
+    """For each vertex a list of vertex sets: sets vertex_start[i] .. vertex_start[i+1]-1 belong to vertex i."""
+
+    vertex_start: Ints  # (n + 1,)
+    set_start: Ints  # (sets + 1,)
+    members: SmallInts  # (set_start[-1],) ascending inside a set
+
+    @staticmethod
+    def of(lists: Sequence[Sequence[VertexSet]]) -> "Families":
+        """The flat form of one list of sets per vertex."""
+        sets = [vertex_set for family in lists for vertex_set in family]
+        vertex_start = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        set_start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        members = np.array([v for vertex_set in sets for v in vertex_set], dtype=np.int32)
+        return Families(frozen(vertex_start), frozen(set_start), frozen(members))
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.vertex_start) - 1
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of sets of each vertex."""
+        return np.diff(self.vertex_start)
+
+    def sets_of(self, vertex: int) -> Iterator[VertexSet]:
+        """The sets of one vertex, in order."""
+        first, last = int(self.vertex_start[vertex]), int(self.vertex_start[vertex + 1])
+        bounds = self.set_start[first : last + 1].tolist()
+        offset = bounds[0] if bounds else 0
+        members = self.members[offset : bounds[-1] if bounds else 0].tolist()
+        for start, stop in zip(bounds, bounds[1:], strict=False):
+            yield tuple(members[start - offset : stop - offset])

@@ -1,0 +1,1 @@
+"""A stage of the pipeline."""

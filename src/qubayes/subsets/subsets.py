@@ -1,0 +1,30 @@
+"""Candidate parent subsets: the sets that the u bits stand for."""
+
+from dataclasses import dataclass
+
+from ..arrays import Bools, Ints
+from ..families import Families
+
+
+@dataclass(frozen=True, slots=True)
+class Subsets:
+    """For each vertex a family U such that every candidate set is base | A | B for some A, B in U or empty.
+
+    The sets do not contain the vertex's base (its required parents); none is empty.
+    """
+
+    names: tuple[str, ...]
+    families: Families
+    lower_bounds: Ints  # (n,) no smaller family exists than this
+    method: str  # "auto", "search", "ilp", "ilp-only"
+    seconds: float  # wall clock
+
+    @property
+    def total(self) -> int:
+        """Number of u bits."""
+        return int(self.families.sizes.sum())
+
+    @property
+    def proved(self) -> Bools:
+        """(n,) whether the vertex's family is proved smallest."""
+        return self.families.sizes == self.lower_bounds
