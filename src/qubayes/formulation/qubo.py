@@ -1,0 +1,200 @@
+"""A QUBO as flat arrays: built from couplers, evaluated, and exchanged with dimod."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ..arrays import AnyArray, Floats, Ints, SmallInts, frozen
+from ..errors import QubayesError
+
+if TYPE_CHECKING:
+    from dimod import BinaryQuadraticModel
+
+
+class Qubo(NamedTuple):
+    """E(x) = offset + h.x + sum_{i<j} J_ij x_i x_j  (design §2.1)."""
+
+    h: Floats  # (n,)
+    indptr: Ints  # (n + 1,) rows of J, both triangles
+    indices: SmallInts  # (nnz,) ascending inside a row
+    weights: Floats  # (nnz,)
+    offset: float
+
+    @property
+    def bits(self) -> int:
+        """n, the number of bits."""
+        return len(self.h)
+
+    @property
+    def couplers(self) -> int:
+        """Number of pairs i < j with J_ij != 0."""
+        return len(self.indices) // 2
+
+
+def qubo_from_couplers(
+    h: npt.ArrayLike, rows: npt.ArrayLike, cols: npt.ArrayLike, weights: npt.ArrayLike, offset: float = 0.0
+) -> Qubo:
+    """The QUBO offset + h.x + sum_k weights_k x_rows_k x_cols_k, zero couplers dropped.
+
+    Repeated pairs, in either order of their bits, are summed as they come; a pair of a bit with itself is linear (x x = x). Linear time: two counting sorts.
+    """
+    linear = np.array(h, dtype=np.float64)
+    first, second = _indices(rows, len(linear)), _indices(cols, len(linear))
+    values = np.ascontiguousarray(weights, dtype=np.float64)
+    _check(linear, first, second, values, offset)
+    diagonal = first == second
+    if diagonal.any():
+        np.add.at(linear, first[diagonal], values[diagonal])
+        first, second, values = first[~diagonal], second[~diagonal], values[~diagonal]
+    low, high, sums = _merged(np.minimum(first, second), np.maximum(first, second), values, len(linear))
+    indptr, indices, both = _symmetric(low, high, sums, len(linear))
+    return Qubo(frozen(linear), frozen(indptr), frozen(indices), frozen(both), float(offset))
+
+
+def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple[Ints, SmallInts, Floats]:
+    """(i, j, J_ij) of the couplers i < j whose i lies in [start, stop), in ascending (i, j)."""
+    stop = qubo.bits if stop is None else stop
+    first, last = qubo.indptr[start], qubo.indptr[stop]
+    rows = np.repeat(np.arange(start, stop), np.diff(qubo.indptr[start : stop + 1]))
+    columns = qubo.indices[first:last]
+    upper = columns > rows
+    return rows[upper], columns[upper], qubo.weights[first:last][upper]
+
+
+def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
+    """E(x) of one state (n,), or of each state in an array (..., n)."""
+    bits: AnyArray = np.asarray(states)
+    if bits.ndim == 0 or bits.shape[-1] != qubo.bits:
+        raise QubayesError(
+            f"states of shape {bits.shape} do not fit a QUBO of {qubo.bits} bits; give (..., {qubo.bits})"
+        )
+    flat = np.ascontiguousarray(bits.reshape(-1, qubo.bits) != 0)
+    energies = _energies(qubo.h, qubo.indptr, qubo.indices, qubo.weights, flat) + qubo.offset
+    result: Floats = energies.reshape(bits.shape[:-1])[()]
+    return result
+
+
+def coefficient_range(qubo: Qubo) -> tuple[float, float]:
+    """(least, largest) absolute value among the non-zero h and J; (0, 0) if there are none."""
+    parts = [np.abs(array[array != 0]) for array in (qubo.h, qubo.weights)]
+    parts = [part for part in parts if part.size]
+    if not parts:
+        return 0.0, 0.0
+    return float(min(part.min() for part in parts)), float(max(part.max() for part in parts))
+
+
+def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "BinaryQuadraticModel":
+    """The same function as a `dimod.BinaryQuadraticModel` over the labels (0..n-1 if none are given)."""
+    from dimod import BinaryQuadraticModel, Vartype
+
+    names = list(range(qubo.bits)) if labels is None else list(labels)
+    if len(names) != qubo.bits or len(set(names)) != qubo.bits:
+        raise QubayesError(f"{len(names)} labels, {len(set(names))} of them distinct, for a QUBO of {qubo.bits} bits")
+    quadratic = upper_triangle(qubo)
+    return BinaryQuadraticModel.from_numpy_vectors(qubo.h, quadratic, qubo.offset, Vartype.BINARY, variable_order=names)
+
+
+def from_bqm(bqm: "BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
+    """The same function as flat arrays, bits in the model's order, and the labels as strings; spins become bits."""
+    from dimod import Vartype
+
+    labels = tuple(str(label) for label in bqm.variables)
+    if len(set(labels)) != len(labels):
+        raise QubayesError("two variables of the model have the same label once written as text; relabel them")
+    vectors = bqm.change_vartype(Vartype.BINARY, inplace=False).to_numpy_vectors(variable_order=list(bqm.variables))
+    rows, cols, weights = vectors.quadratic
+    return qubo_from_couplers(vectors.linear_biases, rows, cols, weights, float(vectors.offset)), labels
+
+
+def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
+    array: AnyArray = np.asarray(values)
+    if array.size and (array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= bits):
+        raise QubayesError(f"couplers must name bits 0 to {bits - 1} by integers")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _check(h: Floats, rows: AnyArray, cols: AnyArray, weights: Floats, offset: float) -> None:
+    if h.ndim != 1 or rows.ndim != 1 or not rows.shape == cols.shape == weights.shape:
+        shapes = f"{h.shape}, {rows.shape}, {cols.shape}, {weights.shape}"
+        raise QubayesError(f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed")
+    if not (np.isfinite(h).all() and np.isfinite(weights).all() and np.isfinite(offset)):
+        raise QubayesError("a coefficient of the QUBO is infinite or not a number; all must be finite")
+
+
+@njit(nogil=True, cache=True)
+def _sorted_by(keys: Any, order: Any, bits: int) -> Any:
+    """`order` stably rearranged so that `keys[order]` ascends."""
+    start = np.zeros(bits + 1, np.int64)
+    for key in keys:
+        start[key + 1] += 1
+    for i in range(bits):
+        start[i + 1] += start[i]
+    result = np.empty_like(order)
+    for position in order:
+        key = keys[position]
+        result[start[key]] = position
+        start[key] += 1
+    return result
+
+
+@njit(nogil=True, cache=True)
+def _merged(low: Any, high: Any, weights: Any, bits: int) -> Any:
+    """(low, high, weights) in ascending order, repeated pairs summed, zero sums dropped."""
+    order = _sorted_by(low, _sorted_by(high, np.arange(len(low)), bits), bits)
+    rows, cols, sums = np.empty_like(low), np.empty_like(high), np.empty_like(weights)
+    kept = 0
+    k = 0
+    while k < len(order):
+        i, j, total = low[order[k]], high[order[k]], 0.0
+        while k < len(order) and low[order[k]] == i and high[order[k]] == j:
+            total += weights[order[k]]
+            k += 1
+        if total != 0.0:
+            rows[kept], cols[kept], sums[kept] = i, j, total
+            kept += 1
+    return rows[:kept], cols[:kept], sums[:kept]
+
+
+@njit(nogil=True, cache=True)
+def _symmetric(low: Any, high: Any, weights: Any, bits: int) -> Any:
+    """(indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
+    indptr = np.zeros(bits + 1, np.int64)
+    below = np.zeros(bits, np.int64)  # entries of a row left of the diagonal; they come first
+    for k in range(len(low)):
+        indptr[low[k] + 1] += 1
+        indptr[high[k] + 1] += 1
+        below[high[k]] += 1
+    for i in range(bits):
+        indptr[i + 1] += indptr[i]
+    left = indptr[:-1].copy()
+    right = indptr[:-1] + below
+    indices, both = np.empty(2 * len(low), np.int32), np.empty(2 * len(low), np.float64)
+    for k in range(len(low)):
+        i, j, weight = low[k], high[k], weights[k]
+        indices[right[i]], both[right[i]] = j, weight
+        indices[left[j]], both[left[j]] = i, weight
+        right[i] += 1
+        left[j] += 1
+    return indptr, indices, both
+
+
+@njit(nogil=True, cache=True)
+def _energies(h: Any, indptr: Any, indices: Any, weights: Any, states: Any) -> Any:
+    """h.x + sum_{i<j} J_ij x_i x_j of each row of `states`."""
+    result = np.zeros(len(states))
+    for s in range(len(states)):
+        state = states[s]
+        total = 0.0
+        for i in range(len(h)):
+            if state[i]:
+                total += h[i]
+                for k in range(indptr[i], indptr[i + 1]):
+                    if indices[k] > i:
+                        break
+                    if state[indices[k]]:
+                        total += weights[k]
+        result[s] = total
+    return result
