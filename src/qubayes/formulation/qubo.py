@@ -39,7 +39,8 @@ def qubo_from_couplers(
 ) -> Qubo:
     """The QUBO offset + h.x + sum_k weights_k x_rows_k x_cols_k, zero couplers dropped.
 
-    Repeated pairs, in either order of their bits, are summed as they come; a pair of a bit with itself is linear (x x = x). Linear time: two counting sorts.
+    Repeated pairs, in either order of their bits, are summed as they come; a pair of a bit with itself is linear
+    (x x = x). Linear time: two counting sorts.
     """
     linear = np.array(h, dtype=np.float64)
     first, second = _indices(rows, len(linear)), _indices(cols, len(linear))
