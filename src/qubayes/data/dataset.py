@@ -1,7 +1,9 @@
 """Discrete data as integer codes."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -38,3 +40,8 @@ class Dataset:
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
         digest.update(np.ascontiguousarray(self.codes).astype("<u4").tobytes())
         return digest.hexdigest()
+
+
+def code_type(states: Sequence[Sequence[str]]) -> np.dtype[Any]:
+    """The smallest unsigned integer type that holds every code."""
+    return np.min_scalar_type(max((len(its) for its in states), default=1) - 1)
