@@ -21,8 +21,8 @@ class Stamp:
 def tolerance(base_score: float) -> float:
     """By more than this a set must beat each of its proper subsets to be a candidate set of the vertex (design §2.2).
 
-    A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's score covers the rounding
-    of a sum over the cells of a table, with which scores that are equal on paper come out apart.
+    A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's score covers the
+    rounding of a sum over the cells of a table, with which scores that are equal on paper come out apart.
     """
     return 1e-10 + 2.0**-46 * abs(base_score)
 

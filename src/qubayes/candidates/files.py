@@ -1,0 +1,92 @@
+"""Files of candidate sets, by their ending: `.jkl` or `.scores`, `.pss`, `.qbc`."""
+
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from ..errors import FormatError
+from ..files import ending, replacing
+from .candidates import Candidates
+from .jkl import read_jkl, write_jkl
+from .lines import opened
+from .native import read_native, write_native
+from .pss import read_pss, write_pss
+
+_TEXT = {".jkl": (read_jkl, write_jkl), ".scores": (read_jkl, write_jkl), ".pss": (read_pss, write_pss)}
+_NATIVE = ".qbc"
+_ALLOWED = f"{', '.join(_TEXT)} (with or without .gz), {_NATIVE}"
+
+
+def read_candidates(path: str | Path) -> Candidates:
+    """The candidate sets of the file; files that list other parent sets too are pruned.
+
+    A file with another ending (`.BDeu.gz`, say) is told by how it begins.
+    """
+    path = Path(path)
+    kind = ending(path)
+    try:
+        if kind == _NATIVE:
+            return _read_native(path)
+        with opened(path) as file:
+            return _TEXT[kind if kind in _TEXT else _guessed(path)][0](file)
+    except FormatError as error:
+        raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
+def _read_native(path: Path) -> Candidates:
+    try:
+        return read_native(path)
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _guessed(path: Path) -> str:
+    """The ending that the file should have: `.jkl` begins with a number, `.pss` with META or VAR."""
+    with opened(path) as file:
+        for line in io.BytesIO(file.read(1 << 16)):
+            words = line.split()
+            if words and not words[0].startswith(b"#"):
+                if words[0].isdigit() and len(words) == 1:
+                    return ".jkl"
+                if words[0] in (b"META", b"VAR"):
+                    return ".pss"
+                break
+    raise FormatError(f"{path} is not a known file of scores; allowed endings are {_ALLOWED}")
+
+
+def write_candidates(candidates: Candidates, path: str | Path) -> None:
+    """Write the candidate sets in the format that the ending names; the file is whole or absent."""
+    path = Path(path)
+    kind = ending(path)
+    packed = path.suffix.lower() == ".gz"
+    if kind not in _TEXT and (kind != _NATIVE or packed):
+        raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
+    if not np.isfinite(candidates.scores).all():
+        raise FormatError(f"cannot write {path}: a score is not finite; leave out the sets that may not be used")
+    with replacing(path, binary=True) as file:
+        if kind == _NATIVE:
+            write_native(candidates, file)
+        else:
+            with _text(file, packed) as text:
+                _TEXT[kind][1](candidates, text)
+
+
+@contextmanager
+def _text(file: IO[bytes], packed: bool) -> Iterator[IO[str]]:
+    """A text file over the open one, which stays open."""
+    inner = (
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
+    )  # no name, no time: same result, same bytes
+    text = io.TextIOWrapper(inner, encoding="utf-8", newline="\n", write_through=False)
+    try:
+        yield text
+        text.flush()
+    finally:
+        text.detach()
+        if packed:
+            inner.close()
