@@ -72,7 +72,7 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
         raise QubayesError(
             f"states of shape {bits.shape} do not fit a QUBO of {qubo.bits} bits; give (..., {qubo.bits})"
         )
-    flat = np.ascontiguousarray(bits.reshape(-1, qubo.bits) != 0)
+    flat = np.ascontiguousarray(bits.reshape(int(np.prod(bits.shape[:-1])), qubo.bits) != 0)
     energies = _energies(qubo.h, qubo.indptr, qubo.indices, qubo.weights, flat) + qubo.offset
     result: Floats = energies.reshape(bits.shape[:-1])[()]
     return result
