@@ -140,7 +140,7 @@ edges = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filte
 def test_allowed_is_what_the_definition_says(
     forbidden: list[tuple[str, str]], required: list[tuple[str, str]], placed: dict[str, int], within: bool, m: int
 ) -> None:
-    """Against all 543 DAGs on four vertices: an error iff none obeys; else every parent that one of them has is kept."""
+    """Against all 543 DAGs on four vertices: an error iff none obeys, else every parent that one of them has."""
     tiers = [[name for name in NAMES if placed.get(name) == tier] for tier in range(3)]
 
     def obeys(parents: tuple[frozenset[int], ...]) -> bool:

@@ -128,29 +128,40 @@ def _fill(array: AnyArray, file: IO[bytes], checksum: int) -> int:
 
 
 def _checked(header: _Header, vertex_start: Ints, set_start: Ints, scores: Floats, members: AnyArray) -> Candidates:
-    """The arrays as candidates, once they are known to index nothing outside themselves."""
-    n = len(header.names)
+    """The arrays as candidates, once they are known to be sets of other vertices, best first, above a base."""
+    arrays: list[Any] = [frozen(array) for array in (vertex_start, set_start, members)]
+    found = Candidates(header.names, Families(*arrays), frozen(scores), header.stamp)
     fine = (
         _rises(vertex_start, header.sets, 1)
         and _rises(set_start, header.members, 0)
         and bool(np.isfinite(scores).all())
-        and bool(((members >= 0) & (members < n)).all())
-        and _ascend(set_start, members)
         and bool((np.diff(scores) <= 0)[_inside(vertex_start, header.sets)].all())
+        and bool(((members >= 0) & (members < found.n)).all())
+        and bool((np.diff(members) > 0)[_inside(set_start, header.members)].all())
+        and not bool((members == np.repeat(_owners(vertex_start), np.diff(set_start))).any())
+        and all(_has_base(found, vertex) for vertex in range(found.n))
     )
     if not fine:
         raise FormatError("the arrays do not describe sets of parents, best first; the file was not made by qubayes")
-    arrays: list[Any] = [frozen(array) for array in (vertex_start, set_start, members)]
-    return Candidates(header.names, Families(*arrays), frozen(scores), header.stamp)
+    return found
+
+
+def _owners(vertex_start: Ints) -> Ints:
+    """(sets,) the vertex of each set."""
+    return np.repeat(np.arange(len(vertex_start) - 1), np.diff(vertex_start))
+
+
+def _has_base(found: Candidates, vertex: int) -> bool:
+    """Whether every set of the vertex contains its last one."""
+    last = int(found.families.vertex_start[vertex + 1])
+    if found.families.set_start[last] == found.families.set_start[last - 1]:
+        return True  # nothing is required: the usual case, told without a look at the sets
+    base = set(found.base(vertex))
+    return all(base.issubset(parents) for parents in found.families.sets_of(vertex))
 
 
 def _rises(start: Ints, last: int, step: int) -> bool:
     return bool(start[0] == 0 and start[-1] == last and (np.diff(start) >= step).all())
-
-
-def _ascend(set_start: Ints, members: AnyArray) -> bool:
-    """Whether the members of each set come in ascending order."""
-    return bool((np.diff(members) > 0)[_inside(set_start, len(members))].all())
 
 
 def _inside(start: Ints, total: int) -> AnyArray:
