@@ -1,0 +1,342 @@
+"""Text tables (CSV, TSV, GOBNILP) to columns: one pass over the bytes, each distinct value of a column met once.
+
+A general reader makes a string of each of rows x columns fields first; this one keeps four bytes for each.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ..arrays import AnyArray, Ints
+from ..errors import FormatError
+from ..files import read_bytes
+from .columns import Column
+
+Bytes = npt.NDArray[np.uint8]
+
+_NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _HASH = (ord(c) for c in '\n\r \t"#')
+_FINE, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(4)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class _Table(NamedTuple):
+    """What one pass over a table finds. An entry is a distinct value of a column."""
+
+    status: int
+    line: int  # where it stopped
+    fields: int  # of the row where it stopped
+    codes: AnyArray  # (columns, rows) uint32, the number of the entry inside its column
+    entries: Ints  # (entries, 4) column, offset of the first byte, length, whether quotation marks in it are doubled
+
+
+def read_separated(path: Path, separator: str) -> list[Column]:
+    """The columns of a table with a header row; fields may be quoted, blanks around them do not count."""
+    content = _content(path)
+    start, line, names = _header(path, content, separator)
+    table = _scanned(path, content, (start, line), len(names), ord(separator))
+    return _columns(path, content, names, table)
+
+
+def read_gobnilp(path: Path) -> list[Column]:
+    """The columns of a GOBNILP or blip table: names, numbers of states, rows; white space between, `#` comments."""
+    content = _content(path)
+    lines = _meaningful_lines(path, content)
+    _, _, names = next(lines, (0, 0, []))
+    start, line, arities = next(lines, (0, 0, []))
+    if len(arities) != len(names) or not all(re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities):
+        raise FormatError(
+            f"{path}: {len(names)} names, then {len(arities)} fields where the number of states of each must stand;"
+            f" give names, numbers of states, rows (or --format fimi)"
+        )
+    _check_names(path, names)
+    table = _scanned(path, content, (start, line + 1), len(names), _SPACE)
+    columns = _columns(path, content, names, table)
+    return [column._replace(declared=int(arity)) for column, arity in zip(columns, arities, strict=True)]
+
+
+def looks_like_fimi(path: Path) -> bool:
+    """Whether a `.dat` file holds transactions: whole numbers, and not codes below the arities of a second line."""
+    lines = _meaningful_lines(path, _content(path))
+    rows = [fields for _, _, fields in (next(lines, (0, 0, [])) for _ in range(1000)) if fields]
+    if not all(field.isascii() and field.isdigit() for fields in rows for field in fields):
+        return False
+    if len(rows) < 3 or any(len(fields) != len(rows[0]) for fields in rows):
+        return True
+    return any(int(code) >= int(arity) for row in rows[2:] for code, arity in zip(row, rows[1], strict=True))
+
+
+def _content(path: Path) -> Bytes:
+    """The bytes of the file; mapped, not copied, where that can be."""
+    if path.suffix.lower() != ".gz" and path.is_file() and path.stat().st_size:
+        try:
+            return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
+        except OSError:
+            pass  # read_bytes says what is wrong
+    content = np.frombuffer(read_bytes(path), dtype=np.uint8)
+    if len(content) == 0:
+        raise FormatError(f"{path} is empty; give a table with a header row and data")
+    return content
+
+
+def _lines(path: Path, content: Bytes) -> Iterator[tuple[int, int, str]]:
+    """(offset of the next line, number of the line, its text with its end)."""
+    start = len(_BYTE_ORDER_MARK) if content[:3].tobytes() == _BYTE_ORDER_MARK else 0
+    number = 0
+    while start < len(content):
+        number += 1
+        length = 1 << 12
+        while not (found := np.flatnonzero(content[start : start + length] == _NEWLINE)).size and start + length < len(
+            content
+        ):
+            length *= 4
+        stop = start + int(found[0]) + 1 if found.size else len(content)
+        yield stop, number, _decoded(path, content, start, stop)
+        start = stop
+
+
+def _line_end(content: Bytes, start: int) -> int:
+    """The position after the next line break, or the end of the content."""
+    length = 1 << 10
+    while True:
+        found = np.flatnonzero(content[start : start + length] == _NEWLINE)
+        if found.size or start + length >= len(content):
+            return start + int(found[0]) + 1 if found.size else len(content)
+        length *= 4
+
+
+def _meaningful_lines(path: Path, content: Bytes) -> Iterator[tuple[int, int, list[str]]]:
+    """(offset of the next line, number of the line, its fields) without comments and blank lines."""
+    for stop, number, text in _lines(path, content):
+        fields = text.split()
+        if fields and not fields[0].startswith("#"):
+            yield stop, number, fields
+
+
+def _header(path: Path, content: Bytes, separator: str) -> tuple[int, int, list[str]]:
+    """(offset of the first row, its line, names of the columns)."""
+    stops: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for stop, _, text in _lines(path, content):
+            stops.append(stop)
+            yield text
+
+    try:
+        reader = csv.reader(texts(), delimiter=separator, skipinitialspace=True, strict=True)
+        names = next((row for row in reader if any(field.strip() for field in row)), [])
+    except csv.Error as error:
+        raise FormatError(
+            f"{path}, line 1: the header cannot be read ({error}); quote names that hold separators"
+        ) from None
+    names = [name.strip() for name in names]
+    _check_names(path, names)
+    return stops[-1], len(stops) + 1, names
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    if not names:
+        raise FormatError(f"{path} holds only blank lines; give a table with a header row and data")
+
+
+def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, separator: int) -> _Table:
+    """The table that begins at `start` (offset, line), or an error that names the line."""
+    lines = sum(
+        np.count_nonzero(content[i : i + (1 << 24)] == _NEWLINE) for i in range(start[0], len(content), 1 << 24)
+    )
+    table = _Table(*_scan(content, start[0], start[1], columns, separator, lines + 1))
+    if table.status == _RAGGED:
+        _fail(path, table.line, f"{table.fields} fields where the header has {columns}; give every row as many")
+    if table.status == _UNCLOSED:
+        _fail(path, table.line, "a quotation mark that is never closed; close it, or double it inside quotes")
+    if table.status == _AFTER_QUOTE:
+        _fail(path, table.line, "text after a closing quotation mark; double quotation marks inside a quoted field")
+    return table
+
+
+def _fail(path: Path, line: int, problem: str) -> NoReturn:
+    raise FormatError(f"{path}, line {line}: {problem}")
+
+
+def _columns(path: Path, content: Bytes, names: list[str], table: _Table) -> list[Column]:
+    texts: list[list[str]] = [[] for _ in names]
+    for column, first, length, doubled in table.entries.tolist():
+        text = _decoded(path, content, first, first + length)
+        texts[column].append(text.replace('""', '"') if doubled else text)
+    return [Column(name, distinct, table.codes[i]) for i, (name, distinct) in enumerate(zip(names, texts, strict=True))]
+
+
+def _decoded(path: Path, content: Bytes, start: int, stop: int) -> str:
+    piece = content[start:stop].tobytes()
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError as error:
+        found = f"byte {piece[error.start]:#04x} is not UTF-8 text; save the file as UTF-8"
+        _fail(path, int(np.count_nonzero(content[:start] == _NEWLINE)) + 1, found)
+    if "\0" in text:
+        _fail(path, int(np.count_nonzero(content[:start] == _NEWLINE)) + 1, "a NUL byte; this is no text file")
+    return text
+
+
+@njit(nogil=True, cache=True)
+def _scan(content, start, line, columns, separator, most_rows):  # type: ignore[no-untyped-def]
+    """The fields of a _Table. A separator of one space stands for any white space, and takes no quotes."""
+    codes = np.empty((columns, most_rows), np.uint32)
+    counts = np.zeros(columns, np.int64)
+    slots = np.full(1 << 12, -1, np.int64)
+    entries = np.empty((1 << 11, 6), np.int64)
+    used, row, column, position, status = 0, 0, 0, start, _FINE
+    while True:
+        position, line = _after_blank_lines(content, position, line, separator)
+        if position >= len(content):
+            break
+        column, ended, row_line = 0, False, line
+        while not ended and status == _FINE:
+            status, first, length, doubled, position, breaks = _next_field(content, position, separator)
+            line += breaks
+            position, ended = _after_separator(content, position, separator)
+            if column < columns:
+                key = _hash(content, first, length, column)
+                slot = _slot_of(content, slots, entries, key, first, length, doubled)
+                if slots[slot] < 0:
+                    slots[slot] = used
+                    entry = entries[used]
+                    entry[0], entry[1], entry[2], entry[3] = column, first, length, doubled
+                    entry[4], entry[5] = counts[column], key
+                    counts[column] += 1
+                    used += 1
+                codes[column, row] = entries[slots[slot], 4]
+                if used == len(entries):
+                    slots, entries = _larger(slots, entries)
+            column += 1
+        if status == _FINE and column != columns:
+            status = _RAGGED
+        if status != _FINE:
+            line = row_line
+            break
+        row += 1
+    return status, line, column, codes[:, :row], entries[:used, :4]
+
+
+@njit(nogil=True, cache=True)
+def _after_blank_lines(content, position, line, separator):  # type: ignore[no-untyped-def]
+    """The next position whose line is not blank and, in a table with white space between, no comment; and its line."""
+    while position < len(content):
+        after = _after_blanks(content, position, separator)
+        comment = separator == _SPACE and after < len(content) and content[after] == _HASH
+        while comment and after < len(content) and content[after] != _NEWLINE:
+            after += 1
+        if after < len(content) and content[after] != _NEWLINE:
+            break
+        if after < len(content):
+            line += 1
+        position = after + 1
+    return position, line
+
+
+@njit(nogil=True, cache=True)
+def _after_separator(content, position, separator):  # type: ignore[no-untyped-def]
+    """The position after a separator or line end, and whether it was the line's end."""
+    if separator == _SPACE:
+        position = _after_blanks(content, position, separator)
+        if position < len(content) and content[position] != _NEWLINE:
+            return position, False
+    ended = position >= len(content) or content[position] == _NEWLINE
+    return position + 1, ended
+
+
+@njit(nogil=True, cache=True)
+def _slot_of(content, slots, entries, key, first, length, doubled):  # type: ignore[no-untyped-def]
+    """The slot of the entry with this key and these bytes, or the empty slot where it belongs."""
+    slot = key & (len(slots) - 1)
+    while slots[slot] >= 0:
+        entry = entries[slots[slot]]
+        if entry[5] == key and entry[3] == doubled and entry[2] == length and _same(content, first, entry[1], length):
+            break
+        slot = (slot + 1) & (len(slots) - 1)
+    return slot
+
+
+@njit(nogil=True, cache=True)
+def _after_blanks(content, position, separator):  # type: ignore[no-untyped-def]
+    """The first position that holds no blank; a tab that separates is none."""
+    while position < len(content):
+        byte = content[position]
+        if byte not in (_SPACE, _RETURN) and (byte != _TAB or separator == _TAB):
+            break
+        position += 1
+    return position
+
+
+@njit(nogil=True, cache=True)
+def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
+    """(status, first, length, doubled quotes, position of the separator or line end, line breaks inside)."""
+    white, size = separator == _SPACE, len(content)
+    first = position = _after_blanks(content, position, separator)
+    doubled, breaks = False, 0
+    if not white and position < size and content[position] == _QUOTE:
+        first += 1
+        position += 1
+        while position < size:
+            if content[position] == _QUOTE:
+                if position + 1 < size and content[position + 1] == _QUOTE:
+                    doubled = True
+                    position += 1
+                else:
+                    break
+            elif content[position] == _NEWLINE:
+                breaks += 1
+            position += 1
+        if position >= size:
+            return _UNCLOSED, first, 0, doubled, position, breaks
+        length = position - first
+        position = _after_blanks(content, position + 1, separator)
+        fine = position >= size or content[position] == separator or content[position] == _NEWLINE
+        return (_FINE if fine else _AFTER_QUOTE), first, length, doubled, position, breaks
+    while position < size:
+        byte = content[position]
+        if byte in (separator, _NEWLINE) or (white and byte in (_TAB, _RETURN)):
+            break
+        position += 1
+    last = position
+    while last > first and content[last - 1] in (_SPACE, _RETURN, _TAB):
+        last -= 1
+    return _FINE, first, last - first, doubled, position, breaks
+
+
+@njit(nogil=True, cache=True)
+def _hash(content, first, length, column):  # type: ignore[no-untyped-def]
+    """FNV-1a of the bytes with the column in the upper bits: different columns never have the same key."""
+    key = np.uint64(14695981039346656037)
+    for i in range(first, first + length):
+        key = (key ^ np.uint64(content[i])) * np.uint64(1099511628211)
+    key = ((key ^ (key >> np.uint64(32))) & np.uint64(0xFFFFFFFF)) ^ (np.uint64(column) * np.uint64(0x9E3779B1))
+    return np.int64((key & np.uint64(0xFFFFFFFF)) | (np.uint64(column) << np.uint64(32)))
+
+
+@njit(nogil=True, cache=True)
+def _same(content, first, other, length):  # type: ignore[no-untyped-def]
+    i = 0
+    while i < length and content[first + i] == content[other + i]:
+        i += 1
+    return i == length
+
+
+@njit(nogil=True, cache=True)
+def _larger(slots, entries):  # type: ignore[no-untyped-def]
+    """The same entries with room for twice as many; the slots stay at least half empty."""
+    mask = 2 * len(slots) - 1
+    larger = np.full(2 * len(slots), -1, np.int64)
+    room = np.empty((2 * len(entries), entries.shape[1]), np.int64)
+    room[: len(entries)] = entries
+    for i in range(len(entries)):
+        slot = entries[i, 5] & mask
+        while larger[slot] >= 0:
+            slot = (slot + 1) & mask
+        larger[slot] = i
+    return larger, room
