@@ -1,0 +1,197 @@
+"""Elimination of the vertices of a directed graph, one after another, and the pairs that it makes (docs/theory.md §2).
+
+A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are bit sets of 64-bit words.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Bools, Ints, Words
+
+
+class Filled(NamedTuple):
+    """The useful arcs of an elimination: outward[a] holds b iff the arc a -> b can be part of what closes a cycle."""
+
+    outward: Words  # (n, words)
+    inward: Words  # (n, words)
+    pairs: int  # unordered pairs with a useful arc
+
+
+@njit(nogil=True, cache=True)
+def _ones(word: Any) -> Any:
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(nogil=True, cache=True)
+def _has(row: Any, b: int) -> Any:
+    return (row[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def _set(row: Any, b: int) -> None:
+    row[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+
+
+@njit(nogil=True, cache=True)
+def _clear(row: Any, b: int) -> None:
+    row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
+
+
+@njit(nogil=True, cache=True)
+def _meets(row: Any, other: Any) -> Any:
+    for w in range(len(row)):  # noqa: SIM110 - a bare loop is what numba compiles
+        if row[w] & other[w] != np.uint64(0):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def packed(adjacency: Bools) -> Words:
+    """The rows of a square 0/1 matrix as bit sets."""
+    n = len(adjacency)
+    rows = np.zeros((n, (n + 63) // 64), np.uint64)
+    for a in range(n):
+        for b in range(n):
+            if adjacency[a, b]:
+                _set(rows[a], b)
+    return rows
+
+
+@njit(nogil=True, cache=True)
+def eliminate(outward: Words, sequence: Ints) -> Filled:
+    """The useful arcs when the vertices leave in this sequence."""
+    n, words = outward.shape
+    out, into = outward.copy(), np.zeros_like(outward)
+    for a in range(n):
+        for b in range(n):
+            if _has(out[a], b):
+                _set(into[b], a)
+    later = np.zeros(words, np.uint64)
+    for v in range(n):
+        _set(later, v)
+    for t in range(n):
+        v = sequence[t]
+        _clear(later, v)
+        _leave(out, into, later, v)
+    useful_out, useful_into = np.zeros_like(out), np.zeros_like(out)
+    pairs = 0
+    for t in range(n - 1, -1, -1):
+        pairs += _keep_useful(out, into, useful_out, useful_into, sequence[t])
+    return Filled(useful_out, useful_into, pairs)
+
+
+@njit(nogil=True, cache=True)
+def _leave(out: Any, into: Any, later: Any, v: int) -> None:
+    """Join the predecessors of v to its successors; rows of v then hold only vertices that are still there."""
+    words = len(later)
+    for w in range(words):
+        out[v, w] &= later[w]
+        into[v, w] &= later[w]
+    for b in range(64 * words):
+        if _has(into[v], b):
+            for w in range(words):
+                out[b, w] |= out[v, w]
+            _clear(out[b], b)
+        if _has(out[v], b):
+            for w in range(words):
+                into[b, w] |= into[v, w]
+            _clear(into[b], b)
+
+
+@njit(nogil=True, cache=True)
+def _keep_useful(out: Any, into: Any, useful_out: Any, useful_into: Any, v: int) -> Any:
+    """Mark the useful arcs between v and the vertices that left after it; the number of pairs they make."""
+    pairs = 0
+    for b in range(len(out)):
+        leaves, enters = _has(out[v], b), _has(into[v], b)
+        both = leaves and enters
+        leaves = leaves and (both or _meets(useful_into[b], into[v]))
+        enters = enters and (both or _meets(useful_out[b], out[v]))
+        if leaves:
+            _set(useful_out[v], b)
+        if enters:
+            _set(useful_into[v], b)
+        pairs += leaves or enters
+    for b in range(len(out)):
+        if _has(useful_out[v], b):
+            _set(useful_into[b], v)
+        if _has(useful_into[v], b):
+            _set(useful_out[b], v)
+    return pairs
+
+
+@njit(nogil=True, cache=True)
+def greedy_sequence(outward: Words, noise: Any, by_degree: bool) -> Ints:
+    """A sequence in which each vertex adds few pairs (or has few neighbours) when it leaves; ties by `noise`."""
+    n, words = outward.shape
+    out, into = outward.copy(), np.zeros_like(outward)
+    for a in range(n):
+        for b in range(n):
+            if _has(out[a], b):
+                _set(into[b], a)
+    later = np.zeros(words, np.uint64)
+    for v in range(n):
+        _set(later, v)
+    cost, stale = np.zeros(n), np.ones(n, np.bool_)
+    sequence = np.empty(n, np.int64)
+    for t in range(n):
+        chosen, least = -1, np.inf
+        for v in range(n):
+            if not _has(later, v):
+                continue
+            if stale[v]:
+                cost[v] = _cost(out, into, later, v, by_degree)
+                stale[v] = False
+            if cost[v] + noise[v] < least:
+                chosen, least = v, cost[v] + noise[v]
+        sequence[t] = chosen
+        _clear(later, chosen)
+        _leave(out, into, later, chosen)
+        for b in range(n):  # approximate: costs farther away may change too, but little
+            if _has(out[chosen], b) or _has(into[chosen], b):
+                stale[b] = True
+    return sequence
+
+
+@njit(nogil=True, cache=True)
+def _cost(out: Any, into: Any, later: Any, v: int, by_degree: bool) -> Any:
+    total = 0
+    if by_degree:
+        for w in range(len(later)):
+            total += _ones((out[v, w] | into[v, w]) & later[w])
+        return float(total)
+    for b in range(len(out)):
+        if _has(into[v], b) and _has(later, b):
+            for w in range(len(later)):
+                total += _ones(out[v, w] & later[w] & ~(out[b, w] | into[b, w]))
+            if _has(out[v], b):
+                total -= 1
+    return float(total)
+
+
+@njit(nogil=True, cache=True)
+def improve(outward: Words, sequence: Ints, tries: int, seed: int) -> Ints:
+    """The sequence after moves of one vertex each that do not raise the number of pairs."""
+    np.random.seed(seed)
+    n = len(sequence)
+    best, trial = sequence.copy(), sequence.copy()
+    least = eliminate(outward, best).pairs
+    for _ in range(tries):
+        source = np.random.randint(n)
+        target = np.random.randint(n)
+        vertex = best[source]
+        trial[:] = best
+        step = 1 if target > source else -1
+        for t in range(source, target, step):
+            trial[t] = best[t + step]
+        trial[target] = vertex
+        pairs = eliminate(outward, trial).pairs
+        if pairs <= least:
+            least = pairs
+            best[:] = trial
+    return best

@@ -1,0 +1,85 @@
+"""Penalties: per edge, per triangle and per vertex, with a proof (`tight`), or the paper's three numbers (`paper`)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ..arrays import Bools, Floats
+from .order import Order
+from .parents import Parents, Relative
+
+PENALTIES = ("tight", "paper")
+MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of scores
+FLOOR = (
+    0.01  # no penalty lies below this part of the largest bound: raising one is always sound, and keeps the range small
+)
+
+
+class Losses(NamedTuple):
+    """What vertices can lose at most with their ordered parents (docs/theory.md §3)."""
+
+    edges: Floats  # (edges,) by possible parent: log S(C) less the best inside C without it
+    vertices: Floats  # (n,) all possible parents that share an r bit with the vertex at once
+
+
+class Penalties(NamedTuple):
+    """Coefficients of everything that must not happen."""
+
+    edges: Floats  # (edges,) delta2: a subset holds this possible parent though it comes later
+    required: Floats  # (required edges,) the same for an edge that is always there
+    triangles: Floats  # (t,) delta1: a directed triangle of r bits
+    crowds: Floats  # (n,) xi with a z bit; without one, on pairs of subsets that no candidate set uses
+    has_slack: Bools  # (n,) whether the vertex has a z bit
+
+
+def order_bounds(losses: Losses, relative: Relative, order: Order) -> tuple[Floats, Floats, Floats]:
+    """What the penalties on edges, required edges and triangles must exceed (docs/theory.md, Theorem 2)."""
+    parents, required = relative.parents, relative.required
+    first = _ancestors(required, order) @ losses.vertices
+    ordered = order.pair_of(parents.vertices, parents.children) >= 0
+    last = np.zeros(len(first))
+    np.add.at(last, parents.vertices[ordered], losses.edges[ordered])
+    bound = order.pair_of(required.vertices, required.children) >= 0
+    last[required.vertices[bound]] = np.inf  # a required parent cannot go to the end
+    corner = np.minimum(first, last)[order.corners()]
+    return losses.edges, first[required.children], corner.min(axis=1, initial=np.inf)
+
+
+def _ancestors(required: Parents, order: Order) -> "csr_matrix":
+    """Row v marks v and everything that must precede it through required edges with an r bit."""
+    n = len(required.start) - 1
+    bound = order.pair_of(required.vertices, required.children) >= 0
+    shape, ones = (n, n), np.ones(int(bound.sum()))
+    step = csr_matrix((ones, (required.children[bound], required.vertices[bound])), shape=shape)
+    reach = csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), shape=shape)
+    while True:
+        further = ((reach + reach @ step) > 0).astype(np.float64)
+        if further.nnz == reach.nnz:
+            return reach
+        reach = further
+
+
+def tight(bounds: tuple[Floats, Floats, Floats], crowds: Floats, has_slack: Bools) -> Penalties:
+    """Each penalty just above its own bound, none below a hundredth of the largest."""
+    edges, required, triangles = bounds
+    largest = max((float(part.max()) for part in bounds if part.size), default=0.0)
+    raised = [np.maximum(part, FLOOR * largest) * MARGIN for part in (edges, required, triangles)]
+    needed = np.isfinite(crowds)
+    crowds = np.where(needed, np.maximum(crowds, FLOOR * largest) * MARGIN, 0.0)
+    return Penalties(*raised, crowds, has_slack & needed)
+
+
+def paper(relative: Relative, order: Order, gains: Floats, xi0: float) -> Penalties:
+    """delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0 (Section 5.2), and a z bit for every vertex.
+
+    `gains` holds for each vertex the most that it gains over its base. Where edges are required (never in the paper) a
+    vertex answers for its required ancestors too. For n = 2 the printed delta2 is zero and lets a cycle through: n - 2 is
+    then taken as 1.
+    """
+    n = len(gains)
+    delta1 = 1.1 * float((_ancestors(relative.required, order) @ gains).max(initial=0.0))
+    delta2 = 1.1 * max(n - 2, 1) * delta1
+    edges, required = np.full(len(relative.parents.vertices), delta2), np.full(len(relative.required.vertices), delta2)
+    triangles = np.full(len(order.triangles), delta1)
+    return Penalties(edges, required, triangles, np.full(n, 1.1 * xi0), np.ones(n, np.bool_))

@@ -1,0 +1,111 @@
+"""The score part of H, one vertex at a time: what each subset and each union of two gains over the base."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, Ints, SmallInts, frozen
+from ..candidates import Candidates
+from ..cluster import Workers, run
+from ..errors import QubayesError
+from ..families import Families, VertexSet
+from ..subsets import Subsets
+from .closure import pair_gains, parent_losses, representations, single_gains
+from .crowding import Crowding, choose_pairs, crowding
+from .order import Order
+from .parents import Relative, key_widths, relate
+from .penalties import Losses
+
+UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
+"""Log scores of a vertex with each of these parent sets, where the true scores of unions are wanted."""
+
+
+class Problem(NamedTuple):
+    """What the work on one vertex starts from."""
+
+    candidates: Candidates
+    subsets: Subsets
+    relative: Relative
+    gains: Floats  # (sets,) score of each candidate set less that of its base
+    widths: Ints  # (n,) bits of a member in packed keys
+    union_scores: UnionScores | None = None
+
+    @staticmethod
+    def of(candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None) -> "Problem":
+        """Everything relative to the bases."""
+        relative = relate(candidates, subsets)
+        gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
+        return Problem(candidates, subsets, relative, frozen(gains), key_widths(relative), union_scores)
+
+    @property
+    def largest_set(self) -> int:
+        """The most parents a vertex may have; where that is unknown, the size of the largest candidate set."""
+        sizes = np.diff(self.candidates.families.set_start)
+        return self.candidates.stamp.max_parents or int(sizes.max(initial=0))
+
+
+class ScorePart(NamedTuple):
+    """The score part of one vertex."""
+
+    singles: Floats  # (mu,) gain of each subset
+    pairs: Floats  # (mu (mu - 1) / 2,) gain of each union
+    crowd: Crowding
+    ways: SmallInts  # (candidates of the vertex, 3) set, subset, subset
+    degree: int  # of the graph of pairs in `ways` if it has no triangle, -1 if it has
+
+
+def score_parts(problem: Problem, workers: Workers) -> list[ScorePart]:
+    """The score part of every vertex, on all cores."""
+    n = problem.candidates.n
+    parts: dict[int, ScorePart] = dict(run(_score_part, problem, range(n), workers))
+    return [parts[vertex] for vertex in range(n)]
+
+
+def _score_part(problem: Problem, vertex: int) -> ScorePart:
+    relative, width = problem.relative, int(problem.widths[vertex])
+    ways = representations(vertex, relative.candidates, relative.subsets, width)
+    if len(ways) and ways[:, 1].min() < 0:
+        name = problem.candidates.names[vertex]
+        raise QubayesError(f"a candidate set of {name} is no union of two of its subsets; cover the candidates again")
+    first, last = relative.subsets.vertex_start[vertex : vertex + 2]
+    chosen, degree = choose_pairs(ways, int(first), int(last - first))
+    if problem.union_scores is None:
+        singles = single_gains(vertex, relative.candidates, problem.gains, relative.subsets, width)
+        pairs = pair_gains(vertex, relative.candidates, problem.gains, relative.subsets, width, singles)
+    else:
+        singles, pairs = _true_gains(problem, vertex)
+    return ScorePart(singles, pairs, crowding(singles, pairs), ways[chosen], degree)
+
+
+def _true_gains(problem: Problem, vertex: int) -> tuple[Floats, Floats]:
+    """Gains of subsets and unions by the scores given; the base's beyond the largest allowed size (paper, Section 2.1)."""
+    assert problem.union_scores is not None
+    sets = list(problem.subsets.families.sets_of(vertex))
+    unions = [*sets, *(tuple(sorted({*first, *second})) for first, second in combinations(sets, 2))]
+    gains = np.array([union_gain(problem, vertex, union) for union in unions])
+    return gains[: len(sets)], gains[len(sets) :]
+
+
+def union_gain(problem: Problem, vertex: int, union: VertexSet) -> float:
+    """log S(base | union) - log S(base) as given; 0 where the set is too large."""
+    assert problem.union_scores is not None
+    base = problem.candidates.base(vertex)
+    parents = tuple(sorted({*base, *union}))
+    if len(parents) > problem.largest_set:
+        return 0.0
+    return float(problem.union_scores(vertex, [parents])[0] - problem.candidates.base_scores[vertex])
+
+
+def losses(problem: Problem, order: Order) -> Losses:
+    """What each vertex can lose at most with each possible parent, and with all that share an r bit with it."""
+    parents = problem.relative.parents
+    ordered = order.pair_of(parents.vertices, parents.children) >= 0
+    edges, vertices = np.zeros(len(ordered)), np.zeros(problem.candidates.n)
+    for vertex in range(problem.candidates.n):
+        mine = slice(parents.start[vertex], parents.start[vertex + 1])
+        edges[mine], vertices[vertex] = parent_losses(
+            vertex, problem.relative.candidates, problem.gains, int(problem.widths[vertex]), ordered[mine]
+        )
+    return Losses(edges, vertices)

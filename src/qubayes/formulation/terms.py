@@ -1,0 +1,119 @@
+"""Parts of a quadratic function over the bits, before they are summed into one QUBO."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Floats, SmallInts
+from .order import Order
+from .parents import Parents, Relative
+from .penalties import Penalties
+from .qubo import Qubo, qubo_from_couplers
+
+
+class Terms(NamedTuple):
+    """offset + sum h + sum of weights over pairs of bits; pairs may repeat."""
+
+    h: Floats  # (bits,)
+    rows: SmallInts
+    cols: SmallInts
+    weights: Floats
+    offset: float = 0.0
+
+
+def summed(*parts: Terms) -> Qubo:
+    """The QUBO that is the sum of the parts."""
+    h = np.sum([part.h for part in parts], axis=0)
+    rows, cols, weights = (np.concatenate([part[field] for part in parts]) for field in (1, 2, 3))
+    return qubo_from_couplers(h, rows, cols, weights, float(sum(part.offset for part in parts)))
+
+
+def score_terms(bits: int, blocks: list["Block"], offset: float) -> Terms:
+    """offset - sum_j f(j) u_j - sum_{j<k} (f(j|k) - f(j) - f(k) - extra_jk) u_j u_k, vertex by vertex (paper: O bar)."""
+    h = np.zeros(bits)
+    ends = np.cumsum([0, *(len(block.pairs) for block in blocks)])
+    rows, cols, weights = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), np.empty(ends[-1])
+    for block, begin, end in zip(blocks, ends, ends[1:], strict=False):
+        h[block.first : block.first + len(block.singles)] = -block.singles
+        _write_block(block, rows[begin:end], cols[begin:end], weights[begin:end])
+    return Terms(h, rows, cols, weights, offset)
+
+
+class Block(NamedTuple):
+    """The u bits of one vertex: their gains, and a penalty on pairs (on all, or on those that are not `free`)."""
+
+    first: int  # number of the vertex's first u bit
+    singles: Floats  # (mu,)
+    pairs: Floats  # (mu (mu - 1) / 2,) lexicographic
+    extra: float
+    free: SmallInts  # (pairs, 2) pairs of bits without the penalty, by their numbers
+
+
+@njit(nogil=True, cache=True)
+def _write_block(block: Block, rows: Any, cols: Any, weights: Any) -> None:
+    place, mu = 0, len(block.singles)
+    for j in range(mu):
+        for k in range(j + 1, mu):
+            rows[place], cols[place] = block.first + j, block.first + k
+            weights[place] = block.singles[j] + block.singles[k] - block.pairs[place] + block.extra
+            place += 1
+    for t in range(len(block.free)):
+        j, k = block.free[t, 0] - block.first, block.free[t, 1] - block.first
+        if j != k:
+            weights[j * (2 * mu - j - 1) // 2 + k - j - 1] -= block.extra
+
+
+def slack_terms(bits: int, z_bits: Floats, owners: SmallInts, crowds: Floats) -> Terms:
+    """sum_i xi_i z_i (1 - sum_j u_ij); the rest of the penalty, xi_i sum_{j<k} u_ij u_ik, stands in the blocks."""
+    h = np.zeros(bits)
+    with_slack = np.flatnonzero(z_bits >= 0)
+    h[z_bits[with_slack]] = crowds[with_slack]
+    u = np.flatnonzero(z_bits[owners] >= 0).astype(np.int32)
+    return Terms(h, u, z_bits[owners[u]].astype(np.int32), -crowds[owners[u]])
+
+
+def cycle_terms(bits: int, first_r: int, relative: Relative, order: Order, penalties: Penalties) -> Terms:
+    """The ordering part (paper: C bar): directed triangles, and edges against the order."""
+    parts = (
+        _edge_terms(bits, first_r, relative, order, penalties.edges),
+        _required_terms(bits, first_r, relative.required, order, penalties.required),
+        _triangle_terms(bits, first_r, order, penalties.triangles),
+    )
+    h = np.sum([part.h for part in parts], axis=0)
+    rows, cols, weights = (np.concatenate([part[field] for part in parts]) for field in (1, 2, 3))
+    return Terms(h, rows, cols, weights, sum(part.offset for part in parts))
+
+
+def _edge_terms(bits: int, first_r: int, relative: Relative, order: Order, deltas: Floats) -> Terms:
+    """delta2 u r where the parent is the pair's second vertex, delta2 u (1 - r) where it is its first."""
+    subsets, parents = relative.subsets, relative.parents
+    owners = np.repeat(np.arange(subsets.n), np.diff(subsets.set_start[subsets.vertex_start]))
+    edges = parents.start[owners] + subsets.members - 1
+    u = np.repeat(np.arange(len(subsets.set_start) - 1), np.diff(subsets.set_start))
+    r = order.pair_of(parents.vertices, parents.children)[edges]
+    ordered = r >= 0
+    u, r, edges, owners = u[ordered], r[ordered], edges[ordered], owners[ordered]
+    parent_is_second = parents.vertices[edges] > owners
+    h = np.bincount(u, np.where(parent_is_second, 0.0, deltas[edges]), minlength=bits)
+    signed = np.where(parent_is_second, deltas[edges], -deltas[edges])
+    return Terms(h, u.astype(np.int32), (first_r + r).astype(np.int32), signed)
+
+
+def _required_terms(bits: int, first_r: int, required: Parents, order: Order, deltas: Floats) -> Terms:
+    """The same for an edge that is always there: delta r, or delta (1 - r)."""
+    r = order.pair_of(required.vertices, required.children)
+    ordered = r >= 0
+    parent_is_second = required.vertices[ordered] > required.children[ordered]
+    signed = np.where(parent_is_second, deltas[ordered], -deltas[ordered])
+    h = np.bincount(first_r + r[ordered], signed, minlength=bits)
+    none = np.empty(0, np.int32)
+    return Terms(h, none, none, np.empty(0), float(deltas[ordered][~parent_is_second].sum()))
+
+
+def _triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Terms:
+    """delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w."""
+    ab, bc, ac = (first_r + order.triangles).T
+    h = np.bincount(ac, deltas, minlength=bits)
+    rows, cols = np.concatenate([ab, ab, bc]), np.concatenate([bc, ac, ac])
+    return Terms(h, rows.astype(np.int32), cols.astype(np.int32), np.concatenate([deltas, -deltas, -deltas]))

@@ -1,0 +1,90 @@
+"""Small random problems for the tests of the formulation."""
+
+from itertools import combinations
+
+import numpy as np
+
+from qubayes.candidates import Candidates
+from qubayes.families import Families
+from qubayes.subsets import Subsets
+
+Set = frozenset[int]
+
+
+def random_scores(
+    random: np.random.Generator, n: int, largest: int, density: float = 0.3, required: int = 0
+) -> list[dict[Set, float]]:
+    """By vertex the log score of each candidate set: every set beats all its subsets, as Definition 2 asks."""
+    order = random.permutation(n)
+    bases = [set() for _ in range(n)]
+    for _ in range(required):
+        first, second = sorted(random.choice(n, 2, replace=False))
+        bases[order[second]].add(int(order[first]))
+    return [
+        _vertex_scores(random, [v for v in range(n) if v != i], frozenset(bases[i]), largest, density) for i in range(n)
+    ]
+
+
+def _vertex_scores(
+    random: np.random.Generator, others: list[int], base: Set, largest: int, density: float
+) -> dict[Set, float]:
+    free = [v for v in others if v not in base]
+    scores = {base: -10.0 - float(random.exponential(10))}
+    scale = float(random.choice([0.3, 3.0, 30.0]))
+    for size in range(1, largest - len(base) + 1):
+        for members in combinations(free, size):
+            if random.random() < density:
+                parents = base | frozenset(members)
+                inside = max(score for known, score in scores.items() if known < parents)
+                scores[parents] = inside + 0.01 + float(random.exponential(scale))
+    return scores
+
+
+def candidates_of(scores: list[dict[Set, float]]) -> Candidates:
+    """The same as flat arrays, best first."""
+    lists, flat = [], []
+    for known in scores:
+        ordered = sorted(known, key=lambda parents: (-known[parents], len(parents), sorted(parents)))
+        lists.append([tuple(sorted(parents)) for parents in ordered])
+        flat += [known[parents] for parents in ordered]
+    return Candidates(tuple(f"v{i}" for i in range(len(scores))), Families.of(lists), np.array(flat))
+
+
+def whole_subsets(candidates: Candidates) -> Subsets:
+    """Every candidate set is its own subset."""
+    lists = []
+    for vertex in range(candidates.n):
+        base = set(candidates.base(vertex))
+        sets = (tuple(v for v in parents if v not in base) for parents in candidates.families.sets_of(vertex))
+        lists.append([parents for parents in sets if parents])
+    return subsets_of(candidates, lists)
+
+
+def split_subsets(random: np.random.Generator, candidates: Candidates) -> Subsets:
+    """A random family that covers: each candidate set not yet a union of two is added, whole or as two parts."""
+    lists = []
+    for vertex in range(candidates.n):
+        base = frozenset(candidates.base(vertex))
+        family: list[Set] = []
+        for parents in sorted(candidates.families.sets_of(vertex), key=len):
+            wanted = frozenset(parents) - base
+            if wanted and not any(a | b == wanted for a in family for b in family):
+                family += _parts(random, wanted, family)
+        lists.append([tuple(sorted(s)) for s in dict.fromkeys(family)])
+    return subsets_of(candidates, lists)
+
+
+def _parts(random: np.random.Generator, wanted: Set, family: list[Set]) -> list[Set]:
+    inside = [known for known in family if known < wanted]
+    if inside and random.random() < 0.7:
+        return [wanted - inside[int(random.integers(len(inside)))]]
+    if len(wanted) > 1 and random.random() < 0.3:
+        cut = int(random.integers(1, len(wanted)))
+        return [
+            part for part in (frozenset(sorted(wanted)[:cut]), frozenset(sorted(wanted)[cut:])) if part not in family
+        ]
+    return [wanted]
+
+
+def subsets_of(candidates: Candidates, lists: list[list[tuple[int, ...]]]) -> Subsets:
+    return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "test", 0.0)
