@@ -243,6 +243,24 @@ def test_nowhere_to_write_and_nothing_to_read(tmp_path: Path, ending: str) -> No
         read_candidates(tmp_path / f"folder{ending}")
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_full_disk_loses_nothing(tmp_path: Path, ending: str) -> None:
+    resource = pytest.importorskip("resource")
+    scores = np.random.default_rng(0).normal(size=5000)
+    large = prune([f"V{i}" for i in range(5000)], [[((), score)] for score in scores.tolist()])
+    path = tmp_path / f"x{ending}"
+    path.write_text("kept")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # a write past it fails as on a full disk
+    try:
+        with pytest.raises(FormatError, match="cannot write"):
+            write_candidates(large, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "kept"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # Other programs' files
 
 OTHER_JKL = """3
