@@ -23,3 +23,7 @@ class SettingError(QubayesError):
 
 class MissingPackageError(QubayesError):
     """An optional package is not installed."""
+
+
+class ServiceError(QubayesError):
+    """A service in the network refused, failed, or answered something else than its interface says."""
