@@ -15,6 +15,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+@app.callback()
+def _stages() -> None:
+    # A callback keeps the name of a command necessary even while there is only one.
+    pass
+
+
 for _module in sorted(m.name for m in iter_modules(__path__) if m.name.endswith("_command")):
     import_module(f".{_module}", __name__).register(app)
 

@@ -1,0 +1,138 @@
+"""Minor embedding: how many qubits of an annealer's graph a QUBO takes (Appendix D.6)."""
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Ints, frozen
+from ..errors import MissingPackageError, SettingError
+from ..formulation.qubo import Qubo, upper_triangle
+
+_FAMILIES = {"pegasus": (2, 32), "zephyr": (1, 32), "chimera": (1, 64)}  # least and largest size
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Chains of qubits that stand for the bits of a QUBO, or why there are none."""
+
+    topology: str  # "pegasus:16"
+    available_qubits: int
+    available_couplers: int
+    bits: int
+    couplers: int
+    found: bool
+    impossible: bool  # proved: no embedding exists
+    status: str  # a sentence
+    chain_start: Ints = field(repr=False)  # (bits + 1,), or (1,) if none was found
+    qubits: Ints = field(repr=False)  # (physical qubits,) by bit
+
+    @property
+    def physical_qubits(self) -> int:
+        """Number of qubits used; 0 if no embedding was found."""
+        return len(self.qubits)
+
+    @property
+    def longest_chain(self) -> int:
+        """Qubits of the longest chain; 0 if no embedding was found."""
+        return int(np.diff(self.chain_start).max(initial=0))
+
+    def chain(self, bit: int) -> tuple[int, ...]:
+        """The qubits that stand for one bit."""
+        return tuple(self.qubits[slice(*self.chain_start[bit : bit + 2])].tolist())
+
+
+def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
+    """An embedding of the QUBO's graph into the annealer's, by minorminer's heuristic, checked before it is returned.
+
+    The same seed gives the same embedding unless the time-out strikes. A failure proves nothing, except where
+    counting does: fewer qubits than bits, or fewer couplers than the QUBO has.
+    """
+    if not 0 < timeout < 1e9:
+        raise SettingError(f"timeout = {timeout}; a positive number of seconds is allowed")
+    if not 0 <= seed < 2**63:
+        raise SettingError(f"seed = {seed}; an integer from 0 to 2^63 - 1 is allowed")
+    graph = target_graph(topology)
+    sizes = graph.number_of_nodes(), graph.number_of_edges()
+    result = Embedding(topology, *sizes, qubo.bits, qubo.couplers, False, False, "", _ints([0]), _ints([]))
+    reason = _impossible(qubo, *sizes)
+    if reason:
+        return replace(result, impossible=True, status=f"does not fit {topology}: {reason}")
+    chains = _chains(qubo, graph, timeout, seed)
+    if chains is None:
+        status = f"no embedding into {topology} found within {timeout:g} s; that none exists is not proved"
+        return replace(result, status=status)
+    _verify(qubo, graph, chains)
+    start = np.concatenate([[0], np.cumsum([len(chain) for chain in chains])])
+    qubits = [qubit for chain in chains for qubit in chain]
+    status = f"fits {topology}: {len(qubits)} of {sizes[0]} qubits"
+    return replace(result, found=True, status=status, chain_start=_ints(start), qubits=_ints(qubits))
+
+
+def target_graph(topology: str) -> Any:
+    """The graph of an annealer without defects, as `family:size`, with integer nodes."""
+    family, _, size = topology.partition(":")
+    if family not in _FAMILIES or not (size.isascii() and size.isdigit() and len(size) < 4):
+        raise SettingError(f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are allowed")
+    least, most = _FAMILIES[family]
+    if not least <= int(size) <= most:
+        raise SettingError(f"topology {topology!r}; sizes from {least} to {most} are allowed for {family}")
+    return getattr(_package("dwave_networkx"), f"{family}_graph")(int(size))
+
+
+def _impossible(qubo: Qubo, qubits: int, couplers: int) -> str:
+    if qubo.bits > qubits:
+        return f"{qubo.bits:,} bits, {qubits:,} qubits"
+    if qubo.couplers > couplers:  # each coupler of the QUBO needs one of its own
+        return f"{qubo.couplers:,} couplers, {couplers:,} in the machine"
+    return ""
+
+
+def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]] | None:
+    """One chain per bit, or None. Bits without couplers take any qubit that is left."""
+    rows, cols, _ = upper_triangle(qubo)
+    edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
+    found: dict[int, Iterable[int]] = {}
+    if edges:
+        finder = _package("minorminer").find_embedding
+        found = finder(edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1)
+        if not found:
+            return None
+    used = {qubit for chain in found.values() for qubit in chain}
+    free = iter(sorted(set(graph.nodes) - used))
+    chains: list[list[int]] = []
+    for bit in range(qubo.bits):
+        chain = sorted(found[bit]) if bit in found else [qubit for qubit, _ in zip(free, range(1), strict=False)]
+        if not chain:
+            return None
+        chains.append(chain)
+    return chains
+
+
+def _verify(qubo: Qubo, graph: Any, chains: list[list[int]]) -> None:
+    """A failed check is a fault of the heuristic, not of the user: chains connected, apart, and joined by couplers."""
+    import networkx
+
+    owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}
+    if len(owner) != sum(len(chain) for chain in chains):
+        raise RuntimeError("minorminer returned chains that overlap")
+    if not all(networkx.is_connected(graph.subgraph(chain)) for chain in chains):
+        raise RuntimeError("minorminer returned a chain that is not connected")
+    joined = {(owner[p], owner[q]) for p, q in graph.edges if p in owner and q in owner}
+    rows, cols, _ = upper_triangle(qubo)
+    if not all((i, j) in joined or (j, i) in joined for i, j in zip(rows.tolist(), cols.tolist(), strict=True)):
+        raise RuntimeError("minorminer returned chains that lack a coupler")
+
+
+def _ints(values: Any) -> Ints:
+    array: Ints = frozen(np.array(values, np.int64))
+    return array
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingPackageError(f"embedding needs {name.replace('_', '-')}; install qubayes[embed]") from error
