@@ -21,18 +21,33 @@ from .columns import Column
 Bytes = npt.NDArray[np.uint8]
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _HASH = (ord(c) for c in '\n\r \t"#')
-_FINE, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(4)
+_FINE, _FULL, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(5)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class _Table(NamedTuple):
-    """What one pass over a table finds. An entry is a distinct value of a column."""
+class _Index(NamedTuple):
+    """The distinct values met so far: an open hash table of entries."""
+
+    slots: Ints  # (a power of two,) number of the entry, or -1
+    entries: Ints  # (half as many, 6) column, first byte, length, doubled quotation marks, code in its column, key
+    counts: Ints  # (columns,) entries of each column
+
+
+class _Place(NamedTuple):
+    """How far a scan has come, and why it stopped."""
 
     status: int
-    line: int  # where it stopped
-    fields: int  # of the row where it stopped
-    codes: AnyArray  # (columns, rows) uint32, the number of the entry inside its column
-    entries: Ints  # (entries, 4) column, offset of the first byte, length, whether quotation marks in it are doubled
+    position: int
+    line: int
+    row: int
+    fields: int = 0  # of the row where it stopped
+
+
+class _Table(NamedTuple):
+    """The rows of a file as numbers of entries."""
+
+    codes: AnyArray  # (columns, rows) uint32, the code of the entry
+    entries: Ints  # (entries, 6), as in _Index
 
 
 def read_separated(path: Path, separator: str) -> list[Column]:
@@ -146,17 +161,27 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, separator: int) -> _Table:
     """The table that begins at `start` (offset, line), or an error that names the line."""
-    lines = sum(
-        np.count_nonzero(content[i : i + (1 << 24)] == _NEWLINE) for i in range(start[0], len(content), 1 << 24)
-    )
-    table = _Table(*_scan(content, start[0], start[1], columns, separator, lines + 1))
-    if table.status == _RAGGED:
-        _fail(path, table.line, f"{table.fields} fields where the header has {columns}; give every row as many")
-    if table.status == _UNCLOSED:
-        _fail(path, table.line, "a quotation mark that is never closed; close it, or double it inside quotes")
-    if table.status == _AFTER_QUOTE:
-        _fail(path, table.line, "text after a closing quotation mark; double quotation marks inside a quoted field")
-    return table
+    pieces = range(start[0], len(content), 1 << 24)
+    lines = sum(int(np.count_nonzero(content[i : i + (1 << 24)] == _NEWLINE)) for i in pieces)
+    codes = np.empty((columns, lines + 1), np.uint32)
+    index = _empty_index(columns)
+    place = _Place(_FULL, *start, 0)
+    while place.status == _FULL:
+        index = _larger(index)
+        place = _Place(*_scan(content, place.position, place.line, place.row, separator, index, codes))
+    if place.status == _RAGGED:
+        _fail(path, place.line, f"{place.fields} fields where the header has {columns}; give every row as many")
+    if place.status == _UNCLOSED:
+        _fail(path, place.line, "a quotation mark that is never closed; close it, or double it inside quotes")
+    if place.status == _AFTER_QUOTE:
+        _fail(path, place.line, "text after a closing quotation mark; double quotation marks inside a quoted field")
+    return _Table(codes[:, : place.row], index.entries[: int(index.counts.sum())])
+
+
+def _empty_index(columns: int) -> _Index:
+    """An index with room for one row at least once it is made larger."""
+    size = 1 << max(11, columns.bit_length())
+    return _Index(np.full(2 * size, -1, np.int64), np.empty((size, 6), np.int64), np.zeros(columns, np.int64))
 
 
 def _fail(path: Path, line: int, problem: str) -> NoReturn:
@@ -165,7 +190,7 @@ def _fail(path: Path, line: int, problem: str) -> NoReturn:
 
 def _columns(path: Path, content: Bytes, names: list[str], table: _Table) -> list[Column]:
     texts: list[list[str]] = [[] for _ in names]
-    for column, first, length, doubled in table.entries.tolist():
+    for column, first, length, doubled, _, _ in table.entries.tolist():
         text = _decoded(path, content, first, first + length)
         texts[column].append(text.replace('""', '"') if doubled else text)
     return [Column(name, distinct, table.codes[i]) for i, (name, distinct) in enumerate(zip(names, texts, strict=True))]
@@ -184,17 +209,17 @@ def _decoded(path: Path, content: Bytes, start: int, stop: int) -> str:
 
 
 @njit(nogil=True, cache=True)
-def _scan(content, start, line, columns, separator, most_rows):  # type: ignore[no-untyped-def]
-    """The fields of a _Table. A separator of one space stands for any white space, and takes no quotes."""
-    codes = np.empty((columns, most_rows), np.uint32)
-    counts = np.zeros(columns, np.int64)
-    slots = np.full(1 << 12, -1, np.int64)
-    entries = np.empty((1 << 11, 6), np.int64)
-    used, row, column, position, status = 0, 0, 0, start, _FINE
-    while True:
+def _scan(content, position, line, row, separator, index, codes):  # type: ignore[no-untyped-def]
+    """The fields of a _Place: at the end of the content, where the index has no room for a row, or at an error.
+
+    A separator of one space stands for any white space, and takes no quotes.
+    """
+    slots, entries, counts = index
+    columns, used, column, status = len(counts), counts.sum(), 0, _FINE
+    while used + columns <= len(entries):
         position, line = _after_blank_lines(content, position, line, separator)
         if position >= len(content):
-            break
+            return _FINE, position, line, row, columns
         column, ended, row_line = 0, False, line
         while not ended and status == _FINE:
             status, first, length, doubled, position, breaks = _next_field(content, position, separator)
@@ -205,22 +230,17 @@ def _scan(content, start, line, columns, separator, most_rows):  # type: ignore[
                 slot = _slot_of(content, slots, entries, key, first, length, doubled)
                 if slots[slot] < 0:
                     slots[slot] = used
-                    entry = entries[used]
-                    entry[0], entry[1], entry[2], entry[3] = column, first, length, doubled
-                    entry[4], entry[5] = counts[column], key
+                    entries[used, 0], entries[used, 1], entries[used, 2] = column, first, length
+                    entries[used, 3], entries[used, 4], entries[used, 5] = doubled, counts[column], key
                     counts[column] += 1
                     used += 1
                 codes[column, row] = entries[slots[slot], 4]
-                if used == len(entries):
-                    slots, entries = _larger(slots, entries)
             column += 1
-        if status == _FINE and column != columns:
-            status = _RAGGED
-        if status != _FINE:
-            line = row_line
-            break
+        if status != _FINE or column != columns:
+            return max(status, _RAGGED), position, row_line, row, column
+        line += 1
         row += 1
-    return status, line, column, codes[:, :row], entries[:used, :4]
+    return _FULL, position, line, row, columns
 
 
 @njit(nogil=True, cache=True)
@@ -255,8 +275,9 @@ def _slot_of(content, slots, entries, key, first, length, doubled):  # type: ign
     """The slot of the entry with this key and these bytes, or the empty slot where it belongs."""
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
-        entry = entries[slots[slot]]
-        if entry[5] == key and entry[3] == doubled and entry[2] == length and _same(content, first, entry[1], length):
+        e = slots[slot]  # not entries[e]: a view would be counted, which costs more than all the rest
+        alike = entries[e, 5] == key and entries[e, 2] == length and entries[e, 3] == doubled
+        if alike and _same(content, first, entries[e, 1], length):
             break
         slot = (slot + 1) & (len(slots) - 1)
     return slot
@@ -327,16 +348,18 @@ def _same(content, first, other, length):  # type: ignore[no-untyped-def]
     return i == length
 
 
-@njit(nogil=True, cache=True)
-def _larger(slots, entries):  # type: ignore[no-untyped-def]
+def _larger(index: _Index) -> _Index:
     """The same entries with room for twice as many; the slots stay at least half empty."""
-    mask = 2 * len(slots) - 1
-    larger = np.full(2 * len(slots), -1, np.int64)
-    room = np.empty((2 * len(entries), entries.shape[1]), np.int64)
-    room[: len(entries)] = entries
-    for i in range(len(entries)):
-        slot = entries[i, 5] & mask
-        while larger[slot] >= 0:
-            slot = (slot + 1) & mask
-        larger[slot] = i
-    return larger, room
+    entries = np.concatenate([index.entries, np.empty_like(index.entries)])
+    slots = np.full(2 * len(index.slots), -1, np.int64)
+    _fill_slots(slots, entries, int(index.counts.sum()))
+    return _Index(slots, entries, index.counts)
+
+
+@njit(nogil=True, cache=True)
+def _fill_slots(slots, entries, used):  # type: ignore[no-untyped-def]
+    for i in range(used):
+        slot = entries[i, 5] & (len(slots) - 1)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (len(slots) - 1)
+        slots[slot] = i
