@@ -1,4 +1,4 @@
-"""H(u, r, z) term by term from the paper's formulas, all DAGs, and the least energy over all states. No kernel of ours."""
+"""H(u, r, z) term by term from the paper's formulas, all DAGs, the energies of all states. No kernel of ours."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,13 +32,11 @@ def all_dags(n: int) -> tuple[tuple[Set, ...], ...]:
 def _dags_by_sinks(n: int) -> Iterator[tuple[Set, ...]]:
     """Every DAG on n vertices, once: those on n - 1 with a last vertex put in anywhere that closes no cycle."""
     new = n - 1
-    for dag in all_dags(new):
-        for k, into in ((k, into) for k in range(n) for into in combinations(range(new), k)):
-            for size in range(n):
-                for out in combinations(range(new), size):
-                    grown = tuple(p | {new} if v in out else p for v, p in enumerate(dag)) + (frozenset(into),)
-                    if is_acyclic(grown):
-                        yield grown
+    some = [frozenset(chosen) for size in range(n) for chosen in combinations(range(new), size)]
+    for dag, into, out in product(all_dags(new), some, some):
+        grown = (*(parents | {new} if v in out else parents for v, parents in enumerate(dag)), into)
+        if is_acyclic(grown):
+            yield grown
 
 
 def is_acyclic(parents: Sequence[Set]) -> bool:

@@ -1,7 +1,7 @@
 """Closure scores: the gain of the best candidate set inside a set (design §5, docs/theory.md §1).
 
-gain(W) = max { log S(C) - log S(base) : C a candidate set, C <= base | W }. Kernels work on one vertex at a time, on sets in
-local numbers (`parents.py`), and find sets by their packed keys in open-addressing tables (key 0: a free slot).
+gain(W) = max { log S(C) - log S(base) : C a candidate set, C <= base | W }. Kernels work on one vertex at a time, on
+sets in local numbers (`parents.py`), and find sets by packed keys in open-addressing tables (key 0: a free slot).
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..arrays import Floats, Ints, SmallInts
+from ..arrays import Floats, SmallInts
 from ..families import Families
 
 
@@ -39,7 +39,7 @@ def _table_size(entries: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _submask_keys(members: Any, width: int, keys: Any) -> Any:
+def submask_keys(members: Any, width: int, keys: Any) -> Any:
     """keys[s] = key of the members chosen by the bit mask s; the number of masks."""
     count = 1
     keys[0] = 0
@@ -51,7 +51,7 @@ def _submask_keys(members: Any, width: int, keys: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _index(families: Families, vertex: int, width: int) -> Any:
+def index_of(families: Families, vertex: int, width: int) -> Any:
     """(keys, sets): a table from the key of each set of the vertex to its number; the empty set is left out."""
     first, last = families.vertex_start[vertex], families.vertex_start[vertex + 1]
     size = _table_size(last - first)
@@ -67,7 +67,7 @@ def _index(families: Families, vertex: int, width: int) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _best_inside(keys: Any, sets: Any, gains: Any, submasks: Any, count: int, best: Any) -> None:
+def best_inside(keys: Any, sets: Any, gains: Any, submasks: Any, count: int, best: Any) -> None:
     """best[s] = gain of the best candidate set inside mask s."""
     for s in range(count):
         best[s] = 0.0
@@ -112,15 +112,15 @@ def _by_member(families: Families, vertex: int, members: int) -> Any:
 @njit(nogil=True, cache=True)
 def single_gains(vertex: int, candidates: Families, gains: Floats, subsets: Families, width: int) -> Any:
     """gain(U) of each subset U of the vertex."""
-    keys, sets = _index(candidates, vertex, width)
+    keys, sets = index_of(candidates, vertex, width)
     first, last = subsets.vertex_start[vertex], subsets.vertex_start[vertex + 1]
     size = 1 << _largest(subsets, vertex)
     submasks, best = np.empty(size, np.int64), np.empty(size)
     result = np.empty(last - first)
     for number in range(first, last):
         members = subsets.members[subsets.set_start[number] : subsets.set_start[number + 1]]
-        count = _submask_keys(members, width, submasks)
-        _best_inside(keys, sets, gains, submasks, count, best)
+        count = submask_keys(members, width, submasks)
+        best_inside(keys, sets, gains, submasks, count, best)
         result[number - first] = best[count - 1]
     return result
 
@@ -161,7 +161,7 @@ def pair_gains(vertex: int, candidates: Families, gains: Floats, subsets: Famili
                     rest[size] = member
                     size += 1
             value = max(singles[j], singles[k])
-            for s in range(1, _submask_keys(rest[:size], width, submasks)):
+            for s in range(1, submask_keys(rest[:size], width, submasks)):
                 slot = _slot(keys, submasks[s])
                 if keys[slot] != 0:
                     value = max(value, best[slot])
@@ -214,16 +214,16 @@ def _fill_rests(
 def parent_losses(vertex: int, candidates: Families, gains: Floats, width: int, ordered: Any) -> Any:
     """(loss, loss of all): what the vertex can lose at most with one possible parent, and with all `ordered` ones.
 
-    loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other is max of gain(C) - gain(C - ordered).
+    loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other: max of gain(C) - gain(C - ordered).
     """
-    keys, sets = _index(candidates, vertex, width)
+    keys, sets = index_of(candidates, vertex, width)
     size = 1 << _largest(candidates, vertex)
     submasks, best = np.empty(size, np.int64), np.empty(size)
     losses, all_ordered = np.zeros(len(ordered)), 0.0
     for number in range(candidates.vertex_start[vertex], candidates.vertex_start[vertex + 1]):
         members = candidates.members[candidates.set_start[number] : candidates.set_start[number + 1]]
-        count = _submask_keys(members, width, submasks)
-        _best_inside(keys, sets, gains, submasks, count, best)
+        count = submask_keys(members, width, submasks)
+        best_inside(keys, sets, gains, submasks, count, best)
         rest = count - 1
         for t, member in enumerate(members):
             losses[member - 1] = max(losses[member - 1], gains[number] - best[(count - 1) ^ (1 << t)])
@@ -240,13 +240,13 @@ def representations(vertex: int, candidates: Families, subsets: Families, width:
     Sets and subsets by their numbers in the families. A set that is itself a subset is listed so and not otherwise; a
     set with no way at all is listed with U = V = -1; the base (relative: the empty set) is not listed.
     """
-    keys, sets = _index(subsets, vertex, width)
+    keys, sets = index_of(subsets, vertex, width)
     size = 1 << _largest(candidates, vertex)
     submasks, present = np.empty(size, np.int64), np.empty(size, np.int64)
     rows = [(0, 0, 0) for _ in range(0)]
     for number in range(candidates.vertex_start[vertex], candidates.vertex_start[vertex + 1]):
         members = candidates.members[candidates.set_start[number] : candidates.set_start[number + 1]]
-        count = _submask_keys(members, width, submasks)
+        count = submask_keys(members, width, submasks)
         if count == 1:
             continue
         for s in range(1, count):

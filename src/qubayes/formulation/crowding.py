@@ -1,4 +1,4 @@
-"""What keeps a vertex at two active subsets: how strong a penalty, and whether it needs a z bit (docs/theory.md §4, §5)."""
+"""What keeps a vertex at two active subsets: how strong a penalty, and with or without a z bit (docs/theory.md §4)."""
 
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ def pair_index(j: int, k: int, mu: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _gain_of(b: int, singles: Any, pairs: Any, there: Any) -> Any:
-    """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf if fewer than two are there."""
+    """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf if there are no such two."""
     mu = len(singles)
     first, second, first_at = -np.inf, -np.inf, -1  # of max(0, f(b|j) - f(j))
     pull, next_pull, pull_at = -np.inf, -np.inf, -1  # of f(b|l) - f(b) - f(l)
@@ -51,8 +51,8 @@ def _gain_of(b: int, singles: Any, pairs: Any, there: Any) -> Any:
 def crowding(singles: Floats, pairs: Floats) -> Crowding:
     """The two bounds of a vertex with these gains; -inf where no three subsets exist.
 
-    `least`: subsets leave one by one, each time one that can gain little among those still there. Any three or more active
-    subsets contain a first to leave, and dropping that one costs at most the bound for each active subset beyond two.
+    `least`: subsets leave one by one, each time one that can gain little among those still there. Any three or more
+    active subsets contain a first to leave, and what that one gains is at most the bound for each one beyond two.
     """
     mu = len(singles)
     there = np.ones(mu, np.bool_)
@@ -62,7 +62,7 @@ def crowding(singles: Floats, pairs: Floats) -> Crowding:
     largest = gains.max() if mu > 2 else -np.inf
     least = -np.inf
     for _ in range(mu - 2):
-        chosen = np.argmin(gains)  # gains fall as others leave: stale ones are good enough to choose by
+        chosen = int(np.argmin(gains))  # gains fall as others leave: stale ones are good enough to choose by
         least = max(least, _gain_of(chosen, singles, pairs, there))
         there[chosen] = False
         gains[chosen] = np.inf
@@ -73,14 +73,14 @@ def crowding(singles: Floats, pairs: Floats) -> Crowding:
 def choose_pairs(ways: SmallInts, first: int, mu: int) -> Any:
     """(chosen, degree): one row of `ways` for each candidate set, and the largest degree of the graph of chosen pairs.
 
-    The pairs chosen have no triangle among them if the greedy choice finds such; otherwise degree is -1 and the first way
-    of each set is chosen.
+    The pairs chosen have no triangle among them if the greedy choice finds such; otherwise degree is -1 and the first
+    way of each set is chosen.
     """
     starts = [0 for _ in range(0)]
     for row in range(len(ways)):
         if row == 0 or ways[row, 0] != ways[row - 1, 0]:
             starts.append(row)
-    begin = np.array(starts + [len(ways)])
+    begin = np.array([*starts, len(ways)])
     sets = len(starts)
     chosen = begin[:-1].copy()
     needed = 0
@@ -111,8 +111,8 @@ def choose_pairs(ways: SmallInts, first: int, mu: int) -> Any:
 def crowd_bound(crowd: Crowding, degree: int) -> float:
     """What the penalty must exceed: xi with a z bit (degree -1), or the one on pairs that no candidate set uses.
 
-    Without a z bit: among k active subsets some one has at least ceil(k/2) - 1 unused pairs (k - 2 if the degree is 0 or 1), so
-    twice (once) the bound for k - 2 subsets too many is enough. -inf where no penalty is needed.
+    Without a z bit: some one of k active subsets has at least ceil(k/2) - 1 unused pairs (k - 2 if the degree is 0 or
+    1), so twice (once) the bound for k - 2 subsets too many is enough. -inf where no penalty is needed.
     """
     if crowd.least < -TOLERANCE:
         return -np.inf

@@ -1,6 +1,6 @@
 """Elimination of the vertices of a directed graph, one after another, and the pairs that it makes (docs/theory.md §2).
 
-A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are bit sets of 64-bit words.
+A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are sets of bits in words.
 """
 
 from typing import Any, NamedTuple
@@ -66,11 +66,7 @@ def packed(adjacency: Bools) -> Words:
 def eliminate(outward: Words, sequence: Ints) -> Filled:
     """The useful arcs when the vertices leave in this sequence."""
     n, words = outward.shape
-    out, into = outward.copy(), np.zeros_like(outward)
-    for a in range(n):
-        for b in range(n):
-            if _has(out[a], b):
-                _set(into[b], a)
+    out, into = outward.copy(), transposed(outward)
     later = np.zeros(words, np.uint64)
     for v in range(n):
         _set(later, v)
@@ -92,15 +88,60 @@ def _leave(out: Any, into: Any, later: Any, v: int) -> None:
     for w in range(words):
         out[v, w] &= later[w]
         into[v, w] &= later[w]
-    for b in range(64 * words):
-        if _has(into[v], b):
-            for w in range(words):
-                out[b, w] |= out[v, w]
-            _clear(out[b], b)
-        if _has(out[v], b):
-            for w in range(words):
-                into[b, w] |= into[v, w]
-            _clear(into[b], b)
+    _join(out, into[v], out[v])
+    _join(into, out[v], into[v])
+
+
+@njit(nogil=True, cache=True)
+def _join(rows: Any, members: Any, added: Any) -> None:
+    """Add the set `added` to the row of each member, but never a vertex to its own row."""
+    for w in range(len(members)):
+        word = members[w]
+        while word != np.uint64(0):
+            lowest = word & (~word + np.uint64(1))
+            b = 64 * w + _ones(lowest - np.uint64(1))
+            word ^= lowest
+            for x in range(len(added)):
+                rows[b, x] |= added[x]
+            _clear(rows[b], b)
+
+
+@njit(nogil=True, cache=True)
+def count_pairs(outward: Words, inward: Words, sequence: Ints, limit: int) -> Any:
+    """Pairs joined by an arc when the vertices leave in this sequence; something above `limit` if there are more.
+
+    An upper bound on the useful ones, and much cheaper.
+    """
+    n, words = outward.shape
+    out, into = outward.copy(), inward.copy()
+    later = np.zeros(words, np.uint64)
+    for v in range(n):
+        _set(later, v)
+    pairs = 0
+    for t in range(n):
+        v = sequence[t]
+        _clear(later, v)
+        _leave(out, into, later, v)
+        complete = True
+        for w in range(words):
+            pairs += _ones(out[v, w] | into[v, w])
+            complete = complete and out[v, w] == later[w] and into[v, w] == later[w]
+        if complete:  # so is the rest from now on
+            return pairs + (n - t - 1) * (n - t - 2) // 2
+        if pairs > limit:
+            break
+    return pairs
+
+
+@njit(nogil=True, cache=True)
+def transposed(rows: Words) -> Words:
+    """The rows of the arcs turned round."""
+    result = np.zeros_like(rows)
+    for a in range(len(rows)):
+        for b in range(len(rows)):
+            if _has(rows[a], b):
+                _set(result[b], a)
+    return result
 
 
 @njit(nogil=True, cache=True)
@@ -129,11 +170,7 @@ def _keep_useful(out: Any, into: Any, useful_out: Any, useful_into: Any, v: int)
 def greedy_sequence(outward: Words, noise: Any, by_degree: bool) -> Ints:
     """A sequence in which each vertex adds few pairs (or has few neighbours) when it leaves; ties by `noise`."""
     n, words = outward.shape
-    out, into = outward.copy(), np.zeros_like(outward)
-    for a in range(n):
-        for b in range(n):
-            if _has(out[a], b):
-                _set(into[b], a)
+    out, into = outward.copy(), transposed(outward)
     later = np.zeros(words, np.uint64)
     for v in range(n):
         _set(later, v)
@@ -175,23 +212,21 @@ def _cost(out: Any, into: Any, later: Any, v: int, by_degree: bool) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def improve(outward: Words, sequence: Ints, tries: int, seed: int) -> Ints:
-    """The sequence after moves of one vertex each that do not raise the number of pairs."""
-    np.random.seed(seed)
-    n = len(sequence)
+def improve(outward: Words, sequence: Ints, moves: Ints) -> Ints:
+    """The sequence after those of the moves (from place, to place) that do not raise the number of pairs."""
+    n, inward = len(sequence), transposed(outward)
     best, trial = sequence.copy(), sequence.copy()
-    least = eliminate(outward, best).pairs
-    for _ in range(tries):
-        source = np.random.randint(n)
-        target = np.random.randint(n)
-        vertex = best[source]
-        trial[:] = best
+    least = count_pairs(outward, inward, best, n * n)
+    for source, target in moves:
         step = 1 if target > source else -1
         for t in range(source, target, step):
             trial[t] = best[t + step]
-        trial[target] = vertex
-        pairs = eliminate(outward, trial).pairs
+        trial[target] = best[source]
+        pairs = count_pairs(outward, inward, trial, least)
+        low, high = min(source, target), max(source, target) + 1
         if pairs <= least:
             least = pairs
-            best[:] = trial
+            best[low:high] = trial[low:high]
+        else:
+            trial[low:high] = best[low:high]
     return best

@@ -46,6 +46,7 @@ class Formulation:
     @property
     def subsets(self) -> Subsets:
         """The sets that the u bits stand for."""
+        assert self.problem.subsets is not None
         return self.problem.subsets
 
     @property
@@ -92,8 +93,8 @@ def formulate(
 ) -> Formulation:
     """The QUBO H(u, r, z) with min H = -(best score), reached only by states of best networks.
 
-    `order="scc", penalty="paper"` is the paper's formulation. Unions of subsets that are no candidate sets score as the best
-    candidate set inside them (closure), or as `union_scores` says (base beyond the largest allowed size, as in the paper).
+    `order="scc", penalty="paper"` is the paper's formulation. Unions of subsets that are no candidate sets score as the
+    best candidate set inside them (closure), or as `union_scores` says (the base beyond the largest allowed size).
     """
     start = time.perf_counter()
     if penalty not in PENALTIES:

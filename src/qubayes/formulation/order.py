@@ -65,11 +65,11 @@ def _components(relative: Relative, n: int) -> list[tuple[Ints, Bools]]:
     lists: list[Parents] = [relative.parents, relative.required]
     tails = np.concatenate([parents.vertices for parents in lists])
     heads = np.concatenate([parents.children for parents in lists])
-    graph = csr_matrix((np.ones(len(tails), np.bool_), (tails, heads)), shape=(n, n))
+    graph = csr_matrix((np.ones(len(tails)), (tails, heads)), shape=(n, n))
     count, labels = connected_components(graph, directed=True, connection="strong") if n else (0, np.empty(0))
     order = np.argsort(labels, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1]) if n else []
-    return [(part, graph[part][:, part].toarray()) for part in parts if len(part) > 1]
+    return [(part, graph[part][:, part].toarray() > 0) for part in parts if len(part) > 1]
 
 
 def _ordered(part: Ints, arcs: Bools, kind: str, seed: int) -> tuple[SmallInts, SmallInts]:
@@ -95,7 +95,7 @@ def elimination_sequence(outward: Words, seed: int = 0) -> Ints:
     ]
     best = min(sequences, key=lambda sequence: eliminate(outward, sequence).pairs)
     tries = int(min(20_000, SEARCH_WORK / (n * n * words)))
-    return improve(outward, best, tries, int(random.integers(2**31)))
+    return improve(outward, best, random.integers(n, size=(tries, 2)))
 
 
 @njit(nogil=True, cache=True)

@@ -36,13 +36,15 @@ class Relative(NamedTuple):
     required: Parents  # the bases
 
 
-def relate(candidates: Candidates, subsets: Subsets) -> Relative:
-    """Candidate sets and subsets relative to the bases, in local numbers."""
+def relate(candidates: Candidates, subsets: Subsets | None = None) -> Relative:
+    """Candidate sets and subsets (no subsets if none are given) relative to the bases, in local numbers."""
     required = _bases(candidates.families)
     free = _without(candidates.families, required)
     parents = _possible_parents(free)
-    _check(candidates, subsets, parents)
-    return Relative(parents, _localised(free, parents), _localised(subsets.families, parents), required)
+    if subsets is not None:
+        _check(candidates, subsets, parents)
+    families = subsets.families if subsets is not None else Families.of([[]] * candidates.n)
+    return Relative(parents, _localised(free, parents), _localised(families, parents), required)
 
 
 def _owners(families: Families) -> Ints:

@@ -54,7 +54,8 @@ def _ancestors(required: Parents, order: Order) -> "csr_matrix":
     step = csr_matrix((ones, (required.children[bound], required.vertices[bound])), shape=shape)
     reach = csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), shape=shape)
     while True:
-        further = ((reach + reach @ step) > 0).astype(np.float64)
+        further = reach + reach @ step
+        further.data[:] = 1.0
         if further.nnz == reach.nnz:
             return reach
         reach = further
@@ -62,20 +63,19 @@ def _ancestors(required: Parents, order: Order) -> "csr_matrix":
 
 def tight(bounds: tuple[Floats, Floats, Floats], crowds: Floats, has_slack: Bools) -> Penalties:
     """Each penalty just above its own bound, none below a hundredth of the largest."""
-    edges, required, triangles = bounds
     largest = max((float(part.max()) for part in bounds if part.size), default=0.0)
-    raised = [np.maximum(part, FLOOR * largest) * MARGIN for part in (edges, required, triangles)]
+    edges, required, triangles = (np.maximum(part, FLOOR * largest) * MARGIN for part in bounds)
     needed = np.isfinite(crowds)
     crowds = np.where(needed, np.maximum(crowds, FLOOR * largest) * MARGIN, 0.0)
-    return Penalties(*raised, crowds, has_slack & needed)
+    return Penalties(edges, required, triangles, crowds, has_slack & needed)
 
 
 def paper(relative: Relative, order: Order, gains: Floats, xi0: float) -> Penalties:
     """delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0 (Section 5.2), and a z bit for every vertex.
 
     `gains` holds for each vertex the most that it gains over its base. Where edges are required (never in the paper) a
-    vertex answers for its required ancestors too. For n = 2 the printed delta2 is zero and lets a cycle through: n - 2 is
-    then taken as 1.
+    vertex answers for its required ancestors too. For n = 2 the printed delta2 is zero and lets a cycle through:
+    n - 2 is then taken as 1.
     """
     n = len(gains)
     delta1 = 1.1 * float((_ancestors(relative.required, order) @ gains).max(initial=0.0))

@@ -10,7 +10,7 @@ from ..arrays import Floats, Ints, SmallInts, frozen
 from ..candidates import Candidates
 from ..cluster import Workers, run
 from ..errors import QubayesError
-from ..families import Families, VertexSet
+from ..families import VertexSet
 from ..subsets import Subsets
 from .closure import pair_gains, parent_losses, representations, single_gains
 from .crowding import Crowding, choose_pairs, crowding
@@ -26,14 +26,16 @@ class Problem(NamedTuple):
     """What the work on one vertex starts from."""
 
     candidates: Candidates
-    subsets: Subsets
+    subsets: Subsets | None  # None: O'Gorman's formulation has none
     relative: Relative
     gains: Floats  # (sets,) score of each candidate set less that of its base
     widths: Ints  # (n,) bits of a member in packed keys
     union_scores: UnionScores | None = None
 
     @staticmethod
-    def of(candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None) -> "Problem":
+    def of(
+        candidates: Candidates, subsets: Subsets | None = None, union_scores: UnionScores | None = None
+    ) -> "Problem":
         """Everything relative to the bases."""
         relative = relate(candidates, subsets)
         gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
@@ -80,8 +82,8 @@ def _score_part(problem: Problem, vertex: int) -> ScorePart:
 
 
 def _true_gains(problem: Problem, vertex: int) -> tuple[Floats, Floats]:
-    """Gains of subsets and unions by the scores given; the base's beyond the largest allowed size (paper, Section 2.1)."""
-    assert problem.union_scores is not None
+    """Gains of subsets and unions by the scores given; none beyond the largest allowed size (paper, Section 2.1)."""
+    assert problem.subsets is not None
     sets = list(problem.subsets.families.sets_of(vertex))
     unions = [*sets, *(tuple(sorted({*first, *second})) for first, second in combinations(sets, 2))]
     gains = np.array([union_gain(problem, vertex, union) for union in unions])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..arrays import Floats, SmallInts
+from ..arrays import AnyArray, Floats, Ints, SmallInts
 from .order import Order
 from .parents import Parents, Relative
 from .penalties import Penalties
@@ -30,7 +30,7 @@ def summed(*parts: Terms) -> Qubo:
 
 
 def score_terms(bits: int, blocks: list["Block"], offset: float) -> Terms:
-    """offset - sum_j f(j) u_j - sum_{j<k} (f(j|k) - f(j) - f(k) - extra_jk) u_j u_k, vertex by vertex (paper: O bar)."""
+    """offset - sum f(j) u_j - sum (f(j|k) - f(j) - f(k) - extra_jk) u_j u_k, vertex by vertex (paper: O bar)."""
     h = np.zeros(bits)
     ends = np.cumsum([0, *(len(block.pairs) for block in blocks)])
     rows, cols, weights = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), np.empty(ends[-1])
@@ -64,7 +64,7 @@ def _write_block(block: Block, rows: Any, cols: Any, weights: Any) -> None:
             weights[j * (2 * mu - j - 1) // 2 + k - j - 1] -= block.extra
 
 
-def slack_terms(bits: int, z_bits: Floats, owners: SmallInts, crowds: Floats) -> Terms:
+def slack_terms(bits: int, z_bits: Ints, owners: Ints, crowds: Floats) -> Terms:
     """sum_i xi_i z_i (1 - sum_j u_ij); the rest of the penalty, xi_i sum_{j<k} u_ij u_ik, stands in the blocks."""
     h = np.zeros(bits)
     with_slack = np.flatnonzero(z_bits >= 0)
@@ -95,7 +95,7 @@ def _edge_terms(bits: int, first_r: int, relative: Relative, order: Order, delta
     ordered = r >= 0
     u, r, edges, owners = u[ordered], r[ordered], edges[ordered], owners[ordered]
     parent_is_second = parents.vertices[edges] > owners
-    h = np.bincount(u, np.where(parent_is_second, 0.0, deltas[edges]), minlength=bits)
+    h = _added(bits, u, np.where(parent_is_second, 0.0, deltas[edges]))
     signed = np.where(parent_is_second, deltas[edges], -deltas[edges])
     return Terms(h, u.astype(np.int32), (first_r + r).astype(np.int32), signed)
 
@@ -106,7 +106,7 @@ def _required_terms(bits: int, first_r: int, required: Parents, order: Order, de
     ordered = r >= 0
     parent_is_second = required.vertices[ordered] > required.children[ordered]
     signed = np.where(parent_is_second, deltas[ordered], -deltas[ordered])
-    h = np.bincount(first_r + r[ordered], signed, minlength=bits)
+    h = _added(bits, first_r + r[ordered], signed)
     none = np.empty(0, np.int32)
     return Terms(h, none, none, np.empty(0), float(deltas[ordered][~parent_is_second].sum()))
 
@@ -114,6 +114,13 @@ def _required_terms(bits: int, first_r: int, required: Parents, order: Order, de
 def _triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Terms:
     """delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w."""
     ab, bc, ac = (first_r + order.triangles).T
-    h = np.bincount(ac, deltas, minlength=bits)
+    h = _added(bits, ac, deltas)
     rows, cols = np.concatenate([ab, ab, bc]), np.concatenate([bc, ac, ac])
     return Terms(h, rows.astype(np.int32), cols.astype(np.int32), np.concatenate([deltas, -deltas, -deltas]))
+
+
+def _added(bits: int, places: AnyArray, values: Floats) -> Floats:
+    """(bits,) zeros with the values added at their places."""
+    h = np.zeros(bits)
+    np.add.at(h, places, values)
+    return h

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ..arrays import Bools, Floats, Ints
+from ..arrays import Bools, Ints
 from ..errors import QubayesError
 from ..families import Families, VertexSet
 from .formulation import Formulation
@@ -38,7 +38,7 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A state read as a network. Its parents form a DAG, and energy = -score, if nothing is violated or it was repaired."""
+    """A state read as a network: a DAG with energy = -score if nothing is violated or it was repaired."""
 
     parents: tuple[VertexSet, ...]
     violations: tuple[Violation, ...]  # of the state as it was given
@@ -161,7 +161,8 @@ def _slack_wrong(formulation: Formulation, state: Bools, counts: Ints) -> list[i
     """Vertices whose z bit costs energy though at most two subsets are active; with one active it is free."""
     vertices = formulation.slack_vertices[formulation.penalties.crowds[formulation.slack_vertices] > 0]
     z, active = state[formulation.z_bits[vertices]], counts[vertices]
-    return vertices[((active == 0) & z) | ((active == 2) & ~z)].tolist()
+    wrong: list[int] = vertices[((active == 0) & z) | ((active == 2) & ~z)].tolist()
+    return wrong
 
 
 def _crowded(formulation: Formulation, state: Bools, counts: Ints) -> Bools:
@@ -209,7 +210,8 @@ def _chosen_edges(formulation: Formulation, state: Bools) -> Ints:
 def _agrees(formulation: Formulation, r: Bools, parents: Any, children: Any) -> Bools:
     """Whether each edge parent -> child has no r bit, or one that puts the parent first."""
     pair = formulation.order.pair_of(parents, children)
-    return (pair < 0) | ((r[pair] if len(r) else np.zeros(len(pair), np.bool_)) == (parents < children))
+    agrees: Bools = (pair < 0) | (np.append(r, False)[pair] == (parents < children))
+    return agrees
 
 
 def implied_order(formulation: Formulation, bits: npt.ArrayLike) -> list[int]:
