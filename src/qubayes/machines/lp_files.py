@@ -66,14 +66,14 @@ def write_lp(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
 
 def read_lp(file: IO[bytes]) -> "ConstrainedQuadraticModel":
     """The constrained model in an LP file; what is to be maximised is negated."""
-    from dimod import ConstrainedQuadraticModel
+    from dimod import ConstrainedQuadraticModel, vartype_info  # type: ignore[attr-defined]
 
     program, labels, rows = _parsed(file)
     model: ConstrainedQuadraticModel = ConstrainedQuadraticModel()  # type: ignore[no-untyped-call]
     try:
         for name, label in zip(program.names, labels, strict=True):
             kind, lower, upper = program.kind_of(name)
-            model.add_variable(kind, label, lower_bound=lower, upper_bound=upper)
+            model.add_variable(kind, label, lower_bound=max(lower, vartype_info(kind).min), upper_bound=upper)
         model.set_objective(_quadratic(model, program, program.objective, labels))
         for name, left, sense, right in program.constraints:
             expression = _quadratic(model, program, left, labels)
@@ -127,12 +127,13 @@ def _quadratic(
     result = QuadraticModel()
     used = dict.fromkeys(chain(expression.variables, expression.rows, expression.cols))
     for index in used:
-        kind, lower, upper = program.kind_of(program.names[index])
-        result.add_variable(kind, labels[index], lower_bound=lower, upper_bound=upper)
+        label = labels[index]
+        bounds = model.lower_bound(label), model.upper_bound(label)
+        result.add_variable(model.vartype(label), label, lower_bound=bounds[0], upper_bound=bounds[1])
     for index, weight in zip(expression.variables, expression.weights, strict=True):
         result.add_linear(labels[index], weight)
     for i, j, weight in zip(expression.rows, expression.cols, expression.quadratic, strict=True):
-        if i == j and program.kind_of(program.names[i])[0] == "BINARY":
+        if i == j and program.kinds.get(program.names[i]) == "BINARY":
             result.add_linear(labels[i], weight)
         else:
             result.add_quadratic(labels[i], labels[j], weight)

@@ -59,8 +59,8 @@ class LinearProgram(NamedTuple):
     kinds: dict[str, Kind]  # others are real
     bounds: dict[str, tuple[float, float]]
 
-    def kind_of(self, name: str) -> tuple[Kind, float | None, float | None]:
-        """(kind, lower bound, upper bound) of a variable; None where dimod knows the bound itself."""
+    def kind_of(self, name: str) -> tuple[Kind, float, float | None]:
+        """(kind, lower bound, upper bound) of a variable; no upper bound: None."""
         kind: Kind = self.kinds.get(name, "REAL")
         if kind == "BINARY":
             return kind, 0.0, 1.0

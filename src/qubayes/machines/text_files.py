@@ -98,7 +98,8 @@ def read_matrix_market(file: IO[bytes]) -> Terms:
     if match[1] == "symmetric":
         if (i < j).any():
             raise FormatError("an entry above the diagonal of a symmetric matrix; only the lower triangle is stored")
-        w = np.where(i == j, w, 2 * w)
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            w[i != j] *= 2
     return _gathered(comments, checked_bits(int(size[1])), j - 1, i - 1, w)
 
 

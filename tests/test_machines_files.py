@@ -1,0 +1,545 @@
+"""Model files: exact round trips, other packages' readers on our files, ours on theirs, and damaged files."""
+
+import io
+import itertools
+import random
+import struct
+import zipfile
+
+import dimod
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from dimod.serialization import coo
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.errors import FormatError, QubayesError
+from qubayes.formulation.qubo import energy, qubo_from_couplers, to_bqm
+from qubayes.machines import (
+    ENDINGS,
+    AnnealerProblem,
+    inequalities_of,
+    read_model,
+    read_qubo,
+    write_model,
+    write_qubo,
+)
+from qubayes.machines import terms as terms_module
+
+QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz")
+LABELLED = tuple(ending for ending in ENDINGS if ending != ".json")
+
+floats = st.floats(allow_nan=False, allow_infinity=False, width=64)
+moderate = st.floats(-(2.0**52), 2.0**52).filter(lambda x: x == 0 or abs(x) > 1e-300)
+
+
+@st.composite
+def qubos(draw, numbers=moderate):
+    bits = draw(st.integers(0, 6))
+    h = draw(st.lists(numbers, min_size=bits, max_size=bits))
+    pairs = (
+        draw(st.lists(st.sampled_from(list(itertools.combinations(range(bits), 2))), unique=True)) if bits > 1 else []
+    )
+    weights = draw(st.lists(numbers, min_size=len(pairs), max_size=len(pairs)))
+    rows, cols = np.array([p[0] for p in pairs], int), np.array([p[1] for p in pairs], int)
+    return qubo_from_couplers(h, rows, cols, weights, draw(numbers))
+
+
+def identical(one, other):
+    """Bit for bit, except that the sign of a zero does not count."""
+    return all(
+        np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype for a, b in zip(one, other, strict=True)
+    )
+
+
+def random_qubo(bits, couplers, seed=0):
+    rng = np.random.default_rng(seed)
+    h = np.where(rng.random(bits) < 0.7, rng.normal(size=bits), 0.0)
+    i, j = rng.integers(0, bits, (2, couplers))
+    weights = rng.normal(size=couplers) * 10.0 ** rng.integers(-12, 13, couplers)
+    return qubo_from_couplers(h, i, j, weights, -1234.5678)
+
+
+@pytest.fixture
+def qubo():
+    return random_qubo(30, 200)
+
+
+@pytest.fixture
+def labels():
+    return [f'u[vertex {i}|a b,ü,"x"\n\\ # % vartype=SPIN]' for i in range(30)]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@settings(deadline=None, max_examples=60)
+@given(model=qubos())
+def test_every_float_comes_back(ending, model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / f"model{ending}"
+    write_qubo(model, None, path)
+    back, _ = read_qubo(path)
+    if ending == ".json" and model.bits > back.bits:
+        pytest.fail("a bit was lost")
+    assert identical(model, back)
+
+
+@pytest.mark.parametrize("ending", QUADRATIC)
+@settings(deadline=None, max_examples=40)
+@given(model=qubos(numbers=floats))
+def test_extreme_floats_come_back_or_are_refused(ending, model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / f"model{ending}"
+    try:
+        write_qubo(model, None, path)
+    except FormatError:
+        assert ending == ".mtx"
+        assert not np.array_equal(model.weights / 2 * 2, model.weights)
+        return
+    assert identical(model, read_qubo(path)[0])
+
+
+@pytest.mark.parametrize("ending", LABELLED)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_labels_and_offset_come_back(ending, packed, qubo, labels, tmp_path):
+    path = tmp_path / f"model{ending}{packed}"
+    if ending == ".npz" and packed:
+        with pytest.raises(FormatError, match="archive"):
+            write_qubo(qubo, labels, path)
+        return
+    write_qubo(qubo, labels, path)
+    back, names = read_qubo(path)
+    assert identical(qubo, back)
+    assert list(names) == labels
+
+
+@pytest.mark.parametrize("ending", LABELLED)
+def test_labels_that_are_plain_names_or_numbers_as_text(ending, tmp_path):
+    qubo = qubo_from_couplers([1.0, 2.0, 0.0], [0], [2], [3.0])
+    for labels in (["a", "b", "c"], ["2", "0", "1"], ["", " ", "\0"], ["end", "st", "free"]):
+        write_qubo(qubo, labels, tmp_path / f"m{ending}")
+        assert read_qubo(tmp_path / f"m{ending}")[1] == tuple(labels)
+
+
+@pytest.mark.parametrize("ending", QUADRATIC)
+def test_models_of_dimod_come_back_equal(ending, tmp_path):
+    for variables in ([0, 1, 2], ["x", "y z", "2"]):
+        a, b, c = variables
+        bqm = dimod.BinaryQuadraticModel({a: 1.5, b: 0, c: 1 / 3}, {(a, b): 0.1, (b, c): -7e-12}, 2.5, "BINARY")
+        write_model(bqm, tmp_path / f"m{ending}")
+        back = read_model(tmp_path / f"m{ending}")
+        assert back == bqm
+        assert list(back.variables) == variables
+
+
+def test_bqm_keeps_all_that_dimod_knows(tmp_path):
+    bqm = dimod.BinaryQuadraticModel({("a", 1): 1.5, 3: 0, "x": 2}, {(("a", 1), 3): 0.0, (3, "x"): 4}, 1.0, "SPIN")
+    single = dimod.BinaryQuadraticModel(bqm, dtype=np.float32)
+    for model in (bqm, single, dimod.BinaryQuadraticModel("BINARY")):
+        write_model(model, tmp_path / "m.bqm")
+        back = read_model(tmp_path / "m.bqm")
+        assert back == model
+        assert (back.dtype, back.vartype, list(back.variables)) == (model.dtype, model.vartype, list(model.variables))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_bqm_of_both_versions_is_read(version, tmp_path):
+    bqm = dimod.BinaryQuadraticModel({"a": 1.5, "b": 2}, {("a", "b"): 0.1}, 1.0, "BINARY")
+    (tmp_path / "m.bqm").write_bytes(bqm.to_file(version=version).read())
+    assert read_model(tmp_path / "m.bqm") == bqm
+
+
+def test_our_bqm_is_dimods_byte_for_byte(qubo, labels, tmp_path):
+    for names in (labels, None):
+        write_qubo(qubo, names, tmp_path / "m.bqm")
+        assert (tmp_path / "m.bqm").read_bytes() == to_bqm(qubo, names).to_file().read()
+
+
+def test_dimod_reads_our_coo(qubo, labels, tmp_path):
+    write_qubo(qubo, labels, tmp_path / "m.coo")
+    with (tmp_path / "m.coo").open() as file:
+        model = coo.load(file)
+    expected = to_bqm(qubo)
+    expected.offset = 0.0
+    assert model == expected
+
+
+def test_coo_of_dimod_is_read(tmp_path):
+    bqm = dimod.BinaryQuadraticModel({0: 1.0, 1: -2.0, 2: 0.5}, {(0, 1): 0.25, (1, 2): 3}, 0.0, "SPIN")
+    (tmp_path / "m.coo").write_text(coo.dumps(bqm, vartype_header=True))
+    assert read_model(tmp_path / "m.coo") == bqm
+    qubo, _ = read_qubo(tmp_path / "m.coo")
+    for state in itertools.product([0, 1], repeat=3):
+        assert energy(qubo, state) == bqm.energy([2 * x - 1 for x in state])
+
+
+def test_scipy_reads_our_matrices(qubo, labels, tmp_path):
+    states = np.random.default_rng(1).integers(0, 2, (20, qubo.bits))
+    write_qubo(qubo, labels, tmp_path / "m.mtx")
+    write_qubo(qubo, labels, tmp_path / "m.npz")
+    symmetric = scipy.io.mmread(tmp_path / "m.mtx")
+    upper = scipy.sparse.load_npz(tmp_path / "m.npz")
+    assert (upper != scipy.sparse.triu(upper)).nnz == 0
+    for matrix in (symmetric, upper):
+        dense = matrix.toarray()
+        expected = np.einsum("si,ij,sj->s", states, dense, states) + qubo.offset
+        assert energy(qubo, states) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_matrices_of_scipy_are_read(kind, tmp_path):
+    dense = np.array([[1.0, 2.0, 0.0], [0.5, 0.0, -3.0], [0.0, 0.0, 4.0]])
+    matrix = scipy.sparse.coo_array(dense).asformat(kind)
+    scipy.sparse.save_npz(tmp_path / "m.npz", matrix)
+    scipy.io.mmwrite(tmp_path / "m.mtx", matrix)
+    for name in ("m.npz", "m.mtx"):
+        qubo, _ = read_qubo(tmp_path / name)
+        for state in itertools.product([0, 1], repeat=3):
+            x = np.array(state)
+            assert energy(qubo, x) == x @ dense @ x
+
+
+def test_qbsolv_layout(tmp_path):
+    write_qubo(qubo_from_couplers([1.0, 0.0, -2.5], [2], [0], [0.1], 7.0), None, tmp_path / "m.qubo")
+    expected = ["c qubayes offset 7.0", "p qubo 0 3 3 1", "0 0 1.0", "1 1 0.0", "2 2 -2.5", "0 2 0.1"]
+    assert (tmp_path / "m.qubo").read_text().splitlines() == expected
+
+
+def test_qbsolv_of_others_is_read(tmp_path):
+    (tmp_path / "m.qubo").write_text("c hello\n\np qubo 0 4 2 1\n0 0 3.4\nc more\n2 2 -1\n0 2 5e-1\n")
+    qubo, labels = read_qubo(tmp_path / "m.qubo")
+    assert qubo.h.tolist() == [3.4, 0.0, -1.0, 0.0]
+    assert energy(qubo, [1, 0, 1, 0]) == 3.4 - 1 + 0.5
+    assert labels == ("0", "1", "2", "3")
+
+
+def constrained_model(labels=("x 1", "y", "n")):
+    x, y = dimod.Binaries(labels[:2])
+    n = dimod.Integer(labels[2], lower_bound=-3, upper_bound=8)
+    r = dimod.Real("r", lower_bound=-1.5, upper_bound=2.5)
+    model = dimod.ConstrainedQuadraticModel()
+    model.set_objective(0.1 * x * y - 3 * n + n * n / 3 + r + 2.5)
+    model.add_constraint(x + y <= 1, label="at most one")
+    model.add_constraint(x * n - 2 * y >= -1, label="c0")
+    model.add_constraint(x - n == 0.25, label="equal")
+    return model
+
+
+@pytest.mark.parametrize("ending", [".cqm", ".lp"])
+def test_constrained_models_come_back(ending, tmp_path):
+    for labels in (("x 1", "y", "n"), ("x1", "y", "n")):
+        model = constrained_model(labels)
+        write_model(model, tmp_path / f"m{ending}")
+        back = read_model(tmp_path / f"m{ending}")
+        assert back.is_equal(model)
+        assert list(back.variables) == list(model.variables)
+
+
+def test_dimod_reads_our_lp_and_we_read_dimods(tmp_path):
+    x, y, z = dimod.Binaries(["x", "y", "z"])
+    model = dimod.ConstrainedQuadraticModel()
+    model.set_objective(0.1 * x * y - 3 * z + 2.5 + y * z)
+    model.add_constraint(x + y + z <= 2, label="c0")
+    write_model(model, tmp_path / "ours.lp")
+    assert dimod.lp.load(str(tmp_path / "ours.lp")).is_equal(model)
+    (tmp_path / "theirs.lp").write_text(dimod.lp.dumps(model))
+    assert read_model(tmp_path / "theirs.lp").is_equal(model)
+
+
+def test_dimod_reads_our_streamed_lp(qubo, labels, tmp_path):
+    write_qubo(qubo, labels, tmp_path / "m.lp")
+    model = dimod.lp.load(str(tmp_path / "m.lp"))
+    assert model.objective.offset == qubo.offset
+    expected = to_bqm(qubo, [f"x{i}" for i in range(qubo.bits)])
+    assert {v: model.objective.get_linear(v) for v in model.variables} == dict(expected.linear)
+    assert all(model.objective.get_quadratic(u, v) == w for u, v, w in expected.iter_quadratic())
+
+
+def test_lp_of_others_is_read(tmp_path):
+    text = r"""\ a comment
+Maximize
+ obj: 2 x1 + 3x2 - x3 + [ 4 x1 * x2 - 2 x3 ^ 2 ] / 2 + 1
+Subject To
+ x1 + x2 <= 1
+ c2: - x1 + 2 x3
+   >= -3
+Bounds
+ -2 <= x3 <= 4
+ x4 free
+ x5 >= -1.5
+ x5 <= 1e1
+Binaries
+ x1 x2
+Generals
+ x3
+End
+"""
+    (tmp_path / "m.lp").write_text(text)
+    model = read_model(tmp_path / "m.lp")
+    state = {"x1": 1, "x2": 1, "x3": 3, "x4": 0, "x5": 0}
+    assert model.objective.energy(state) == -(2 + 3 - 3 + (4 - 18) / 2 + 1)
+    assert set(model.constraints) == {"c0", "c2"}
+    assert model.constraints["c2"].lhs.energy(state) == 5
+    assert (model.lower_bound("x3"), model.upper_bound("x3")) == (-2, 4)
+    assert (model.lower_bound("x5"), model.upper_bound("x5")) == (-1.5, 10)
+    assert model.lower_bound("x4") < -1e20
+
+
+def annealer_problem():
+    objective = qubo_from_couplers([1.5, 0.0, -2.0, 0.0], [0], [2], [1 / 3], 7.0)
+    penalty = qubo_from_couplers([0.0, 0.5, 0.0, 0.0], [1], [3], [2.0], 1.0)
+    rows = inequalities_of([([0, 1, 2], [1.0, 1.0, 1.0], -2.0, 1), ([3], [0.1], 0.0, 10**9)])
+    return AnnealerProblem(objective, penalty, rows, ("0", "1", "2", "3"))
+
+
+def test_problems_of_the_digital_annealer_come_back(tmp_path):
+    problem = annealer_problem()
+    write_model(problem, tmp_path / "m.json")
+    back = read_model(tmp_path / "m.json")
+    for one, other in zip(
+        (problem.objective, problem.penalty, problem.inequalities),
+        (back.objective, back.penalty, back.inequalities),
+        strict=True,
+    ):
+        assert identical(one, other)
+    assert back.labels == problem.labels
+    with pytest.raises(FormatError, match="penalty polynomial"):
+        read_qubo(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_large_models_are_written_in_chunks(ending, tmp_path, monkeypatch):
+    """Chunks far smaller than the model: rows that lie across a border, empty rows, a dense row."""
+    monkeypatch.setattr(terms_module, "CHUNK", 7)
+    n = 40
+    rows = np.concatenate([np.zeros(n - 1, int), [3, 3, 20], np.arange(25, 35)])
+    cols = np.concatenate([np.arange(1, n), [5, 9, 38], np.arange(26, 36)])
+    qubo = qubo_from_couplers(np.arange(n) / 3, rows, cols, np.arange(1, len(rows) + 1) / 7, 0.1)
+    write_qubo(qubo, None, tmp_path / f"m{ending}")
+    assert identical(qubo, read_qubo(tmp_path / f"m{ending}")[0])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
+    if ending == ".cqm":
+        pytest.skip("dimod stamps its archive with the time")
+    for name in ("one", "two"):
+        write_qubo(qubo, labels, tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("m.txt", "", "ends in none of"),
+        ("m.qubo", "0 0 1\n", "p qubo"),
+        ("m.qubo", "p qubo 0 2 1 1\n0 0 1\n1 0 2\n", "i < j"),
+        ("m.qubo", "p qubo 0 2 2 1\n0 0 1\n0 1 2\n", "promises 2"),
+        ("m.qubo", "p qubo 0 99999999999 0 0\n", "bits"),
+        ("m.qubo", "p qubo 0 2 1 0\n5 5 1\n", "names a bit"),
+        ("m.qubo", "p qubo 0 2 1 0\n0 0 nan\n", "not a number"),
+        ("m.qubo", "p qubo 0 2 1 0\n0.5 0 1\n", "i j weight"),
+        ("m.qubo", 'c qubayes label 0 "a"\np qubo 0 2 0 0\n', "labels"),
+        ("m.qubo", "c qubayes label 0 a\np qubo 0 1 0 0\n", "JSON"),
+        ("m.coo", "0 0\n", "i j weight"),
+        ("m.coo", "# vartype=INTEGER\n0 0 1\n", "vartype"),
+        ("m.coo", "# qubayes offset inf\n0 0 1\n", "not a number"),
+        ("m.coo", "0 99999999999 1.0\n", "bits"),
+        ("m.coo", "\x00", "i j weight"),
+        ("m.mtx", "%%MatrixMarket matrix array real general\n", "first line"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n", "square"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1.0\n", "above the diagonal"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1.0\n", "promises 2"),
+        ("m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n0 0 1.0\n", "names a bit"),
+        ("m.lp", "Minimize\n x\n", "End"),
+        ("m.lp", "Minimize\n x @@ ]\nEnd\n", "LP|objective|term"),
+        ("m.lp", "Minimize\n x\nSubject To\n x + y\nEnd\n", "no <="),
+        ("m.lp", "Minimize\n 1e999 x\nEnd\n", "too large"),
+        ("m.lp", "Minimize\n [ x ]\nEnd\n", "inside"),
+        ("m.json", "{}", "binary_polynomial is missing"),
+        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}', "at most two bits"),
+        ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
+        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1e300, "p": [0]}]}}', "2\\^52"),
+        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [100000]}]}}', "99999"),
+        ("m.json", '{"binary_polynomial": {"terms": []}, "inequalities": [{"terms": [], "lambda": 0}]}', "lambda"),
+        ("m.json", '{"binary_polynomial": {"terms": []}} x', "follows"),
+        ("m.json", '{"a": ' + "[" * 100_000, "nested|JSON"),
+        ("m.bqm", "DIMOD", "DIMODBQM"),
+        ("m.npz", "PK", "damaged"),
+        ("m.cqm", "DIMODCQM", "ends inside|no .cqm"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(name, text, message, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError, match=message):
+        read_model(tmp_path / name)
+
+
+def test_what_a_format_cannot_hold_is_refused(tmp_path):
+    tuples = dimod.BinaryQuadraticModel({("a", 1): 1.0}, {}, 0.0, "BINARY")
+    with pytest.raises(FormatError, match="relabel"):
+        write_model(tuples, tmp_path / "m.qubo")
+    with pytest.raises(FormatError, match="constrained"):
+        write_model(constrained_model(), tmp_path / "m.bqm")
+    with pytest.raises(FormatError, match=r"\.json"):
+        write_model(annealer_problem(), tmp_path / "m.bqm")
+    with pytest.raises(FormatError, match="can be written"):
+        write_model({"a": 1}, tmp_path / "m.bqm")
+    with pytest.raises(FormatError, match="distinct"):
+        write_qubo(random_qubo(3, 2), ["a", "b", "b"], tmp_path / "m.bqm")
+    write_model(constrained_model(), tmp_path / "m.lp")
+    with pytest.raises(FormatError, match="constraints"):
+        read_qubo(tmp_path / "m.lp")
+    spin = dimod.ConstrainedQuadraticModel()
+    spin.set_objective(dimod.Spin("s") * 1.0)
+    with pytest.raises(FormatError, match="spins"):
+        write_model(spin, tmp_path / "s.lp")
+    slash = dimod.ConstrainedQuadraticModel()
+    slash.add_constraint(dimod.Binary("x") <= 1, label="a/b")
+    with pytest.raises(FormatError, match="/"):
+        write_model(slash, tmp_path / "s.cqm")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.lp"]
+
+
+def test_missing_and_unwritable_places(tmp_path):
+    with pytest.raises(FormatError, match="No such file"):
+        read_model(tmp_path / "none.bqm")
+    with pytest.raises(FormatError, match="cannot write"):
+        write_qubo(random_qubo(3, 2), None, tmp_path / "none" / "m.bqm")
+
+
+def bqm_with(**changes):
+    """A .bqm file whose header lies."""
+    import json
+
+    whole = to_bqm(random_qubo(4, 5)).to_file().read()
+    (length,) = struct.unpack("<I", whole[10:14])
+    header = json.loads(whole[14 : 14 + length]) | changes
+    text = json.dumps(header).encode().ljust(length)
+    return whole[:10] + struct.pack("<I", len(text)) + text + whole[14 + length :]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": [10**9, 0]},
+        {"shape": [4, 10**6]},
+        {"shape": [5_000_000, 2]},
+        {"shape": "x"},
+        {"shape": [True, 0]},
+        {"dtype": "object"},
+        {"itype": "float64"},
+        {"vartype": "INTEGER"},
+        {"variables": True},
+    ],
+)
+def test_headers_that_lie_are_refused(changes, tmp_path):
+    (tmp_path / "m.bqm").write_bytes(bqm_with(**changes))
+    with pytest.raises(FormatError):
+        read_model(tmp_path / "m.bqm")
+
+
+def test_arrays_that_claim_too_much_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
+        for name, array in {"format": np.array(b"coo"), "shape": np.array([2, 2]), "row": np.array([0])}.items():
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, array)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
+        buffer = io.BytesIO()
+        np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+        archive.writestr("data.npy", buffer.getvalue())
+    with pytest.raises(FormatError, match="shorter"):
+        read_model(tmp_path / "m.npz")
+
+
+def mutated(data, rng):
+    """The bytes with a few of them changed, removed, doubled or swapped for tokens that readers know."""
+    tokens = [
+        b"[",
+        b"]",
+        b'"',
+        b"{",
+        b"-",
+        b"1e999",
+        b"nan",
+        b"\n",
+        b"\0",
+        b"99999999999",
+        b"c ",
+        b"qubayes label ",
+        b":",
+    ]
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(data) + 1)
+        choice = rng.randrange(5)
+        if choice == 0 and at < len(data):
+            data[at] = rng.randrange(256)
+        elif choice == 1:
+            del data[at : at + rng.randint(1, 30)]
+        elif choice == 2:
+            start = rng.randrange(len(data) + 1)
+            data[at:at] = data[start : start + 20]
+        elif choice == 3:
+            data[at:at] = rng.choice(tokens)
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def resealed(data):
+    """The archive in the bytes with checksums that fit its damaged parts; None if it is no archive any more."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = {info.filename: archive.read(info) for info in archive.infolist()}
+    except Exception:
+        return None
+    return parts
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_damaged_files_only_raise_our_error(ending, tmp_path):
+    rng = random.Random(f"damage {ending}")
+    model = annealer_problem() if ending == ".json" else None
+    if ending in (".cqm", ".lp"):
+        model = constrained_model()
+    original = tmp_path / f"m{ending}"
+    if model is None:
+        write_qubo(random_qubo(6, 10), [f"u[{i}|a]" for i in range(6)], original)
+    else:
+        write_model(model, original)
+    data = original.read_bytes()
+    damaged = tmp_path / f"damaged{ending}"
+    refused = 0
+    for _ in range(400):
+        damaged.write_bytes(mutated(data, rng))
+        for read in (read_model, read_qubo):
+            try:
+                read(damaged)
+            except QubayesError as error:
+                assert "\n" not in str(error)[:50]
+                refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize("ending", [".npz", ".cqm"])
+def test_damaged_parts_with_right_checksums_only_raise_our_error(ending, tmp_path):
+    rng = random.Random(f"parts {ending}")
+    write_model(constrained_model(), tmp_path / "m.cqm")
+    write_qubo(random_qubo(6, 10), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.npz")
+    data = (tmp_path / f"m{ending}").read_bytes()
+    parts = resealed(data)
+    start = data.index(b"PK\x03\x04")
+    refused = 0
+    for _ in range(400):
+        buffer = io.BytesIO()
+        buffer.write(data[:start])
+        victim = rng.choice(sorted(parts))
+        with zipfile.ZipFile(buffer, "a") as archive:
+            for name, part in parts.items():
+                archive.writestr(name, mutated(part, rng) if name == victim else part)
+        (tmp_path / f"damaged{ending}").write_bytes(buffer.getvalue())
+        try:
+            read_model(tmp_path / f"damaged{ending}")
+        except QubayesError:
+            refused += 1
+    assert refused > 100
