@@ -126,7 +126,7 @@ def _example(numbers: AnyArray | list[int]) -> str:
 def _texts(column: Column, present: Ints) -> list[str]:
     """The values that are present as text; whole numbers without a fraction."""
     if isinstance(column.distinct, np.ndarray):
-        return [str(int(x)) if x == round(x) else repr(x) for x in column.distinct[present].tolist()]
+        return [str(int(x)) if float(x).is_integer() else repr(x) for x in column.distinct[present].tolist()]
     return [column.distinct[i] for i in present]
 
 

@@ -25,7 +25,7 @@ _TOKEN = re.compile(r'\s*+("[^"\n]*"|[{}()\[\];,|]|[^\s{}()\[\];,|"]++)')
 _NAME = re.compile(r'"[^"\n]*"|[^\s,"]++')
 _ROW = re.compile(r'\s*+\(((?:"[^"\n]*"|[^()"]++)*+)\)([-+.0-9eE,\s]*+);')
 _NUMBERS = re.compile(r"([-+.0-9eE,\s]*+);")
-_PROPERTY = re.compile(r'(?:"[^"]*+"|[^";]++)*+;')
+_PROPERTY = re.compile(r'(?:"[^"]*+"|[^";{}]++)*+;')
 _PUNCTUATION = frozenset("{}()[];,|")
 
 
@@ -63,13 +63,23 @@ class _Scanner:
 
     def __init__(self, path: str | Path, text: str) -> None:
         self.path = path
-        self.text = _COMMENT.sub(_blank, text) if "//" in text or "/*" in text else text
         self.position = 0
+        self.text = text
+        if "//" in text or "/*" in text:
+            self.text = _COMMENT.sub(self._blank, text)
 
     def fail(self, problem: str, position: int | None = None) -> NoReturn:
         """Raise a FormatError that names the file and the line."""
         line = self.text.count("\n", 0, self.position if position is None else position) + 1
         raise FormatError(f"{self.path}, line {line}: {problem}")
+
+    def _blank(self, match: re.Match[str]) -> str:
+        """A comment as white space with as many lines; a quoted name as it is."""
+        if match[0].startswith('"'):
+            return match[0]
+        if match[0].startswith("/*") and not match[0].endswith("*/"):
+            self.fail("a comment that is never closed with '*/'", match.start())
+        return " " + "\n" * match[0].count("\n")
 
     def next(self) -> str | None:
         """The next token, a name still in its quotes; None at the end of the text."""
@@ -129,7 +139,7 @@ class _Scanner:
         match = _ROW.match(self.text, self.position)
         if match is None:
             return None
-        start = match.start(1)
+        start = self.position = match.start(1)
         states = [state.strip('"') for state in _NAME.findall(match[1])]
         numbers = self.parse(match[2])
         self.position = match.end()
@@ -151,11 +161,6 @@ class _Scanner:
             if found != "property":
                 self.fail(f"{_shown(found)} where 'property' or '}}' must stand")
             self.skip_property()
-
-
-def _blank(match: re.Match[str]) -> str:
-    """A comment as white space with as many lines; a quoted name as it is."""
-    return match[0] if match[0].startswith('"') else " " + "\n" * match[0].count("\n")
 
 
 def _shown(token: str | None) -> str:
