@@ -1,5 +1,6 @@
 """Stage 4: the smallest families whose pairwise unions give every candidate parent set."""
 
+from .cover import Budget, cover
 from .subsets import Subsets
 
-__all__ = ["Subsets"]
+__all__ = ["Budget", "Subsets", "cover"]

@@ -18,11 +18,17 @@ class Subsets:
     lower_bounds: Ints  # (n,) no smaller family exists than this
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
+    status: str = "finished"  # or why it stopped early; every family is a cover all the same
 
     @property
     def total(self) -> int:
         """Number of u bits."""
         return int(self.families.sizes.sum())
+
+    @property
+    def lower_bound(self) -> int:
+        """No choice of families has fewer u bits than this."""
+        return int(self.lower_bounds.sum())
 
     @property
     def proved(self) -> Bools:

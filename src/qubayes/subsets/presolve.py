@@ -1,0 +1,240 @@
+"""Exact reductions of a covering problem: what must be chosen, what need not be, and the independent parts that remain."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Bools, Ints, SmallInts
+from .incidence import Incidence
+
+EXCLUDED, OPEN, CLOSED = 0, 1, 2
+
+
+class Core(NamedTuple):
+    """An independent part of the problem that the reductions leave open; its columns are numbered anew."""
+
+    row_start: Ints  # (rows + 1,)
+    row_columns: SmallInts  # (row_start[-1],) -1 where the position's column is closed or excluded
+    row_partners: Ints  # (rows,)
+    row_table: Ints  # (rows,)
+    partners: Ints
+    fixed: Ints  # (rows,) mask of the positions of closed columns
+    open: Ints  # (rows,) mask of the positions of open columns
+    column_start: Ints  # (columns + 1,)
+    column_rows: SmallInts
+    column_positions: SmallInts
+    rows: Ints  # (rows,) their numbers in the incidence
+    columns: Ints  # (columns,) their numbers in the incidence
+
+
+def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
+    """The closed columns, and the cores: the closed columns and a smallest cover of each core are a smallest cover."""
+    status = np.full(incidence.columns, OPEN, dtype=np.int8)
+    row_open = np.ones(incidence.rows, dtype=np.bool_)
+    reduce_exactly(incidence, status, row_open)
+    return np.flatnonzero(status == CLOSED), cores_of(incidence, status, row_open)
+
+
+@njit(nogil=True, cache=True)
+def _masks(incidence: Incidence, status: SmallInts, row: int) -> tuple[int, int]:
+    """Positions of the open and of the closed columns of a row."""
+    first, last = incidence.row_start[row], incidence.row_start[row + 1]
+    opened, closed = 0, 0
+    for place in range(first, last):
+        kind = status[incidence.row_columns[place]]
+        if kind == 1:
+            opened |= 1 << (place - first)
+        elif kind == 2:
+            closed |= 1 << (place - first)
+    return opened, closed
+
+
+@njit(nogil=True, cache=True)
+def _ways(incidence: Incidence, row: int, opened: int, closed: int) -> tuple[int, int, bool]:
+    """Open positions that cover the row alone, open positions that do in pairs only, and whether the closed ones do."""
+    partners = incidence.row_partners[row]
+    alone, together, covered = 0, 0, False
+    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+        mask = incidence.partners[partners + p]
+        if closed >> p & 1 and mask & closed:
+            covered = True
+        if opened >> p & 1 and mask & (closed | 1 << p):
+            alone |= 1 << p
+    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+        if (opened & ~alone) >> p & 1 and incidence.partners[partners + p] & opened & ~alone:
+            together |= 1 << p
+    return alone, together, covered
+
+
+@njit(nogil=True, cache=True)
+def all_ways(incidence: Incidence, status: SmallInts) -> tuple[Ints, Ints, Bools]:
+    """For each row the masks of `_ways`."""
+    rows = len(incidence.row_start) - 1
+    alone, together, covered = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
+    for row in range(rows):
+        masks = _masks(incidence, status, row)
+        alone[row], together[row], covered[row] = _ways(incidence, row, masks[0], masks[1])
+    return alone, together, covered
+
+
+@njit(nogil=True, cache=True)
+def _replaces(incidence: Incidence, alone: Ints, opened: Ints, row_open: Bools, column: int, other: int) -> bool:
+    """Whether `other` does in every open row what `column` can do there."""
+    for place in range(incidence.column_start[column], incidence.column_start[column + 1]):
+        row = incidence.column_rows[place]
+        if not row_open[row]:
+            continue
+        position, found = incidence.column_positions[place], -1
+        for q in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+            if incidence.row_columns[incidence.row_start[row] + q] == other:
+                found = q
+        if found < 0:
+            return False
+        if alone[row] >> found & 1:
+            continue
+        partners = incidence.row_partners[row]
+        mine = incidence.partners[partners + position] & opened[row]
+        if alone[row] >> position & 1 or mine & ~incidence.partners[partners + found]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _implies(incidence: Incidence, alone: Ints, row: int, other: int) -> bool:
+    """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
+    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+        if alone[row] >> p & 1:
+            column, found = incidence.row_columns[incidence.row_start[row] + p], False
+            for q in range(incidence.row_start[other + 1] - incidence.row_start[other]):
+                if alone[other] >> q & 1 and incidence.row_columns[incidence.row_start[other] + q] == column:
+                    found = True
+            if not found:
+                return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def reduce_exactly(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+    """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
+
+    Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a row that closed
+    columns cover imposes nothing; (3) a column is excluded if one other does everything it can do in the open rows (this
+    contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one if every
+    column that covers the other covers it alone.
+    """
+    rows, columns = len(row_open), len(status)
+    alone, together, opened = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    counts = np.zeros(columns, np.int64)
+    changed = True
+    while changed:
+        changed = False
+        for row in range(rows):
+            if not row_open[row]:
+                continue
+            masks = _masks(incidence, status, row)
+            alone[row], together[row], covered = _ways(incidence, row, masks[0], masks[1])
+            if covered:
+                row_open[row] = False
+                changed = True
+            elif together[row] == 0 and alone[row] & (alone[row] - 1) == 0:
+                for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+                    if alone[row] >> p & 1:
+                        status[incidence.row_columns[incidence.row_start[row] + p]] = 2
+                row_open[row] = False
+                changed = True
+        if changed:
+            continue
+        counts[:] = 0
+        for row in range(rows):
+            if row_open[row]:
+                opened[row] = _masks(incidence, status, row)[0]
+                for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
+                    counts[incidence.row_columns[place]] += 1
+        for column in range(columns):
+            if status[column] != 1:
+                continue
+            if counts[column] == 0:
+                status[column] = 0
+                continue
+            first = incidence.column_start[column]
+            while not row_open[incidence.column_rows[first]]:
+                first += 1
+            row = incidence.column_rows[first]
+            for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
+                other = incidence.row_columns[place]
+                if other == column or status[other] == 0 or counts[other] < counts[column]:
+                    continue
+                if status[other] == 1 and _replaces(incidence, alone, opened, row_open, column, other):
+                    status[column] = 0
+                    changed = True
+                    for member in range(first, incidence.column_start[column + 1]):
+                        home = incidence.column_rows[member]
+                        gone = ~(1 << incidence.column_positions[member])
+                        opened[home] &= gone
+                        alone[home] &= gone
+                    break
+        if changed:
+            continue
+        for row in range(rows):
+            if not row_open[row] or together[row] != 0:
+                continue
+            rare, least = -1, columns + rows + 1
+            for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+                column = incidence.row_columns[incidence.row_start[row] + p]
+                if alone[row] >> p & 1 and counts[column] < least:
+                    rare, least = column, counts[column]
+            for place in range(incidence.column_start[rare], incidence.column_start[rare + 1]):
+                other = incidence.column_rows[place]
+                if other != row and row_open[other] and _implies(incidence, alone, row, other):
+                    row_open[other] = False
+                    changed = True
+
+
+def cores_of(incidence: Incidence, status: SmallInts, row_open: Bools) -> list[Core]:
+    """The connected parts of what is open."""
+    if not row_open.any():
+        return []
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows, columns = len(row_open), len(status)
+    owner = np.repeat(np.arange(rows), np.diff(incidence.row_start))
+    live = row_open[owner] & (status[incidence.row_columns] == OPEN)
+    ends = (owner[live], rows + incidence.row_columns[live])
+    graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(rows + columns, rows + columns))
+    label = connected_components(graph, directed=False)[1]
+    parts, label = np.unique(np.where(row_open, label[:rows], -1), return_inverse=True)
+    return [
+        core_of(incidence, status, np.flatnonzero(label == part)) for part in range(int(parts[0] < 0), len(parts))
+    ]
+
+
+def core_of(incidence: Incidence, status: SmallInts, rows: Ints) -> Core:
+    """The part of the problem that consists of these rows and the open columns in them."""
+    lengths = np.diff(incidence.row_start)[rows]
+    row_start = np.concatenate([[0], np.cumsum(lengths)])
+    owner = np.repeat(np.arange(len(rows)), lengths)
+    position = np.arange(row_start[-1]) - row_start[owner]
+    old = incidence.row_columns[incidence.row_start[rows][owner] + position]
+    kind = status[old]
+    live = np.flatnonzero(kind == OPEN)
+    columns, numbers = np.unique(old[live], return_inverse=True)
+    row_columns = np.full(len(old), -1, dtype=np.int32)
+    row_columns[live] = numbers
+    order = np.argsort(numbers, kind="stable")
+    bits = np.int64(1) << position
+    return Core(
+        row_start,
+        row_columns,
+        incidence.row_partners[rows],
+        incidence.row_table[rows],
+        incidence.partners,
+        np.add.reduceat(np.where(kind == CLOSED, bits, 0), row_start[:-1]),
+        np.add.reduceat(np.where(kind == OPEN, bits, 0), row_start[:-1]),
+        np.searchsorted(numbers[order], np.arange(len(columns) + 1)),
+        owner[live][order].astype(np.int32),
+        position[live][order].astype(np.int32),
+        rows,
+        columns.astype(np.int64),
+    )

@@ -1,0 +1,258 @@
+"""Local search for a small cover of a core: row weighting with two kinds of kicks (design §6)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..arrays import Bools, Ints, SmallInts
+from .incidence import Incidence, pivot_table
+from .presolve import Core
+
+COVERED = np.iinfo(np.int64).min  # the sign bit of a pivot word
+PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
+PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
+PLACES.setflags(write=False)
+
+
+class Kicks(NamedTuple):
+    """Groups of columns that are flipped together to leave a local optimum."""
+
+    start: Ints  # (groups + 1,)
+    columns: SmallInts
+
+
+class Walk(NamedTuple):
+    """Where the search stands."""
+
+    inside: Bools  # (columns,)
+    state: Ints  # (rows,) positions of closed and chosen columns
+    pivots: Ints  # (rows,) which positions decide, and the sign bit if the row is covered
+    score: Ints  # (columns,) weight of the rows that flipping the column uncovers or covers
+    weight: Ints  # (rows,)
+    stamp: Ints  # (columns,) step of the last flip
+    chosen: SmallInts  # (columns,) the first `count[0]` are inside
+    uncovered: SmallInts  # (rows,) the first `count[1]` are not covered
+    place: SmallInts  # (columns,) index in `chosen`
+    row_place: SmallInts  # (rows,) index in `uncovered`
+    count: Ints  # (2,)
+
+
+def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
+    """A cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
+    kicks = kicks_of(core, incidence)
+    return _search(core, pivot_table(), PLACES, kicks, work, patience_of(core), seed)
+
+
+def patience_of(core: Core) -> int:
+    """Steps without progress before a kick."""
+    return 10 + len(core.columns) // 16
+
+
+def kicks_of(core: Core, incidence: Incidence) -> Kicks:
+    """One group per open singleton, and per element the group of open pairs that contain it."""
+    sizes = np.diff(incidence.set_start)[core.columns]
+    first = incidence.set_start[core.columns]
+    pairs = np.flatnonzero(sizes == 2)
+    singles = np.flatnonzero(sizes == 1)
+    ends = np.concatenate([incidence.members[first[pairs]], incidence.members[first[pairs] + 1]])
+    order = np.argsort(ends, kind="stable")
+    counts = np.bincount(ends, minlength=1)
+    lengths = np.concatenate([np.ones(len(singles), dtype=np.int64), counts[counts > 0]])
+    columns = np.concatenate([singles, np.tile(pairs, 2)[order]]).astype(np.int32)
+    return Kicks(np.concatenate([[0], np.cumsum(lengths)]), columns)
+
+
+@njit(nogil=True, cache=True)
+def _look(core: Core, table: Ints, row: int, state: int) -> int:
+    """Positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
+    start = core.row_table[row]
+    if start >= 0:
+        return table[start + state]
+    length, partners = core.row_start[row + 1] - core.row_start[row], core.row_partners[row]
+    keep = np.int64(-1)  # positions without which the row is not covered
+    covered = False
+    for p in range(length):
+        mates = core.partners[partners + p] & state
+        if not state >> p & 1 or mates == 0:
+            continue
+        covered = True
+        if mates >> p & 1:  # the row itself is chosen
+            keep &= np.int64(1) << p
+        elif mates & (mates - 1):
+            keep &= np.int64(1) << p
+        else:
+            keep &= (np.int64(1) << p) | mates
+    if covered:
+        return (keep & np.int64(0x7FFFFFFFFFFFFFFF)) | COVERED
+    word = np.int64(0)
+    for p in range(length):
+        if not state >> p & 1 and core.partners[partners + p] & (state | np.int64(1) << p):
+            word |= np.int64(1) << p
+    return word
+
+
+@njit(nogil=True, cache=True)
+def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: int) -> None:
+    """Take the column in or out, and bring states, scores and lists up to date."""
+    if walk.inside[column]:
+        walk.count[0] -= 1
+        last = walk.chosen[walk.count[0]]
+        walk.chosen[walk.place[column]] = last
+        walk.place[last] = walk.place[column]
+    else:
+        walk.chosen[walk.count[0]] = column
+        walk.place[column] = walk.count[0]
+        walk.count[0] += 1
+    walk.inside[column] = not walk.inside[column]
+    walk.count[2] += core.column_start[column + 1] - core.column_start[column]
+    # Fields become local names once: each use of a field inside the loop costs reference counting, ten times the work.
+    state, pivots, score, weight, opened = walk.state, walk.pivots, walk.score, walk.weight, core.open
+    row_start, row_columns, row_table = core.row_start, core.row_columns, core.row_table
+    column_rows, column_positions = core.column_rows, core.column_positions
+    for entry in range(core.column_start[column], core.column_start[column + 1]):
+        row = column_rows[entry]
+        state[row] ^= np.int64(1) << column_positions[entry]
+        old, start = pivots[row], row_table[row]
+        new = table[start + state[row]] if start >= 0 else _look(core, table, row, state[row])
+        pivots[row] = new
+        changed = (old ^ new) & opened[row]
+        while changed:
+            low = changed & -changed
+            changed ^= low
+            other = row_columns[row_start[row] + places[low % 67]]
+            score[other] += weight[row] if new & low else -weight[row]
+        if old >= 0 and new < 0:
+            walk.count[1] -= 1
+            end = walk.uncovered[walk.count[1]]
+            walk.uncovered[walk.row_place[row]] = end
+            walk.row_place[end] = walk.row_place[row]
+        elif old < 0 and new >= 0:
+            walk.uncovered[walk.count[1]] = row
+            walk.row_place[row] = walk.count[1]
+            walk.count[1] += 1
+
+
+@njit(nogil=True, cache=True)
+def _start(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
+    """Nothing chosen, every weight 1."""
+    walk.inside[:] = False
+    walk.score[:] = 0
+    walk.stamp[:] = 0
+    walk.weight[:] = 1
+    walk.count[:] = 0
+    for row in range(len(core.fixed)):
+        walk.state[row] = core.fixed[row]
+        walk.pivots[row] = _look(core, table, row, core.fixed[row])
+        walk.uncovered[row] = row
+        walk.row_place[row] = row
+        changed = walk.pivots[row] & core.open[row]
+        while changed:
+            low = changed & -changed
+            changed ^= low
+            walk.score[core.row_columns[core.row_start[row] + places[low % 67]]] += 1
+    walk.count[1] = len(core.fixed)
+
+
+@njit(nogil=True, cache=True)
+def _best_for(core: Core, places: Ints, walk: Walk, row: int, step: int) -> int:
+    """The column that covers this uncovered row and most weight; of equals the one that rested longest."""
+    best, score, stamp = -1, -1, 0
+    choices = walk.pivots[row] & core.open[row]
+    while choices:
+        low = choices & -choices
+        choices ^= low
+        column = core.row_columns[core.row_start[row] + places[low % 67]]
+        if walk.stamp[column] == step and choices:
+            continue
+        if walk.score[column] > score or (walk.score[column] == score and walk.stamp[column] < stamp):
+            best, score, stamp = column, walk.score[column], walk.stamp[column]
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _cheapest(walk: Walk, step: int) -> int:
+    """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
+    best, score, stamp = walk.chosen[0], np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
+    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.count[0]
+    walk.count[2] += count >> 3
+    for index in range(count):
+        column = chosen[index]
+        if scores[column] > score or (stamps[column] == step - 1 and count > 1):
+            continue
+        if scores[column] < score or stamps[column] < stamp:
+            best, score, stamp = column, scores[column], stamps[column]
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _raise(core: Core, places: Ints, walk: Walk, row: int, amount: int) -> None:
+    """Add to the weight of a row."""
+    walk.weight[row] += amount
+    changed = walk.pivots[row] & core.open[row]
+    while changed:
+        low = changed & -changed
+        changed ^= low
+        walk.score[core.row_columns[core.row_start[row] + places[low % 67]]] += amount
+
+
+@njit(nogil=True, cache=True)
+def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, patience: int, seed: int) -> Bools:
+    """Descend by row weighting; after `patience` steps without a smaller cover kick the incumbent and descend again."""
+    np.random.seed(seed)
+    rows, columns = len(core.fixed), len(core.columns)
+    walk = Walk(
+        np.zeros(columns, np.bool_), np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(columns, np.int64),
+        np.ones(rows, np.int64), np.zeros(columns, np.int64), np.zeros(columns, np.int32), np.zeros(rows, np.int32),
+        np.zeros(columns, np.int32), np.zeros(rows, np.int32), np.zeros(3, np.int64),
+    )  # fmt: skip
+    incumbent, found = np.ones(columns, np.bool_), np.ones(columns, np.bool_)
+    incumbent_size, step, groups = columns + 1, 0, len(kicks.start) - 1
+    _start(core, table, places, walk)
+    while True:
+        # Cover what is open, then walk at one column less than the smallest cover of this descent.
+        found_size, last = columns + 1, step
+        while step - last <= patience or found_size > columns:
+            step += 1
+            if walk.count[1] == 0:
+                while walk.count[0]:
+                    column = _cheapest(walk, -1)
+                    if walk.score[column] > 0:
+                        break
+                    _flip(core, table, places, walk, column)
+                if walk.count[0] < found_size:
+                    found[:] = walk.inside
+                    found_size, last = walk.count[0], step
+                if found_size == 0:
+                    break
+            if found_size <= columns:
+                column = _cheapest(walk, step)
+                _flip(core, table, places, walk, column)
+                walk.stamp[column] = step
+                if walk.count[1] == 0:
+                    continue
+            row = walk.uncovered[np.random.randint(walk.count[1])]
+            column = _best_for(core, places, walk, row, step)
+            _flip(core, table, places, walk, column)
+            walk.stamp[column] = step
+            if found_size <= columns:
+                for index in range(walk.count[1]):
+                    _raise(core, places, walk, walk.uncovered[index], 1)
+        if found_size <= incumbent_size:
+            incumbent_size = found_size
+            incumbent[:] = found
+        if walk.count[2] >= work or incumbent_size <= 1:
+            return incumbent
+        for row in range(rows):
+            if walk.weight[row] > 1:
+                _raise(core, places, walk, row, 1 - walk.weight[row])
+        for column in range(columns):
+            if incumbent[column] != walk.inside[column]:
+                _flip(core, table, places, walk, column)
+        if groups:
+            group = np.random.randint(groups)
+            for index in range(kicks.start[group], kicks.start[group + 1]):
+                _flip(core, table, places, walk, kicks.columns[index])
+        else:
+            for _ in range(1 + incumbent_size // 10):
+                _flip(core, table, places, walk, walk.chosen[np.random.randint(walk.count[0])])

@@ -1,0 +1,136 @@
+"""The four methods on the family of one vertex."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arrays import Bools, Ints, SmallInts
+from .bounds import packing_bound, relaxation_bound
+from .cover import Covered, Task, counting_bound
+from .family import Family
+from .incidence import Incidence, incidence_of
+from .presolve import CLOSED, OPEN, Core, all_ways, core_of, presolve
+from .program import Limits, program_of, solve_program
+from .reduction import reduce_as_paper
+from .search import search
+
+SEARCH_WORK = 300  # row updates of the search per entry of the core
+QUICK = 0.1  # part of the work that is spent before a lower bound is sought
+LARGEST_PROGRAM = 400  # columns of a core that `auto` gives to the integer program
+LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
+NODES = 50
+ITERATIONS = 50_000  # of the simplex method, a round
+
+
+def by_program_only(task: Task, family: Family) -> Covered:
+    """The integer program over every subset (the paper's "IP only")."""
+    incidence = incidence_of(family)
+    status = np.full(incidence.columns, OPEN, dtype=np.int8)
+    return _by_program(task, incidence, status, np.ones(incidence.rows, dtype=np.bool_))
+
+
+def by_program(task: Task, family: Family) -> Covered:
+    """Algorithm 2, then the integer program over what it leaves open (the paper's "IP + Algorithm 2")."""
+    incidence = incidence_of(family)
+    return _by_program(task, incidence, *reduce_as_paper(incidence))
+
+
+def _by_program(task: Task, incidence: Incidence, status: SmallInts, row_open: Bools) -> Covered:
+    closed = np.flatnonzero(status == CLOSED)
+    if not row_open.any():
+        return _result(incidence, closed, len(closed))
+    core = core_of(incidence, status, np.flatnonzero(row_open))
+    limits = Limits(seconds=task.budget.seconds)
+    chosen, bound = _improved(core, _plain_cover(core, incidence, status), limits, task.stop)
+    return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound)
+
+
+def _plain_cover(core: Core, incidence: Incidence, status: SmallInts) -> Bools:
+    """The last open column of each row that covers it alone: the row itself wherever that is open."""
+    alone = all_ways(incidence, status)[0][core.rows]
+    highest = np.frexp(alone.astype(np.float64))[1] - 1
+    highest -= (alone >> highest) == 0  # a mask of more than 53 bits may have been rounded up
+    chosen = np.zeros(len(core.columns), dtype=np.bool_)
+    chosen[core.row_columns[core.row_start[:-1] + highest]] = True
+    return chosen
+
+
+def _improved(core: Core, known: Bools, limits: Limits, stop: Bools) -> tuple[Bools, int]:
+    """The better of a known cover and the integer program's, and the program's lower bound."""
+    outcome = solve_program(program_of(core), limits, start=known, stop=stop)
+    better = int(outcome.chosen.sum()) < int(known.sum()) and covers_core(core, outcome.chosen)
+    best = outcome.chosen if better else known
+    return best, min(int(best.sum()), int(np.ceil(outcome.bound - 1e-6)))
+
+
+def covers_core(core: Core, chosen: Bools) -> bool:
+    """Whether each row of the core has two positions, closed or chosen, that are partners."""
+    live = core.row_columns >= 0
+    owner = np.repeat(np.arange(len(core.rows)), np.diff(core.row_start))
+    position = np.arange(len(owner)) - core.row_start[owner]
+    taken = live & chosen[np.where(live, core.row_columns, 0)]
+    state = core.fixed.copy()
+    np.bitwise_or.at(state, owner[taken], np.int64(1) << position[taken])
+    mates = core.partners[core.row_partners[owner] + position] & state[owner]
+    met = (state[owner] >> position & 1 == 1) & (mates != 0)
+    return bool(np.bincount(owner[met], minlength=len(core.rows)).all())
+
+
+def by_search(task: Task, family: Family) -> Covered:
+    """Exact reductions, then local search on each core; the lower bound is the cheap one."""
+    return _by_cores(task, family, _search_core)
+
+
+def by_all(task: Task, family: Family) -> Covered:
+    """Exact reductions, then on each core search, relaxation with cuts, more search, and the integer program if small."""
+    return _by_cores(task, family, _settle_core)
+
+
+def _by_cores(
+    task: Task, family: Family, settle: Callable[[Task, Core, Incidence], tuple[Bools, int]]
+) -> Covered:
+    incidence = incidence_of(family)
+    closed, cores = presolve(incidence)
+    chosen, bound = [closed], len(closed)
+    for core in cores:
+        best, lower = settle(task, core, incidence)
+        chosen.append(core.columns[best])
+        bound += lower
+    return _result(incidence, np.concatenate(chosen), bound)
+
+
+def _search_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
+    best = search(core, incidence, work=_work(task, core), seed=task.seed)
+    return best, min(int(best.sum()), packing_bound(core))
+
+
+def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
+    best = search(core, incidence, work=int(QUICK * _work(task, core)), seed=task.seed)
+    bound = packing_bound(core)
+    if bound < best.sum() and len(core.rows) <= LARGEST_RELAXATION:
+        rounds, size = task.budget.rounds, int(best.sum())
+        bound = max(bound, relaxation_bound(core, incidence, size=size, rounds=rounds, iterations=ITERATIONS))
+    if bound < best.sum():
+        best = min(best, search(core, incidence, work=_work(task, core), seed=task.seed), key=np.sum)
+    if bound < best.sum() and len(core.columns) <= LARGEST_PROGRAM:
+        best, lower = _improved(core, best, Limits(seconds=task.budget.seconds, nodes=NODES), task.stop)
+        bound = max(bound, lower)
+    return best, min(int(best.sum()), bound)
+
+
+def _work(task: Task, core: Core) -> int:
+    return int(task.budget.effort * SEARCH_WORK * len(core.column_rows))
+
+
+def _result(incidence: Incidence, columns: Ints, bound: int) -> Covered:
+    """The columns as sets. If subsets had to be left out, only counting bounds the optimum from below."""
+    lower = bound if incidence.complete else min(len(columns), counting_bound(incidence.rows))
+    return Covered(incidence.sets(np.sort(columns)), lower)
+
+
+METHODS: dict[str, Callable[[Task, Family], Covered]] = {
+    "auto": by_all,
+    "search": by_search,
+    "ilp": by_program,
+    "ilp-only": by_program_only,
+}
