@@ -88,3 +88,15 @@ def _parts(random: np.random.Generator, wanted: Set, family: list[Set]) -> list[
 
 def subsets_of(candidates: Candidates, lists: list[list[tuple[int, ...]]]) -> Subsets:
     return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "test", 0.0)
+
+
+def crowded_scores(random: np.random.Generator, n: int, largest: int) -> list[dict[Set, float]]:
+    """One vertex with many candidate sets, the others with few: what keeps it at two subsets is put to the test."""
+    scores = random_scores(random, n, 2, 0.08)
+    scores[0] = _vertex_scores(random, list(range(1, n)), frozenset(), largest, 0.6)
+    return scores
+
+
+def state_of(index: int, bits: int) -> np.ndarray:
+    """The state whose bit b is bit b of the index."""
+    return (index >> np.arange(bits)) & 1 == 1

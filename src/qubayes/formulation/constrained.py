@@ -41,7 +41,9 @@ def constrain(formulation: Formulation, workers: Workers | None = None) -> Const
     parts = score_parts(problem, workers or Workers())
     none = np.empty((0, 2), np.int32)
     starts = families.vertex_start.tolist()
-    blocks = [Block(first, part.singles, part.pairs, 0.0, none) for first, part in zip(starts, parts, strict=False)]
+    blocks = [
+        Block(first, part.singles, part.pairs, 0.0, False, none) for first, part in zip(starts, parts, strict=False)
+    ]
     crowded = [vertex for vertex, size in enumerate(families.sizes.tolist()) if size > 2]
     return ConstrainedForm(
         summed(score_terms(bits, blocks, -float(formulation.candidates.base_scores.sum()))),

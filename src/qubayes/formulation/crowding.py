@@ -5,22 +5,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..arrays import Floats, SmallInts
+from ..arrays import Bools, Floats, SmallInts
 
 TOLERANCE = 1e-9  # a third subset that loses less than this is not trusted to lose: scores are sums with rounding
 
 
 class Crowding(NamedTuple):
-    """Bounds on what a third active subset of a vertex can gain."""
+    """How a vertex is kept at two active subsets, or at pairs that some candidate set uses."""
 
-    least: float  # in the best order of dropping subsets: the bound on the penalty xi
-    largest: float  # whichever subset is dropped
+    bound: float  # what the penalty must exceed; -inf where none is needed
+    slack: bool  # whether it goes with a z bit
+
+
+def crowding(singles: Floats, pairs: Floats, joined: Bools, has_triangle: bool) -> Crowding:
+    """The penalty that a vertex with these gains needs; `joined` are the pairs of subsets that candidate sets use."""
+    slack_bound = third_gain(singles, pairs)
+    if slack_bound < -TOLERANCE:
+        return Crowding(-np.inf, False)
+    bound = slack_bound if has_triangle else unused_bound(singles, pairs, joined)
+    return Crowding(max(float(bound), 0.0), has_triangle)
 
 
 @njit(nogil=True, cache=True)
 def pair_index(j: int, k: int, mu: int) -> Any:
-    """Where the pair j < k stands in lexicographic order."""
-    return j * (2 * mu - j - 1) // 2 + k - j - 1
+    """Where the pair of j and k stands in lexicographic order."""
+    low, high = min(j, k), max(j, k)
+    return low * (2 * mu - low - 1) // 2 + high - low - 1
 
 
 @njit(nogil=True, cache=True)
@@ -32,7 +42,7 @@ def _gain_of(b: int, singles: Any, pairs: Any, there: Any) -> Any:
     for j in range(mu):
         if j == b or not there[j]:
             continue
-        joint = pairs[pair_index(min(b, j), max(b, j), mu)]
+        joint = pairs[pair_index(b, j, mu)]
         added, synergy = max(0.0, joint - singles[j]), joint - singles[b] - singles[j]
         if added > first:
             first, second, first_at = added, first, j
@@ -48,72 +58,86 @@ def _gain_of(b: int, singles: Any, pairs: Any, there: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def crowding(singles: Floats, pairs: Floats) -> Crowding:
-    """The two bounds of a vertex with these gains; -inf where no three subsets exist.
+def third_gain(singles: Floats, pairs: Floats) -> Any:
+    """A bound on what active subsets beyond two can gain, each; -inf where there are at most two subsets.
 
-    `least`: subsets leave one by one, each time one that can gain little among those still there. Any three or more
-    active subsets contain a first to leave, and what that one gains is at most the bound for each one beyond two.
+    Subsets leave one by one, each time one that can gain little among those still there. Any three or more active
+    subsets contain a first to leave, and what that one gains is at most the bound for each one beyond two.
     """
     mu = len(singles)
     there = np.ones(mu, np.bool_)
     gains = np.empty(mu)
     for b in range(mu):
         gains[b] = _gain_of(b, singles, pairs, there)
-    largest = gains.max() if mu > 2 else -np.inf
-    least = -np.inf
+    bound = -np.inf
     for _ in range(mu - 2):
         chosen = int(np.argmin(gains))  # gains fall as others leave: stale ones are good enough to choose by
-        least = max(least, _gain_of(chosen, singles, pairs, there))
+        bound = max(bound, _gain_of(chosen, singles, pairs, there))
         there[chosen] = False
         gains[chosen] = np.inf
-    return Crowding(least, largest)
+    return bound
+
+
+@njit(nogil=True, cache=True)
+def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> Any:
+    """What the couplers of pairs that are not joined must exceed, where the joined ones form no triangle.
+
+    Active subsets have one that is joined to t of the k - 1 others, 2 t <= k. It gains at most half its own score for
+    each unjoined one if t = 0, f(b|j) - f(j) if t = 1; t > 1 only happens in the 2-core of the joined pairs.
+    """
+    mu = len(singles)
+    core = _two_core(joined)
+    bound = 0.5 * singles.max()
+    for b in range(mu):
+        for j in range(mu):
+            if joined[b, j]:
+                bound = max(bound, pairs[pair_index(b, j, mu)] - singles[j])
+        if core[b]:
+            bound = max(bound, _gain_of(b, singles, pairs, core & joined[b]))
+    return bound
+
+
+@njit(nogil=True, cache=True)
+def _two_core(joined: Any) -> Any:
+    """The vertices that remain when those with at most one neighbour leave until there are none."""
+    core = np.ones(len(joined), np.bool_)
+    changed = True
+    while changed:
+        changed = False
+        for b in range(len(joined)):
+            if core[b] and (joined[b] & core).sum() < 2:
+                core[b] = False
+                changed = True
+    return core
 
 
 @njit(nogil=True, cache=True)
 def choose_pairs(ways: SmallInts, first: int, mu: int) -> Any:
-    """(chosen, degree): one row of `ways` for each candidate set, and the largest degree of the graph of chosen pairs.
+    """(chosen, joined, has_triangle): one row of `ways` for each candidate set, and the graph of the pairs in them.
 
-    The pairs chosen have no triangle among them if the greedy choice finds such; otherwise degree is -1 and the first
-    way of each set is chosen.
+    The greedy choice (sets with the fewest ways first) avoids triangles; where it cannot, the first ways are chosen.
     """
     starts = [0 for _ in range(0)]
     for row in range(len(ways)):
         if row == 0 or ways[row, 0] != ways[row - 1, 0]:
             starts.append(row)
     begin = np.array([*starts, len(ways)])
-    sets = len(starts)
     chosen = begin[:-1].copy()
     needed = 0
-    for number in range(sets):
-        needed += ways[begin[number], 1] != ways[begin[number], 2]
+    for row in chosen:
+        needed += ways[row, 1] != ways[row, 2]
     if 4 * needed > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
-        return chosen, -1
+        return chosen, np.zeros((0, 0), np.bool_), True
     joined = np.zeros((mu, mu), np.bool_)
-    picked = chosen.copy()
-    for number in np.argsort(begin[1:] - begin[:-1], kind="mergesort"):  # fewest ways first
+    for number in np.argsort(begin[1:] - begin[:-1], kind="mergesort"):
         fits = False
         for row in range(begin[number], begin[number + 1]):
             j, k = ways[row, 1] - first, ways[row, 2] - first
-            if j == k or not (joined[j] & joined[k]).any():
-                fits = True
-                if j != k:
-                    joined[j, k] = joined[k, j] = True
-                picked[number] = row
+            fits = j == k or not (joined[j] & joined[k]).any()
+            if fits:
+                joined[j, k] = joined[k, j] = j != k
+                chosen[number] = row
                 break
         if not fits:
-            return chosen, -1
-    degree = 0
-    for j in range(mu):
-        degree = max(degree, joined[j].sum())
-    return picked, degree
-
-
-def crowd_bound(crowd: Crowding, degree: int) -> float:
-    """What the penalty must exceed: xi with a z bit (degree -1), or the one on pairs that no candidate set uses.
-
-    Without a z bit: some one of k active subsets has at least ceil(k/2) - 1 unused pairs (k - 2 if the degree is 0 or
-    1), so twice (once) the bound for k - 2 subsets too many is enough. -inf where no penalty is needed.
-    """
-    if crowd.least < -TOLERANCE:
-        return -np.inf
-    return max(crowd.least if degree < 0 else crowd.largest * (1.0 if degree <= 1 else 2.0), 0.0)
+            return begin[:-1].copy(), joined, True
+    return chosen, joined, False

@@ -11,7 +11,6 @@ from ..candidates import Candidates
 from ..cluster import Workers
 from ..errors import SettingError
 from ..subsets import Subsets
-from .crowding import crowd_bound
 from .order import Order, choose_order
 from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
 from .qubo import Qubo, coefficient_range
@@ -103,7 +102,7 @@ def formulate(
     pairs = choose_order(problem.relative, order)
     parts = score_parts(problem, workers or Workers())
     penalties = _penalties(problem, pairs, parts, penalty)
-    qubo = _assemble(problem, pairs, parts, penalties)
+    qubo = assemble(problem, pairs, parts, penalties)
     seconds = time.perf_counter() - start
     return Formulation(problem, pairs, penalties, _ways(problem, parts), qubo, order, penalty, seconds)
 
@@ -118,8 +117,8 @@ def _ways(problem: Problem, parts: list[ScorePart]) -> SmallInts:
 def _penalties(problem: Problem, order: Order, parts: list[ScorePart], kind: str) -> Penalties:
     if kind == "paper":
         return paper(problem.relative, order, _largest_gains(problem), _xi0(parts))
-    crowds = np.array([crowd_bound(part.crowd, part.degree) for part in parts])
-    has_slack = np.array([part.degree < 0 for part in parts], dtype=np.bool_)
+    crowds = np.array([part.crowd.bound for part in parts])
+    has_slack = np.array([part.crowd.slack for part in parts], dtype=np.bool_)
     return tight(order_bounds(losses(problem, order), problem.relative, order), crowds, has_slack)
 
 
@@ -138,22 +137,16 @@ def _xi0(parts: list[ScorePart]) -> float:
     return 3.0 * float(steepest)
 
 
-def _assemble(problem: Problem, order: Order, parts: list[ScorePart], penalties: Penalties) -> Qubo:
+def assemble(problem: Problem, order: Order, parts: list[ScorePart], penalties: Penalties) -> Qubo:
+    """The sum of the score part with its penalties and the ordering part."""
     families = problem.relative.subsets
     first_r = len(families.set_start) - 1
     z_bits = _z_bits(first_r + len(order.pairs), penalties)
     bits = first_r + len(order.pairs) + int(penalties.has_slack.sum())
+    extras = zip(penalties.crowds.tolist(), penalties.has_slack.tolist(), strict=True)
     blocks = [
-        Block(
-            int(first),
-            part.singles,
-            part.pairs,
-            float(extra),
-            np.ascontiguousarray(part.ways[: 0 if slack else None, 1:]),
-        )
-        for first, part, extra, slack in zip(
-            families.vertex_start, parts, penalties.crowds, penalties.has_slack, strict=False
-        )
+        Block(first, part.singles, part.pairs, extra, slack, np.ascontiguousarray(part.ways[:, 1:]))
+        for first, part, (extra, slack) in zip(families.vertex_start.tolist(), parts, extras, strict=False)
     ]
     owners = np.repeat(np.arange(families.n), families.sizes)
     return summed(

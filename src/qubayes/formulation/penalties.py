@@ -29,7 +29,7 @@ class Penalties(NamedTuple):
     edges: Floats  # (edges,) delta2: a subset holds this possible parent though it comes later
     required: Floats  # (required edges,) the same for an edge that is always there
     triangles: Floats  # (t,) delta1: a directed triangle of r bits
-    crowds: Floats  # (n,) xi with a z bit; without one, on pairs of subsets that no candidate set uses
+    crowds: Floats  # (n,) xi with a z bit; without one, for two active subsets that no candidate set combines
     has_slack: Bools  # (n,) whether the vertex has a z bit
 
 

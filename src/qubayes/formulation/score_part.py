@@ -55,7 +55,6 @@ class ScorePart(NamedTuple):
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union
     crowd: Crowding
     ways: SmallInts  # (candidates of the vertex, 3) set, subset, subset
-    degree: int  # of the graph of pairs in `ways` if it has no triangle, -1 if it has
 
 
 def score_parts(problem: Problem, workers: Workers) -> list[ScorePart]:
@@ -72,13 +71,13 @@ def _score_part(problem: Problem, vertex: int) -> ScorePart:
         name = problem.candidates.names[vertex]
         raise QubayesError(f"a candidate set of {name} is no union of two of its subsets; cover the candidates again")
     first, last = relative.subsets.vertex_start[vertex : vertex + 2]
-    chosen, degree = choose_pairs(ways, int(first), int(last - first))
+    chosen, joined, has_triangle = choose_pairs(ways, int(first), int(last - first))
     if problem.union_scores is None:
         singles = single_gains(vertex, relative.candidates, problem.gains, relative.subsets, width)
         pairs = pair_gains(vertex, relative.candidates, problem.gains, relative.subsets, width, singles)
     else:
         singles, pairs = _true_gains(problem, vertex)
-    return ScorePart(singles, pairs, crowding(singles, pairs), ways[chosen], degree)
+    return ScorePart(singles, pairs, crowding(singles, pairs, joined, has_triangle), ways[chosen])
 
 
 def _true_gains(problem: Problem, vertex: int) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import AnyArray, Floats, Ints, SmallInts
+from .crowding import pair_index
 from .order import Order
 from .parents import Parents, Relative
 from .penalties import Penalties
@@ -30,7 +31,7 @@ def summed(*parts: Terms) -> Qubo:
 
 
 def score_terms(bits: int, blocks: list["Block"], offset: float) -> Terms:
-    """offset - sum f(j) u_j - sum (f(j|k) - f(j) - f(k) - extra_jk) u_j u_k, vertex by vertex (paper: O bar)."""
+    """offset - sum f(j) u_j - sum (f(j|k) - f(j) - f(k)) u_j u_k + penalties on pairs (paper: O bar)."""
     h = np.zeros(bits)
     ends = np.cumsum([0, *(len(block.pairs) for block in blocks)])
     rows, cols, weights = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), np.empty(ends[-1])
@@ -41,13 +42,14 @@ def score_terms(bits: int, blocks: list["Block"], offset: float) -> Terms:
 
 
 class Block(NamedTuple):
-    """The u bits of one vertex: their gains, and a penalty on pairs (on all, or on those that are not `free`)."""
+    """The u bits of one vertex: their gains, and a penalty on pairs."""
 
     first: int  # number of the vertex's first u bit
     singles: Floats  # (mu,)
     pairs: Floats  # (mu (mu - 1) / 2,) lexicographic
-    extra: float
-    free: SmallInts  # (pairs, 2) pairs of bits without the penalty, by their numbers
+    extra: float  # added to the couplers of all pairs (xi) or, without a z bit, of the unused ones, raised to 0 before
+    slack: bool  # whether the vertex has a z bit
+    used: SmallInts  # (sets, 2) pairs of bits that candidate sets use, by their numbers
 
 
 @njit(nogil=True, cache=True)
@@ -56,12 +58,18 @@ def _write_block(block: Block, rows: Any, cols: Any, weights: Any) -> None:
     for j in range(mu):
         for k in range(j + 1, mu):
             rows[place], cols[place] = block.first + j, block.first + k
-            weights[place] = block.singles[j] + block.singles[k] - block.pairs[place] + block.extra
+            natural = block.singles[j] + block.singles[k] - block.pairs[place]
+            weights[place] = natural + block.extra if block.slack else natural
             place += 1
-    for t in range(len(block.free)):
-        j, k = block.free[t, 0] - block.first, block.free[t, 1] - block.first
+    if block.slack or block.extra == 0.0:
+        return
+    unused = np.ones(len(weights), np.bool_)
+    for j, k in block.used:
         if j != k:
-            weights[j * (2 * mu - j - 1) // 2 + k - j - 1] -= block.extra
+            unused[pair_index(j - block.first, k - block.first, mu)] = False
+    for place in range(len(weights)):
+        if unused[place]:
+            weights[place] = max(weights[place], 0.0) + block.extra
 
 
 def slack_terms(bits: int, z_bits: Ints, owners: Ints, crowds: Floats) -> Terms:
