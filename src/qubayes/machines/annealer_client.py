@@ -152,7 +152,7 @@ class DigitalAnnealer:
                 self.delete(job)
             raise
         except ServiceError as error:
-            raise ServiceError(f"{error} (job {job})") from None
+            raise error if job in str(error) else ServiceError(f"{error} (job {job})") from None
         with suppress(ServiceError):  # the solutions matter more than a job that could not be deleted
             self.delete(job)
         return solutions
@@ -179,7 +179,8 @@ class DigitalAnnealer:
             try:
                 return understand(_document(answer, self._address))
             except ServiceError as error:
-                raise ServiceError(_redacted(str(error), key)) from None
+                told = _redacted(str(error), key)
+            raise ServiceError(told)  # out here, so that it does not carry the other error, which may hold the key
         raise AssertionError("Patience has at least one attempt")
 
     def _bounds(self) -> tuple[float, int]:

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]
     free = iter(sorted(set(graph.nodes) - used))
     chains: list[list[int]] = []
     for bit in range(qubo.bits):
-        chain = sorted(found[bit]) if bit in found else [qubit for qubit, _ in zip(free, range(1), strict=False)]
+        chain = sorted(found[bit]) if bit in found else list(islice(free, 1))
         if not chain:
             return None
         chains.append(chain)

@@ -7,7 +7,6 @@ import os
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
@@ -93,21 +92,21 @@ def exchange(
         headers["Content-Type"] = "application/json"
         headers["Content-Length"] = str(_size(content))
     connection = _connected(address, timeout)
+    late = threading.Event()
     try:
         # The service may answer and close before it has read everything: then its answer is what counts.
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.request(method, address.path + path, content, headers)
-        with _watched(connection, timeout):
-            return _answer(connection.getresponse(), time.monotonic() + timeout, timeout, largest)
-    except TransportError:
-        raise
-    except TimeoutError:
-        raise TransportError(f"no answer within {timeout:g} s") from None
-    except (OSError, http.client.HTTPException) as error:
+        with _watched(connection, timeout, late):
+            return _answer(connection.getresponse(), largest)
+    except (OSError, http.client.HTTPException, TransportError) as error:
         # The text of these errors may quote what the other side sent; their kind is enough.
-        raise TransportError(f"the connection failed ({type(error).__name__})") from None
+        failure = str(error) if isinstance(error, TransportError) else f"the connection failed ({type(error).__name__})"
+        if late.is_set() or isinstance(error, TimeoutError):
+            failure = f"no whole answer within {timeout:g} s"
     finally:
         connection.close()
+    raise TransportError(failure)  # out here, so that it does not carry the other error with it
 
 
 def _connected(address: Address, timeout: float) -> http.client.HTTPConnection:
@@ -129,10 +128,9 @@ def _connected(address: Address, timeout: float) -> http.client.HTTPConnection:
 
 
 @contextmanager
-def _watched(connection: http.client.HTTPConnection, timeout: float) -> Iterator[None]:
+def _watched(connection: http.client.HTTPConnection, timeout: float, late: threading.Event) -> Iterator[None]:
     """End the connection when the time is up: an answer that drips would keep a time-out per read from striking."""
-    sock = connection.sock
-    timer = threading.Timer(timeout, _shut, (sock,))
+    timer = threading.Timer(timeout, _shut, (connection.sock, late))
     timer.daemon = True
     timer.start()
     try:
@@ -141,14 +139,15 @@ def _watched(connection: http.client.HTTPConnection, timeout: float) -> Iterator
         timer.cancel()
 
 
-def _shut(sock: socket.socket | None) -> None:
+def _shut(sock: socket.socket | None, late: threading.Event) -> None:
+    late.set()
     if sock is not None:
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
 
 
-def _answer(response: http.client.HTTPResponse, deadline: float, timeout: float, largest: int) -> Answer:
-    """The whole body; an error if it is longer than allowed, ends early or comes too late."""
+def _answer(response: http.client.HTTPResponse, largest: int) -> Answer:
+    """The whole answer; an error if it is longer than allowed or ends early."""
     parts: list[bytes] = []
     total = 0
     while block := response.read1(_BLOCK):
@@ -156,8 +155,6 @@ def _answer(response: http.client.HTTPResponse, deadline: float, timeout: float,
         total += len(block)
         if total > largest:
             raise ServiceError(f"the answer of the service is longer than {largest:,} bytes; ask for fewer solutions")
-    if time.monotonic() > deadline:
-        raise TransportError(f"no whole answer within {timeout:g} s")
     if response.length:
         raise TransportError("the answer ends early")
     return Answer(response.status, _seconds(response.getheader("Retry-After")), b"".join(parts))
