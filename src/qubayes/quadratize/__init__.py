@@ -1,1 +1,18 @@
-"""A stage of the pipeline."""
+"""Decomposed quadratization: any polynomial of bits as a quadratic model with few bits, and the way back."""
+
+from .decoder import Decoder
+from .polynomial import Polynomial, as_polynomial, read_polynomial
+from .quadratize import Quadratization, TradeOff, quadratize, trade_off
+from .sampler import DecomposedQuadratizationComposite
+
+__all__ = [
+    "Decoder",
+    "DecomposedQuadratizationComposite",
+    "Polynomial",
+    "Quadratization",
+    "TradeOff",
+    "as_polynomial",
+    "quadratize",
+    "read_polynomial",
+    "trade_off",
+]

@@ -69,7 +69,9 @@ class _Search:
             apart = self._apart(tied)
             if len(apart) > 1:
                 break
-            colours = self.refine(_singled_out(colours, tied))  # any order of swappable variables gives the same polynomial
+            colours = self.refine(
+                _singled_out(colours, tied)
+            )  # any order of swappable variables gives the same polynomial
         for number, variable in enumerate(apart):
             if number and self.work < 0:
                 return

@@ -89,6 +89,10 @@ class Subsets:
         found = (s for e in bits(mask) for s in self._by_element[e] if s & ~mask == 0 and s != mask)
         return sorted(found, reverse=True)
 
+    def sets_meeting(self, mask: Mask) -> list[Mask]:
+        """The sets of the family that share an element with the given set."""
+        return [s for s in self.family if s & mask]
+
     def pairs(self, mask: Mask) -> Iterator[Pair]:
         """Pairs of other sets of the family whose union is the given set, in a defined order."""
         return ((b, a) for a, b in combinations(self.inside(mask), 2) if a | b == mask)

@@ -75,7 +75,9 @@ def read_polynomial(path: str | Path) -> Polynomial:
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror}; give a JSON file of [coefficient, [names...]]") from error
+        raise FormatError(
+            f"cannot read {path}: {error.strerror}; give a JSON file of [coefficient, [names...]]"
+        ) from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{path} is not JSON ({error}); give a list of [coefficient, [names...]]") from error
     if not isinstance(rows, list):
@@ -84,7 +86,9 @@ def read_polynomial(path: str | Path) -> Polynomial:
         if not (isinstance(row, list) and len(row) == 2 and isinstance(row[1], list)):
             raise FormatError(f"{path}, entry {number}: {json.dumps(row)[:60]}; give [coefficient, [names...]]")
         if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in row[1]):
-            raise FormatError(f"{path}, entry {number}: names are strings or whole numbers, not {json.dumps(row[1])[:60]}")
+            raise FormatError(
+                f"{path}, entry {number}: names are strings or whole numbers, not {json.dumps(row[1])[:60]}"
+            )
     return from_terms((row[0], row[1]) for row in rows)
 
 
@@ -101,11 +105,10 @@ def _label_key(label: Variable) -> tuple[str, float, str]:
 
 def _term(variables: Any) -> frozenset[Variable]:
     if isinstance(variables, str | bytes) or not isinstance(variables, Iterable):
-        raise QubayesError(f"term {variables!r} is no tuple of variables; a term of one variable is written ({variables!r},)")
-    try:
-        return frozenset(variables)
-    except TypeError as error:
-        raise QubayesError(f"term {variables!r}: {error}; variables must be hashable, such as strings or numbers") from None
+        raise QubayesError(
+            f"term {variables!r} is no tuple of variables; a term of one variable is written ({variables!r},)"
+        )
+    return frozenset(variables)
 
 
 def _finite(coefficient: Any, variables: Any) -> float:
@@ -123,4 +126,6 @@ def _total(values: list[float]) -> float:
     try:
         return math.fsum(values)
     except OverflowError:
-        raise QubayesError("the coefficients of a repeated term add up past the largest float; scale the polynomial") from None
+        raise QubayesError(
+            "the coefficients of a repeated term add up past the largest float; scale the polynomial"
+        ) from None

@@ -92,12 +92,13 @@ class Ways(NamedTuple):
     pairs: tuple[Pair, ...]  # pairs of candidates neither of which suffices
 
 
-def ways(mask: Mask, closed: Collection[Mask], candidates: Collection[Mask]) -> Ways:
-    """The ways to represent a set by two others; a pair with a set that suffices without its partner is left out."""
-    enough = {mask ^ (1 << e) for e in bits(mask) if 1 << e in closed} & set(candidates)
-    parts = [s for s in proper_subsets(mask) if s in candidates and s not in enough]
+def ways(mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]) -> Ways:
+    """The ways to represent a set by two of the sets inside it; a pair with a set that suffices without its partner is left out."""
+    enough = {mask ^ (1 << e) for e in bits(mask) if 1 << e in closed}
+    candidates = list(inside)
+    parts = [s for s in candidates if s not in enough]
     pairs = tuple((a, b) for i, a in enumerate(parts) for b in parts[i + 1 :] if a | b == mask)
-    return Ways(tuple(sorted(enough)), pairs)
+    return Ways(tuple(sorted(enough.intersection(candidates))), pairs)
 
 
 def smallest_family(space: Space, time_limit: float, start: Collection[Mask] | None = None) -> Outcome:
@@ -107,7 +108,11 @@ def smallest_family(space: Space, time_limit: float, start: Collection[Mask] | N
     model = Model()
     columns = {mask: model.column(cost=1.0, integer=True) for mask in space.candidates}
     _represent(model, columns, space)
-    begin = None if start is None or not set(start) <= set(columns) | space.closed else {columns[s] for s in start if s in columns}
+    begin = (
+        None
+        if start is None or not set(start) <= set(columns) | space.closed
+        else {columns[s] for s in start if s in columns}
+    )
     values, bound, proved = model.solve(time_limit, begin)
     least = len(space.closed) + int(np.ceil(bound - 1e-6))
     if values is None:
@@ -126,7 +131,9 @@ def _represent(model: Model, columns: dict[Mask, int], space: Space) -> None:
             if mask in open_terms:
                 model.at_least(1, [columns[mask]])
             continue
-        found = _union_columns(model, columns, ways(mask, space.closed, columns))
+        found = _union_columns(
+            model, columns, ways(mask, space.closed, [s for s in proper_subsets(mask) if s in columns])
+        )
         if mask in open_terms:
             model.at_least(1, [columns[mask], *found])
         free = mask.bit_count() == 2 and all(1 << e in space.closed for e in bits(mask))
@@ -169,7 +176,11 @@ def _witnesses(model: Model, columns: dict[Mask, int], space: Space) -> dict[Mas
     for element, core in space.cores.items():
         if 1 << element in space.closed or core == 1 << element:
             continue
-        roots = {s: model.column() for s in (core, *proper_subsets(core)) if s >> element & 1 and s.bit_count() > 1 and s in columns}
+        roots = {
+            s: model.column()
+            for s in (core, *proper_subsets(core))
+            if s >> element & 1 and s.bit_count() > 1 and s in columns
+        }
         for mask, column in roots.items():
             result[mask].append(column)
         for other, column in columns.items():
@@ -178,6 +189,3 @@ def _witnesses(model: Model, columns: dict[Mask, int], space: Space) -> dict[Mas
                 if barred:
                     model.at_least(-1, [], [column, *barred])
     return result
-
-
-__all__ = ["Model", "Outcome", "Pair", "Ways", "smallest_family", "ways"]

@@ -1,6 +1,5 @@
 """What must and what may be in an optimal family: Algorithm 1 of the paper, twins and cores (docs/quadratization.md)."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,0 +1,137 @@
+"""The decoder g1: from the bits of the quadratic model back to the variables of the polynomial."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from dimod.variables import iter_deserialize_variables, iter_serialize_variables
+
+from ..arrays import AnyArray
+from ..errors import FormatError, QubayesError
+from .polynomial import Variable
+
+FORMAT = "qubayes-decoder-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """g1: a variable is 1 iff a set that holds it, and that is read, has its bit at 1. Variables in no term are 0."""
+
+    variables: tuple[Variable, ...]  # of the polynomial
+    bits: tuple[Variable, ...]  # label of the bit of each set
+    sets: tuple[tuple[Variable, ...], ...]
+    read: tuple[bool, ...]  # which sets g1 reads; the other bits are products of these
+    counter: Variable | None = None  # the bit z of exclusive terms; then at most two sets may be active
+    exclusive: bool = False
+
+    @property
+    def labels(self) -> tuple[Variable, ...]:
+        """All bits of the model."""
+        return self.bits if self.counter is None else (*self.bits, self.counter)
+
+    def decode(self, sample: Mapping[Variable, int]) -> dict[Variable, int]:
+        """The state of the polynomial's variables that a state of the bits means."""
+        row = np.array([[_bit(sample, label) for label in self.labels]], dtype=np.int8)
+        return dict(zip(self.variables, map(int, self.decode_rows(row)[0]), strict=True))
+
+    def decode_rows(self, rows: AnyArray) -> npt.NDArray[np.int8]:
+        """States of `variables`, one row each, from states of `labels`, one row each."""
+        members = self._members()
+        members[~np.array(self.read, dtype=np.bool_)] = 0.0
+        return (rows[:, : len(self.bits)].astype(np.float32) @ members > 0).astype(np.int8)
+
+    def encode(self, sample: Mapping[Variable, int]) -> dict[Variable, int]:
+        """The state of the bits that means the given state of the variables, or the closest below that can be meant."""
+        active = {v for v in self.variables if _bit(sample, v)}
+        inside = [set(s) <= active for s in self.sets]
+        if not self.exclusive:
+            return dict(zip(self.bits, map(int, inside), strict=True))
+        pair = self._pair(active, inside)
+        state = {bit: int(number in pair) for number, bit in enumerate(self.bits)}
+        return state if self.counter is None else {**state, self.counter: int(len(pair) == 2)}
+
+    def satisfied_rows(self, rows: AnyArray) -> npt.NDArray[np.bool_]:
+        """Per state of `labels`: whether the penalty is 0, that is whether every bit is the product of its set's variables."""
+        active = rows[:, : len(self.bits)].astype(bool)
+        if self.exclusive:
+            number = active.sum(axis=1)
+            if self.counter is None:
+                return number <= 2
+            counter = rows[:, len(self.bits)].astype(np.int64)
+            return counter - counter * number + number * (number - 1) // 2 == 0
+        missing = (1 - self.decode_rows(rows)).astype(np.float32) @ self._members().T
+        return np.all((missing == 0) == active, axis=1)
+
+    def to_json(self) -> str:
+        """The decoder as JSON; labels are strings, numbers, or tuples of them."""
+        try:
+            text = json.dumps(
+                {
+                    "format": FORMAT,
+                    "variables": list(iter_serialize_variables(self.variables)),
+                    "bits": list(iter_serialize_variables(self.bits)),
+                    "sets": [list(iter_serialize_variables(s)) for s in self.sets],
+                    "read": list(self.read),
+                    "counter": None if self.counter is None else next(iter_serialize_variables([self.counter])),
+                    "exclusive": self.exclusive,
+                },
+                ensure_ascii=False,
+            )
+        except TypeError as error:
+            raise FormatError(
+                f"a label cannot be written as JSON ({error}); use strings, numbers or tuples of them"
+            ) from None
+        if Decoder.from_json(text) != self:
+            raise FormatError("a label does not survive JSON; use strings, numbers or tuples of them")
+        return text
+
+    @staticmethod
+    def from_json(text: str) -> "Decoder":
+        """The decoder that `to_json` wrote."""
+        try:
+            fields = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise FormatError(f"format {fields['format']!r}; this version reads {FORMAT!r}")
+            labels: Any = {name: tuple(iter_deserialize_variables(fields[name])) for name in ("variables", "bits")}
+            sets = tuple(tuple(iter_deserialize_variables(s)) for s in fields["sets"])
+            counter = None if fields["counter"] is None else next(iter(iter_deserialize_variables([fields["counter"]])))
+            read = tuple(map(bool, fields["read"]))
+            if not len(labels["bits"]) == len(sets) == len(read) or not set().union(*sets) <= set(labels["variables"]):
+                raise KeyError("bits, sets and read do not belong together")
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise FormatError(f"no decoder ({error}); give what Decoder.to_json wrote") from None
+        return Decoder(labels["variables"], labels["bits"], sets, read, counter, bool(fields["exclusive"]))
+
+    def _members(self) -> npt.NDArray[np.float32]:
+        place = {v: i for i, v in enumerate(self.variables)}
+        result = np.zeros((len(self.sets), len(self.variables)), dtype=np.float32)
+        for row, members in enumerate(self.sets):
+            result[row, [place[v] for v in members]] = 1.0
+        return result
+
+    def _pair(self, active: set[Variable], inside: list[bool]) -> tuple[int, ...]:
+        """Numbers of at most two sets whose union is the active variables that any set inside them holds."""
+        usable = [number for number, fits in enumerate(inside) if fits]
+        reachable = set().union(*(self.sets[n] for n in usable))
+        for number, first in enumerate(usable):
+            for second in usable[number:]:
+                if set(self.sets[first]) | set(self.sets[second]) == reachable:
+                    return (first, second) if first != second else (first,)
+        if reachable:
+            raise QubayesError(
+                "the state is no union of two sets, so more than one term is active; exclusive terms cannot say it"
+            )
+        return ()
+
+
+def _bit(sample: Mapping[Variable, int], label: Variable) -> int:
+    if label not in sample:
+        raise QubayesError(f"the sample has no value for {label!r}; give a state of all bits")
+    if sample[label] not in (0, 1):
+        raise QubayesError(
+            f"{label!r} = {sample[label]!r} where a bit is expected; spins become bits by (1 + spin) / 2"
+        )
+    return int(sample[label])

@@ -1,0 +1,126 @@
+"""Labels, the order of terms and the hash seed decide nothing but names."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.quadratize import as_polynomial, quadratize
+from qubayes.quadratize.canonical import canonical_order
+from reference.polynomials import variables
+
+SCRIPT = """
+import json, sys
+from qubayes.quadratize import quadratize
+for given in json.load(sys.stdin):
+    for mode in ("optimal", "greedy"):
+        for assumptions in ("general", "conventional", "terms-exclusive"):
+            result = quadratize({tuple(t): c for c, t in given}, mode=mode, assumptions=assumptions)
+            model = result.model
+            print(result.sets, result.status, sorted(model.linear.items()), sorted((sorted(e), w) for e, w in model.quadratic.items()))
+            print(list(model.variables), result.decoder.to_json())
+"""
+
+
+def random_terms(names, terms, degrees, seed, coefficients=(-2.0, -1.0, 1.0, 3.0)):
+    draw = random.Random(seed)
+    result = {}
+    while len(result) < terms:
+        result[tuple(sorted(draw.sample(names, draw.choice(degrees))))] = draw.choice(coefficients)
+    return result
+
+
+def shuffled(terms, seed):
+    """The same polynomial, its terms and the variables inside them in another order."""
+    draw = random.Random(seed)
+    items = list(terms.items())
+    draw.shuffle(items)
+    return {tuple(draw.sample(t, len(t))): c for t, c in items}
+
+
+def renamed(terms, names):
+    return {tuple(names[v] for v in t): c for t, c in terms.items()}
+
+
+def facts(result, names=None):
+    """Everything of a result but the order of its parts, its variables renamed."""
+    names = names or {v: v for v in result.polynomial.variables}
+    label = {bit: frozenset(names[v] for v in s) for bit, s in zip(result.decoder.bits, result.sets, strict=True)}
+    linear = {label.get(v, "counter"): w for v, w in result.model.linear.items()}
+    quadratic = {frozenset(label.get(v, "counter") for v in edge): w for edge, w in result.model.quadratic.items()}
+    return linear, quadratic, result.lower_bound, result.proved, result.status
+
+
+POLYNOMIALS = {
+    "random": random_terms(list("abcdefgh"), 16, (2, 3, 4), 0),
+    "equal coefficients": random_terms(list("abcdefgh"), 14, (3, 4), 1, (1.0,)),
+    "symmetric": dict.fromkeys(
+        [("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("d", "a", "b"), ("a",), ("b",), ("c",), ("d",)], 1.0
+    ),
+    "cycle": {("abcdefg"[i], "abcdefg"[(i + 1) % 7], "abcdefg"[(i + 2) % 7]): 1.0 for i in range(7)},
+    "long": random_terms(list("abcdefghijkl"), 8, (7, 8), 2),
+}
+
+
+@pytest.mark.parametrize("mode", ["optimal", "greedy"])
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_renaming_variables_renames_the_result(name, mode):
+    terms = POLYNOMIALS[name]
+    first = quadratize(terms, mode=mode, time_limit=20)
+    assert first.structural
+    for seed in range(3):
+        labels = variables(terms)
+        images = random.Random(seed).sample([*range(100), *"zyxwvut", ("t", 1)], len(labels))
+        names = dict(zip(labels, images, strict=True))
+        other = quadratize(shuffled(renamed(terms, names), seed), mode=mode, time_limit=20)
+        assert facts(other, {image: label for label, image in names.items()}) == facts(first)
+
+
+@pytest.mark.parametrize("mode", ["optimal", "greedy"])
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_order_of_terms_does_not_matter(name, mode):
+    results = [quadratize(shuffled(POLYNOMIALS[name], seed), mode=mode) for seed in range(3)]
+    for result in results[1:]:
+        assert result.sets == results[0].sets and result.model == results[0].model
+        assert list(result.model.variables) == list(results[0].model.variables)
+
+
+def test_hash_seed_does_not_matter():
+    given = [[[c, list(t)] for t, c in shuffled(terms, 1).items()] for terms in POLYNOMIALS.values()]
+    printed = set()
+    for seed in ("0", "1", "2024"):
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT], input=json.dumps(given), capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        printed.add(run.stdout)
+    assert len(printed) == 1 and printed.pop().count("\n") == 2 * 6 * len(POLYNOMIALS)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(3, 7), st.sampled_from([(1.0,), (1.0, 2.0)]))
+def test_canonical_order_gives_the_same_polynomial(seed, size, coefficients):
+    draw = random.Random(seed)
+    names = list("abcdefg")[:size]
+    terms = random_terms(names, draw.randint(1, size), (2, 3), seed, coefficients)
+    images = dict(zip(names, draw.sample(range(50), size), strict=True))
+    forms = []
+    for poly in map(as_polynomial, (terms, shuffled(renamed(terms, images), seed))):
+        order = canonical_order(poly)
+        assert order.structural and sorted(order.order) == list(range(len(poly.variables)))
+        place = {v: i for i, v in enumerate(order.order)}
+        pairs = zip(poly.terms, poly.coefficients, strict=True)
+        forms.append(sorted((tuple(sorted(place[v] for v in t)), c) for t, c in pairs))
+    assert forms[0] == forms[1]
+
+
+def test_when_symmetry_is_too_hard_the_result_says_so():
+    """A long cycle has no two variables that can be swapped: the effort runs out before every start was tried."""
+    size = 400
+    poly = as_polynomial({(i, (i + 1) % size): 1.0 for i in range(size)})
+    assert not canonical_order(poly).structural
