@@ -15,7 +15,7 @@ from .settings import MOST_STATES, ReadSettings
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
 MISSING_STATE = "missing"
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # so long that a float can still hold it
 _NUMBER = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?", re.IGNORECASE
 )
@@ -98,7 +98,7 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
         if not all(map(_NUMBER.fullmatch, texts)) or not texts:
             return None
         if all(map(_INTEGER.fullmatch, texts)):
-            return [int(text) for text in texts if len(text) < 400] if max(map(len, texts)) < 400 else None
+            return [int(text) for text in texts]
         numbers = np.array([float(text) for text in texts])
     if not np.isfinite(numbers).all():
         raise DataError(f"column {column.name!r} holds infinite values; replace them or remove their rows")

@@ -49,8 +49,9 @@ def _with_network(columns: list[Column], path: Path) -> list[Column]:
 
 def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str) -> list[Column]:
     names = [column.name for column in columns]
+    known = set(names)
     for name, states in arities.items():
-        if name not in names:
+        if name not in known:
             raise DataError(f"{source} names {name!r}, which is no column; columns are {_some(names)}")
         if not _fine(states):
             raise DataError(

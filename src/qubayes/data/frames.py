@@ -1,6 +1,7 @@
 """Data frames, Parquet and Arrow files to columns."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -8,34 +9,37 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from ..errors import DataError, FormatError
+from ..errors import DataError, FormatError, QubayesError
 from ..files import read_bytes
 from .columns import Column
 
 
 def read_parquet(path: Path) -> list[Column]:
     """The columns of a Parquet file, read one by one: only their codes are in memory together."""
-    names = _polars(path, pl.read_parquet_schema, "Parquet")
-    return [_polars_column(_polars(path, pl.read_parquet, "Parquet", columns=[name])[name]) for name in names]
+    with _opened(path) as file, _guarded(path, "Parquet"):
+        names = list(pl.read_parquet_schema(file))
+        return [_polars_column(pl.read_parquet(file, columns=[name])[name]) for name in names]
 
 
 def read_arrow(path: Path) -> list[Column]:
     """The columns of an Arrow (Feather, IPC) file or stream."""
     with _opened(path) as file:
-        whole = file.read(6) == b"ARROW1"
-    frame = _polars(path, pl.read_ipc if whole else pl.read_ipc_stream, "Arrow")
-    return [_polars_column(series) for series in frame.iter_columns()]
+        is_file = file.read(6) == b"ARROW1"
+    with _opened(path) as file, _guarded(path, "Arrow"):  # opened again: polars reads from where the system stands
+        frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
+        return [_polars_column(series) for series in frame.iter_columns()]
 
 
-def _polars(path: Path, reader: Callable[..., Any], kind: str, **options: Any) -> Any:
-    """What the reader of polars makes of the file."""
-    with _opened(path) as file:
-        try:
-            return reader(file, **options)
-        except (KeyboardInterrupt, SystemExit, MemoryError):
-            raise
-        except BaseException as error:  # polars panics on some broken files, and a panic is no Exception
-            raise FormatError(f"{path} is not a whole {kind} file; write it again ({_first_line(error)})") from None
+@contextmanager
+def _guarded(path: Path, kind: str) -> Iterator[None]:
+    """Turn what polars says of a broken file into a FormatError."""
+    try:
+        yield
+    except (QubayesError, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # polars panics on some broken files, and a panic is no Exception
+        reason = " ".join((str(error) or type(error).__name__).split())[:120]
+        raise FormatError(f"{path} is not a whole {kind} file; write it again ({reason})") from None
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -46,10 +50,6 @@ def _opened(path: Path) -> IO[bytes]:
     except (OSError, ValueError):
         read_bytes(path)  # says what is wrong
         raise
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:120]
 
 
 def frame_columns(frame: Any) -> list[Column]:
@@ -63,7 +63,7 @@ def frame_columns(frame: Any) -> list[Column]:
             f"data of type {type(frame).__name__}; give a file, a data frame (pandas, polars, pyarrow) or a Dataset"
         ) from None
     except nw.exceptions.NarwhalsError as error:
-        raise DataError(f"the data frame cannot be read: {_first_line(error)}") from None
+        raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
     if isinstance(native, pl.DataFrame):
         return [_polars_column(series) for series in native.iter_columns()]
     return [_frame_column(str(name), table[:, i]) for i, name in enumerate(names)]
@@ -76,13 +76,26 @@ def _frame_column(name: str, series: nw.Series[Any]) -> Column:
     nulls = series.is_null().to_list()
     values = [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
     if series.dtype in (nw.Categorical, nw.Enum):
-        declared = tuple(_as_text(value) for value in series.cat.get_categories().to_list())
         texts = [None if value is None else _as_text(value) for value in values]
-        return _text_column(pl.Series(name, texts, dtype=pl.String))._replace(declared=declared)
+        column = _text_column(pl.Series(name, texts, dtype=pl.String))
+        return column._replace(declared=_categories(series.to_native()))
     try:
         return _polars_column(pl.Series(name, values))
     except (TypeError, pl.exceptions.PolarsError):
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first") from None
+
+
+def _categories(native: Any) -> tuple[str, ...] | None:
+    """All categories of a categorical column of pandas or pyarrow in their order; None for other kinds of frame.
+
+    narwhals gives only those that occur.
+    """
+    if hasattr(native, "cat"):
+        return tuple(_as_text(value) for value in native.cat.categories.tolist())
+    if hasattr(native, "unify_dictionaries"):
+        chunks = native.unify_dictionaries().chunks
+        return tuple(_as_text(value) for value in chunks[0].dictionary.to_pylist()) if chunks else None
+    return None
 
 
 def _as_text(value: Any) -> str:
@@ -95,7 +108,7 @@ def _polars_column(series: pl.Series) -> Column:
     kind = series.dtype
     if isinstance(kind, pl.Enum):
         return _text_column(series.cast(pl.String))._replace(declared=tuple(kind.categories.to_list()))
-    if kind in (pl.String, pl.Categorical, pl.Boolean) or kind.is_temporal() or kind == pl.Null:
+    if kind in (pl.String, pl.Categorical, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null):
         return _text_column(series.cast(pl.String))
     if kind.is_integer() and kind != pl.Int128:
         return _number_column(series.cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64))

@@ -1,5 +1,7 @@
 """Files and data frames to a Dataset."""
 
+from collections import Counter
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -52,9 +54,10 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         columns = frame_columns(source)
     else:
         path = Path(source)
-        columns = _load_file(path, settings.format or _format_of(path))
-        if columns and isinstance(columns[0].declared, int):
-            return columns, path.name
+        kind = settings.format or _format_of(path)
+        columns = _load_file(path, kind)
+        if kind in ("gobnilp", "fimi"):
+            return columns, path.name if kind == "gobnilp" else "item sets"
     typed = any(column.declared is not None for column in columns)
     return columns, "declared types" if typed else "data"
 
@@ -89,13 +92,13 @@ def _format_of(path: Path) -> DataFormat:
 def _chosen(columns: list[Column], settings: ReadSettings) -> list[Column]:
     """The columns that are not ignored, once it is clear that they can be used."""
     names = [column.name for column in columns]
-    asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, dict) else ())]
+    asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
     if unknown := [name for name in asked if name not in names]:
         raise DataError(f"no column is named {unknown[0]!r}; columns are {', '.join(names[:10])}")
     if "" in names:
         raise DataError(f"column {names.index('') + 1} of {len(names)} has no name; give every column a name")
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"two columns are named {twice!r}; give every column its own name")
     kept = [column for column in columns if column.name not in settings.ignore]
     if len(kept) < 2:

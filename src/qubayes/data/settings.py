@@ -12,6 +12,9 @@ BinMethod: TypeAlias = Literal["quantile", "width"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
 
+# A variable with more states than this is an identifier or a measurement, not a discrete variable.
+MOST_STATES = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
@@ -41,7 +44,3 @@ class ReadSettings:
     def bins_of_all(self) -> int | None:
         """The number of bins asked for every continuous column, else None."""
         return self.bins if isinstance(self.bins, int) else None
-
-
-# A variable with more states than this is an identifier or a measurement, not a discrete variable.
-MOST_STATES = 1000

@@ -1,0 +1,157 @@
+"""The same data give the same Dataset from every kind of frame and file."""
+
+import datetime
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.data import ReadSettings, read
+from qubayes.errors import DataError
+from reference import data as oracle
+
+COLUMNS = {
+    "word": ["b", "a", "é, x", "b"],
+    "number": [10, -2, 9, 9],
+    "digits": ["2", "10", "1", "2"],
+    "whole": [1.0, 3.0, 2.0, 1.0],
+    "truth": [True, False, True, True],
+}
+STATES = (("a", "b", "é, x"), ("-2", "9", "10"), ("1", "2", "10"), ("1", "2", "3"), ("false", "true"))
+
+
+def sources(tmp_path, columns):
+    """The columns as every source we know."""
+    frame = pl.DataFrame(columns)
+    frame.write_csv(tmp_path / "polars.csv")
+    frame.write_csv(tmp_path / "polars.tsv", separator="\t", quote_style="always")
+    frame.write_parquet(tmp_path / "polars.parquet")
+    frame.write_ipc(tmp_path / "polars.arrow")
+    frame.write_ipc_stream(tmp_path / "stream.arrow")
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "arrow.pq")
+    feather.write_feather(table, tmp_path / "arrow.feather")
+    pandas = pd.DataFrame(columns)
+    pandas.to_parquet(tmp_path / "pandas.parquet")
+    yield from sorted(tmp_path.iterdir())
+    yield from (frame, frame.lazy(), table, pandas, nw.from_native(frame), pandas.convert_dtypes())
+    yield pandas.convert_dtypes(dtype_backend="pyarrow")
+    yield frame.with_columns(pl.col("word").cast(pl.Categorical))
+
+
+def test_every_source_gives_the_same_data(tmp_path):
+    found = [read(source) for source in sources(tmp_path, COLUMNS)]
+    assert len(found) == 16
+    for data in found:
+        assert data.names == tuple(COLUMNS)
+        assert data.states == STATES
+        assert data.arities_from == "data"
+    assert len({data.checksum for data in found}) == 1
+    assert [row[1] for row in oracle.decoded(found[0])] == ["10", "-2", "9", "9"]
+
+
+HOLES = {"word": ["a", None, "b"], "number": [1, 2, None], "real": [None, 2.0, 1.0], "truth": [True, None, False]}
+
+
+@pytest.mark.parametrize("missing", ["drop", "state"])
+def test_missing_values_of_every_source(tmp_path, missing):
+    columns = {name: [*values, values[0], "z" if name == "word" else 1] for name, values in HOLES.items()}
+    columns["truth"][4] = True
+    found = {read(source, ReadSettings(missing=missing)).checksum for source in sources(tmp_path, columns)}
+    assert len(found) == 1
+    with pytest.raises(DataError, match="'number' \\(1\\)"):
+        read(pd.DataFrame(columns))
+
+
+def test_nan_is_missing():
+    frame = {"a": [1.0, float("nan"), 2.0], "b": ["x", "y", "x"]}
+    for source in (pl.DataFrame(frame), pa.table(frame), pd.DataFrame(frame)):
+        assert read(source, ReadSettings(missing="drop")).states == (("1", "2"), ("x",))
+
+
+def test_declared_types_keep_their_order_and_their_unseen_states(tmp_path):
+    order = ["low", "high", "huge"]
+    values = ["high", "low", "high"]
+    frame = pl.DataFrame({"a": pl.Series(values, dtype=pl.Enum(order)), "b": ["x", "y", "x"]})
+    frame.write_parquet(tmp_path / "x.parquet")
+    frame.write_ipc(tmp_path / "x.arrow")
+    pandas = pd.DataFrame({"a": pd.Categorical(values, order), "b": ["x", "y", "x"]})
+    ordered = pd.DataFrame({"a": pd.Categorical(values, order, ordered=True), "b": ["x", "y", "x"]})
+    sources = (frame, tmp_path / "x.parquet", tmp_path / "x.arrow", pandas, ordered, pa.Table.from_pandas(pandas))
+    for source in sources:
+        data = read(source)
+        assert data.states == (tuple(order), ("x", "y"))
+        assert data.codes.tolist() == [[1, 0, 1], [0, 1, 0]]
+        assert data.arities_from == "declared types"
+
+
+def test_categories_that_are_numbers_and_missing():
+    frame = pd.DataFrame({"a": pd.Categorical([3.0, None, 1.0], [3.0, 2.0, 1.0]), "b": [1, 2, 3]})
+    data = read(frame, ReadSettings(missing="state"))
+    assert data.states[0] == ("3", "2", "1", "missing")
+    assert data.codes[0].tolist() == [0, 3, 2]
+
+
+def test_continuous_frames(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"a": rng.normal(size=1000), "b": rng.integers(0, 3, 1000)})
+    frame.write_csv(tmp_path / "x.csv")
+    with pytest.raises(DataError, match="'a' is continuous"):
+        read(frame)
+    for method in ("quantile", "width"):
+        settings = ReadSettings(bins=5, bin_method=method)
+        found = {
+            read(source, settings).checksum
+            for source in (frame, tmp_path / "x.csv", frame.to_pandas(), frame.to_arrow())
+        }
+        assert len(found) == 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3).filter(str.strip)), min_size=1, max_size=9)
+)
+@settings(deadline=None)
+def test_any_integers_and_texts(rows):
+    frame = {"i": [i for i, _ in rows], "t": [f"_{t}" for _, t in rows]}
+    found = [read(kind(frame)) for kind in (pl.DataFrame, pd.DataFrame, pa.table)]
+    assert len({data.checksum for data in found}) == 1
+    assert oracle.decoded(found[0]) == [[str(i), f"_{t}"] for i, t in rows]
+    assert found[0].states[0] == tuple(map(str, sorted(set(frame["i"]))))
+
+
+def test_other_types():
+    day = datetime.date(2020, 1, 2)
+    data = read(
+        pl.DataFrame({"day": [day, day], "small": pl.Series([1, 200], dtype=pl.UInt8), "n": [None, None]}),
+        ReadSettings(missing="state"),
+    )
+    assert data.states == (("2020-01-02",), ("1", "200"), ("missing",))
+    big = read(pl.DataFrame({"a": pl.Series([2**64 - 1, 5], dtype=pl.UInt64), "b": [1, 2]}))
+    assert big.states[0] == ("5", str(2**64 - 1))
+    with pytest.raises(DataError, match="'a' is of type"):
+        read(pl.DataFrame({"a": [[1], [2]], "b": [1, 2]}))
+    with pytest.raises(DataError, match="'a' mixes"):
+        read(pd.DataFrame({"a": pd.Series([1, "x"], dtype=object), "b": [1, 2]}))
+    with pytest.raises(DataError, match="'a' holds infinite"):
+        read(pd.DataFrame({"a": [1.5, float("inf")], "b": [1, 2]}))
+
+
+def test_pandas_names_that_are_numbers_or_repeat():
+    assert read(pd.DataFrame([[1, 2], [3, 4]])).names == ("0", "1")
+    with pytest.raises(DataError, match="'a'"):
+        read(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
+    with pytest.raises(DataError, match="two columns are named '1'"):
+        read(pd.DataFrame([[1, 2], [3, 4]], columns=[1, "1"]))
+
+
+@pytest.mark.parametrize("source", [None, 5, np.zeros((2, 2)), {"a": [1]}, [[1, 2]], b"x.csv"])
+def test_what_is_no_data(source):
+    with pytest.raises(DataError, match="give a file, a data frame"):
+        read(source)
