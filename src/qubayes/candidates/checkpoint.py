@@ -1,0 +1,96 @@
+"""Finished blocks of a long search, on disk, so that a run that was killed goes on where it stopped.
+
+One file: a line that says what the search is of, then a record per finished block. A record that was cut off by a kill
+fails its checksum; it and what follows are forgotten.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import numpy as np
+
+from ..errors import FormatError, QubayesError
+from .levels import Block
+
+_RECORD = struct.Struct("<IIQI")  # block, parents per set, sets, crc32 of the three arrays
+_FORMAT = 1
+
+
+class Checkpoint:
+    """The blocks that are done. Use as a context manager; call `finish` when the result is safe elsewhere."""
+
+    def __init__(self, path: Path, search: dict[str, object], *, resume: bool) -> None:
+        self.path = path
+        self.done: dict[int, Block] = {}
+        self._header = json.dumps({"qubayes": "blocks", "format": _FORMAT, **search}, sort_keys=True).encode() + b"\n"
+        self._file = self._reopen() if resume and path.exists() else self._create()
+
+    def __enter__(self) -> "Checkpoint":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, index: int, block: Block) -> None:
+        """Keep a finished block: after this it survives a kill of the process."""
+        arrays = [np.ascontiguousarray(a) for a in (block.child, block.parents, block.score)]
+        payload = b"".join(a.tobytes() for a in arrays)
+        record = _RECORD.pack(index, block.parents.shape[1], len(block.child), zlib.crc32(payload))
+        try:
+            self._file.write(record + payload)
+            self._file.flush()
+        except OSError as error:
+            raise QubayesError(
+                f"cannot write {self.path}: {error.strerror}; make room and run again with --resume"
+            ) from error
+
+    def finish(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _create(self) -> IO[bytes]:
+        try:
+            file = open(self.path, "wb")  # noqa: SIM115, PTH123 -- closed by __exit__
+            file.write(self._header)
+            file.flush()
+        except OSError as error:
+            raise FormatError(f"cannot write {self.path}: {error.strerror}; choose another place") from error
+        return file
+
+    def _reopen(self) -> IO[bytes]:
+        file = open(self.path, "r+b")  # noqa: SIM115, PTH123 -- closed by __exit__
+        header = file.readline(1 << 20)
+        if header != self._header:
+            file.close()
+            raise FormatError(
+                f"{self.path} belongs to a search of other data or settings; repeat those, or leave out --resume to start anew"
+            )
+        end = file.tell()
+        for index, block in _records(file, self.path.stat().st_size):
+            self.done[index] = block
+            end = file.tell()
+        file.seek(end)
+        file.truncate()
+        return file
+
+
+def _records(file: IO[bytes], size: int) -> Iterator[tuple[int, Block]]:
+    while len(head := file.read(_RECORD.size)) == _RECORD.size:
+        index, width, count, crc = _RECORD.unpack(head)
+        wanted = count * (4 + 4 * width + 8)
+        if wanted > size - file.tell():
+            return
+        payload = file.read(wanted)
+        if zlib.crc32(payload) != crc:
+            return
+        child = np.frombuffer(payload, np.int32, count)
+        parents = np.frombuffer(payload, np.int32, count * width, 4 * count).reshape(count, width)
+        yield index, Block(child, parents, np.frombuffer(payload, np.float64, count, 4 * count * (1 + width)))

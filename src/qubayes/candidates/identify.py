@@ -1,0 +1,146 @@
+"""Exact identification of the candidate parent sets (Definition 2)."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+
+import numpy as np
+
+from ..arrays import frozen
+from ..cluster import Workers, run
+from ..data.dataset import Dataset
+from ..errors import DataError, SettingError
+from ..families import Families
+from ..knowledge import Knowledge
+from ..progress import OnProgress, Progress, silent
+from ..score import Score
+from .candidates import Candidates, Stamp
+from .checkpoint import Checkpoint
+from .levels import Above, Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
+from .problem import prepare_rows, prepare_rule
+
+_ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
+_LEAST_BLOCKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge."""
+
+    max_parents: int
+    score: Score = Score()
+    knowledge: Knowledge = Knowledge()
+
+
+def identify(
+    dataset: Dataset,
+    search: Search,
+    *,
+    workers: Workers | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    on_progress: OnProgress = silent,
+) -> Candidates:
+    """The parent sets that score more than every one of their subsets, for each vertex, exactly.
+
+    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes on
+    from it. An interrupt leaves the file in place; the end of the search removes it.
+    """
+    check(dataset, search)
+    level = _first_level(dataset, search)
+    blocks: list[Block] = []
+    total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
+    for k in range(1, search.max_parents + 1):
+        above = make_above(level, last=False)
+        blocks += [block for _, block in _scan_level(level, above, Workers(workers.threads if workers else None))]
+        level = next_level(level, above)
+        on_progress(Progress("candidates", sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
+    before = total - comb(dataset.n, level.k)
+    with ExitStack() as stack:
+        kept = checkpoint and stack.enter_context(Checkpoint(checkpoint, _fingerprint(dataset, search), resume=resume))
+        for done, block in _last_level(level, workers or Workers(), kept):
+            blocks.append(block)
+            on_progress(Progress("candidates", before + done, total))
+        if kept:
+            kept.finish()
+    stamp = Stamp(search.score.name, search.score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from)
+    return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp)
+
+
+def check(dataset: Dataset, search: Search) -> None:
+    """Raise if the search makes no sense for the data."""
+    if dataset.rows == 0:
+        raise DataError("the data have no rows; give at least one")
+    if not 0 <= search.max_parents < dataset.n:
+        raise SettingError(
+            f"at most {search.max_parents} parents; allowed are 0 to {dataset.n - 1} for {dataset.n} variables (usually 2 to 4)"
+        )
+
+
+def _first_level(dataset: Dataset, search: Search) -> Level:
+    rows = prepare_rows(dataset)
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    return start_level(rows, prepare_rule(dataset, rows, search.score, allowed), search.max_parents + 1)
+
+
+def sets_per_block(level: Level) -> int:
+    """How many sets make a block: a function of the problem alone, so that a checkpoint fits any machine."""
+    rows = max(1, level.rows.bits.shape[1] * 4 or level.rows.codes.shape[1])
+    total = int(sets_of_heads(level).sum())
+    return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
+
+
+def _scan_level(level: Level, above: Above, workers: Workers) -> Iterator[tuple[int, Block]]:
+    ranges = split(level, sets_per_block(level))
+    return run(_scan_block, (level, above), ranges, workers)
+
+
+def _scan_block(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
+    level, above = shared
+    return scan(level, above, heads)
+
+
+def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iterator[tuple[int, Block]]:
+    """(number of sets done so far, block) for each block of the last level, the ones of the checkpoint first."""
+    ranges = split(level, sets_per_block(level))
+    work = sets_of_heads(level)
+    done = 0
+    finished = kept.done if kept else {}
+    for index, block in finished.items():
+        done += int(work[slice(*ranges[index])].sum())
+        yield done, block
+    missing = [index for index in range(len(ranges)) if index not in finished]
+    shared = (level, make_above(level, last=True))
+    for place, block in run(_scan_block, shared, [ranges[index] for index in missing], workers):
+        if kept:
+            kept.add(missing[place], block)
+        done += int(work[slice(*ranges[missing[place]])].sum())
+        yield done, block
+
+
+def _fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    return {
+        "data": dataset.checksum,
+        "score": search.score.name,
+        "ess": search.score.ess,
+        "max_parents": search.max_parents,
+        "knowledge": hashlib.sha256(repr(allowed).encode()).hexdigest(),
+    }
+
+
+def assemble(names: tuple[str, ...], block: Block, stamp: Stamp) -> Candidates:
+    """Candidates in their canonical order."""
+    n, width = len(names), block.parents.shape[1]
+    sizes = (block.parents >= 0).sum(axis=1)
+    order = np.lexsort((*block.parents.T[::-1], sizes, -block.score, block.child))
+    parents = block.parents[order]
+    families = Families(
+        vertex_start=frozen(np.searchsorted(block.child[order], np.arange(n + 1)).astype(np.int64)),
+        set_start=frozen(np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)),
+        members=frozen(parents[parents >= 0].astype(np.int32) if width else np.zeros(0, np.int32)),
+    )
+    return Candidates(names, families, frozen(block.score[order]), stamp)

@@ -1,0 +1,187 @@
+"""The levels of the search: which sets are visited together, and the tables that pass from one level to the next."""
+
+from itertools import pairwise
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, Ints, SmallInts
+from .kernels import (
+    BDEU,
+    BDS,
+    K2,
+    LIKELIHOOD,
+    SERIES,
+    SMALL_PRIOR,
+    TABLE_WIDTH,
+    Above,
+    Below,
+    Found,
+    Rows,
+    Rule,
+    scan_bits,
+    scan_rows,
+)
+
+_MOST_TABLE_ROWS = 1 << 14  # 128 MB; priors beyond these are computed on the fly
+_FIRST_CAPACITY = 1 << 14  # candidates of a block; a block that finds more is scanned again with room for all
+
+
+class Level(NamedTuple):
+    """Everything that a block of level k needs."""
+
+    k: int
+    rows: Rows
+    rule: Rule
+    below: Below
+
+
+class Block(NamedTuple):
+    """Candidates of one block of a level."""
+
+    child: SmallInts  # (found,)
+    parents: SmallInts  # (found, k-1)
+    score: Floats  # (found,)
+
+
+def start_level(rows: Rows, rule: Rule, k_last: int) -> Level:
+    """Level 1: only the empty set is known below it."""
+    n = len(rule.declared)
+    sizes = np.array([comb(n, s) for s in range(k_last + 2)], dtype=np.int64)
+    drop = np.array([[comb(n - 1 - v, s) if v < n else 0 for v in range(n + 1)] for s in range(k_last + 2)], np.int64)
+    priors = {BDEU: [rule.ess], BDS: [rule.ess], LIKELIHOOD: [0.0]}.get(rule.kind, rule.class_arity)
+    below = Below(
+        terms=np.array([[_rising(rows.total, prior) for prior in priors]]),
+        cells=np.ones(1, np.int32),
+        best=np.zeros((n, 1)),
+        ones=np.full(1, rows.total, np.int32),
+        drop=drop,
+        sizes=sizes,
+        ones_start=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64),
+        keys=np.zeros(0),
+        table=np.zeros((0, 0)),
+        series=_series(min(rows.total, TABLE_WIDTH - 1) + 1),
+    )
+    return _with_table(Level(1, rows, rule, below))
+
+
+def next_level(level: Level, above: Above) -> Level:
+    """Level k + 1, from what level k left."""
+    below = level.below._replace(
+        terms=above.terms,
+        cells=above.cells,
+        best=above.best,
+        ones=np.concatenate([level.below.ones, above.ones]) if len(above.ones) else level.below.ones,
+    )
+    return _with_table(level._replace(k=level.k + 1, below=below))
+
+
+def make_above(level: Level, *, last: bool) -> Above:
+    """Room for what the level leaves; none at the last level."""
+    n, k = len(level.rule.declared), level.k
+    if last:
+        return Above(np.zeros((0, 1)), np.zeros(0, np.int32), np.zeros((n, 0)), np.zeros(0, np.int32))
+    sets = comb(n, k)
+    binary = level.rows.bits.shape[1] > 0
+    return Above(
+        terms=np.empty((sets, len(level.rule.class_arity))),
+        cells=np.empty(sets, np.int32),
+        best=np.empty((n, comb(n, k - 1))),
+        ones=np.empty(sets if binary else 0, np.int32),
+    )
+
+
+def _with_table(level: Level) -> Level:
+    """The level with the log-gamma terms of every prior above SMALL_PRIOR that its families use."""
+    rule, keys = level.rule, _keys(level)
+    keys = keys[keys * SMALL_PRIOR <= rule.ess][:_MOST_TABLE_ROWS]
+    priors = {K2: [1.0], LIKELIHOOD: [0.0]}.get(rule.kind, rule.ess / keys)
+    counts = np.arange(len(level.below.series), dtype=float)
+    table = np.array([_rising(counts, prior) for prior in priors]).reshape(len(priors), len(counts))
+    return level._replace(below=level.below._replace(keys=keys, table=table))
+
+
+def _keys(level: Level) -> Floats:
+    """ess / prior of the terms of the level, ascending."""
+    rule = level.rule
+    if rule.kind == BDEU:
+        products = np.ones(1)
+        for _ in range(level.k):
+            products = np.unique(np.outer(products, np.unique(rule.declared)))
+            products = products[products * SMALL_PRIOR <= rule.ess]
+        return products
+    if rule.kind == BDS:
+        return np.unique(np.outer(np.unique(level.below.cells), np.unique(rule.arities)))
+    return np.zeros(0)
+
+
+def _series(width: int) -> Floats:
+    """series[c, p]: coefficient of s^p in Σ_{0<j<c} log(j + s), from log(j + s) = log j + Σ_p (−1)^(p+1) s^p / (p j^p)."""
+    j = np.arange(1, width - 1, dtype=float)
+    terms = np.zeros((width, SERIES))
+    terms[2:, 0] = np.log(j)
+    for p in range(1, SERIES):
+        terms[2:, p] = (-1) ** (p + 1) / (p * j**p)
+    return np.cumsum(terms, axis=0)
+
+
+def _rising(counts: Floats | int, prior: float) -> Floats:
+    from scipy.special import gammaln, xlogy
+
+    counts = np.asarray(counts, dtype=float)
+    terms: Floats = xlogy(counts, counts) if prior == 0 else gammaln(counts + prior) - gammaln(prior)
+    return np.where(counts == 0, 0.0, terms)
+
+
+def heads_of(level: Level) -> Ints:
+    """The first members (at most two) of the sets of the level, in lexicographic order."""
+    n, length = len(level.rule.declared), min(2, level.k - 1)
+    if length == 0:
+        return np.zeros((1, 0), np.int64)
+    firsts = np.arange(n - level.k + 1)
+    if length == 1:
+        return firsts.reshape(-1, 1)
+    return np.array([(a, b) for a in firsts for b in range(a + 1, n - level.k + 2)], dtype=np.int64).reshape(-1, 2)
+
+
+def sets_of_heads(level: Level) -> Ints:
+    """How many sets of the level start with each head."""
+    n, heads = len(level.rule.declared), heads_of(level)
+    if heads.shape[1] == 0:
+        return np.array([n])
+    rest = level.k - heads.shape[1]
+    return np.array([comb(n - 1 - int(last), rest) for last in heads[:, -1]], dtype=np.int64)
+
+
+def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
+    """Ranges of heads of about equal work. They depend on the problem alone, never on the number of workers."""
+    if len(heads_of(level)) == 0:
+        return []
+    done = np.cumsum(sets_of_heads(level))
+    cuts = np.searchsorted(done, np.arange(sets_per_block, int(done[-1]), sets_per_block)) + 1
+    edges = np.unique(np.concatenate([[0], cuts, [len(done)]]))
+    return [(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
+    """The candidates among the sets that start with heads[0] .. heads[1]-1."""
+    kernel = scan_bits if level.rows.bits.shape[1] else scan_rows
+    chosen = heads_of(level)[heads[0] : heads[1]]
+    capacity = _FIRST_CAPACITY
+    while True:
+        found = Found(
+            np.empty(capacity, np.int32), np.empty((capacity, max(1, level.k - 1)), np.int32), np.empty(capacity)
+        )
+        count = int(kernel(level.k, chosen, level.rows, level.rule, level.below, above, found))
+        if count <= capacity:
+            return Block(found.child[:count], found.parents[:count, : level.k - 1], found.score[:count])
+        capacity = count
+
+
+def concatenate(blocks: list[Block], width: int) -> Block:
+    """All blocks as one, parents padded to `width` with -1."""
+    parents = [np.pad(b.parents, ((0, 0), (0, width - b.parents.shape[1])), constant_values=-1) for b in blocks]
+    return Block(
+        np.concatenate([b.child for b in blocks]), np.concatenate(parents), np.concatenate([b.score for b in blocks])
+    )
