@@ -5,6 +5,7 @@ The bytes of a file are checked here before any library of compiled code sees th
 
 import json
 import struct
+import warnings
 import zipfile
 from collections.abc import Sequence
 from typing import IO, Any
@@ -226,7 +227,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
     name = info.filename.removesuffix(".npy")
     if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
         raise FormatError(f"the array {name} claims more bytes than can be packed in its place")
-    with archive.open(info) as member:
+    with archive.open(info) as member, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy's of headers that look like those of Python 2
         try:
             version = np.lib.format.read_magic(member)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

@@ -244,7 +244,6 @@ class _Polynomial:
     def __init__(self) -> None:
         self._i, self._j, self._w = array("i"), array("i"), array("d")
         self._offset = 0.0
-        self.largest = -1
 
     def add(self, coefficient: float, bits: list[int]) -> None:
         """One term of degree 0, 1 or 2."""
@@ -254,7 +253,11 @@ class _Polynomial:
         self._i.append(bits[0])
         self._j.append(bits[-1])
         self._w.append(coefficient)
-        self.largest = max(self.largest, *bits)
+
+    @property
+    def largest(self) -> int:
+        """The largest bit in a term; -1 if there is none."""
+        return int(max(np.array(part).max(initial=-1) for part in (self._i, self._j)))
 
     def qubo(self, bits: int) -> Qubo:
         """The sum of the terms over so many bits."""

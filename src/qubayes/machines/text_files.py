@@ -173,15 +173,37 @@ def _label(text: str) -> str:
 
 def _terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The columns of lines `i j w`."""
-    chunks = [np.empty(0, _LINE)]
+    chunks = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     while block := list(islice(lines, CHUNK)):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # numpy only warns of a float where an integer belongs
-                chunks.append(np.loadtxt(block, dtype=_LINE, comments=None, ndmin=1))
-        except (ValueError, OverflowError, Warning) as error:
-            raise FormatError(f"a line is not `i j weight`: {error}") from error
-    table = np.concatenate(chunks)
+        chunks.append(_columns_as_we_write(block) or _columns(block))
+    i, j, w = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+    return i, j, w
+
+
+def _columns_as_we_write(block: list[str]) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+    """The columns by the reader that is 5 times as fast; None where the lines are not as plain as ours."""
+    import polars as pl
+
+    schema = {"i": pl.Int64, "j": pl.Int64, "w": pl.Float64}
+    text = io.BytesIO("\n".join(block).encode())
+    try:
+        frame = pl.read_csv(text, separator=" ", has_header=False, schema=schema, quote_char=None)
+    except pl.exceptions.PolarsError:
+        return None
+    if frame.height != len(block) or any(frame[name].null_count() for name in schema):
+        return None
+    i, j, w = (frame[name].to_numpy(writable=True) for name in schema)
+    return i, j, w
+
+
+def _columns(block: list[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """The columns, whatever white space lies between them; an error for a line that is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numpy only warns of a float where an integer belongs
+            table = np.loadtxt(block, dtype=_LINE, comments=None, ndmin=1)
+    except (ValueError, OverflowError, Warning) as error:
+        raise FormatError(f"a line is not `i j weight`: {error}") from error
     return table["i"], table["j"], table["w"]
 
 
