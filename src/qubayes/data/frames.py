@@ -110,7 +110,9 @@ def _polars_column(series: pl.Series) -> Column:
         return _text_column(series.cast(pl.String))._replace(declared=tuple(kind.categories.to_list()))
     if kind in (pl.String, pl.Categorical, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null):
         return _text_column(series.cast(pl.String))
-    if kind.is_integer() and kind != pl.Int128:
+    if kind.is_integer() and "128" in str(kind):
+        return _text_column(series.cast(pl.String))
+    if kind.is_integer():
         return _number_column(series.cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64))
     if kind.is_numeric():
         return _number_column(series.cast(pl.Float64).fill_nan(None))

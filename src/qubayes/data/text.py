@@ -165,7 +165,7 @@ def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, s
     lines = sum(int(np.count_nonzero(content[i : i + (1 << 24)] == _NEWLINE)) for i in pieces)
     codes = np.empty((columns, lines + 1), np.uint32)
     index = _empty_index(columns)
-    place = _Place(_FULL, *start, 0)
+    place = _Place(*_scan(content, start[0], start[1], 0, separator, index, codes))
     while place.status == _FULL:
         index = _larger(index)
         place = _Place(*_scan(content, place.position, place.line, place.row, separator, index, codes))
@@ -179,7 +179,7 @@ def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, s
 
 
 def _empty_index(columns: int) -> _Index:
-    """An index with room for one row at least once it is made larger."""
+    """An index with room for one row at least."""
     size = 1 << max(11, columns.bit_length())
     return _Index(np.full(2 * size, -1, np.int64), np.empty((size, 6), np.int64), np.zeros(columns, np.int64))
 
