@@ -1,7 +1,16 @@
 """Stage 3: the parent sets that a best network can use, and their scores."""
 
 from .candidates import Candidates, Stamp, tolerance
-from .files import read_candidates, write_candidates
+from .files import check_output, read_candidates, write_candidates
 from .identify import Search, identify
 
-__all__ = ["Candidates", "Search", "Stamp", "identify", "read_candidates", "tolerance", "write_candidates"]
+__all__ = [
+    "Candidates",
+    "Search",
+    "Stamp",
+    "check_output",
+    "identify",
+    "read_candidates",
+    "tolerance",
+    "write_candidates",
+]

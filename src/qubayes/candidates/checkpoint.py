@@ -71,7 +71,8 @@ class Checkpoint:
         if header != self._header:
             file.close()
             raise FormatError(
-                f"{self.path} belongs to a search of other data or settings; repeat those, or leave out --resume to start anew"
+                f"{self.path} belongs to a search of other data or settings; "
+                "repeat those, or leave out --resume to start anew"
             )
         end = file.tell()
         for index, block in _records(file, self.path.stat().st_size):

@@ -59,13 +59,21 @@ def _guessed(path: Path) -> str:
     raise FormatError(f"{path} is not a known file of scores; allowed endings are {_ALLOWED}")
 
 
+def check_output(path: str | Path) -> None:
+    """Raise if candidate sets cannot be written there: asked before a long search, not after it."""
+    path = Path(path)
+    if ending(path) not in _TEXT and path.suffix.lower() != _NATIVE:
+        raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
+    if not path.absolute().parent.is_dir():
+        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+
+
 def write_candidates(candidates: Candidates, path: str | Path) -> None:
     """Write the candidate sets in the format that the ending names; the file is whole or absent."""
     path = Path(path)
+    check_output(path)
     kind = ending(path)
     packed = path.suffix.lower() == ".gz"
-    if kind not in _TEXT and (kind != _NATIVE or packed):
-        raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
     if not np.isfinite(candidates.scores).all():
         raise FormatError(f"cannot write {path}: a score is not finite; leave out the sets that may not be used")
     with replacing(path, binary=True) as file:

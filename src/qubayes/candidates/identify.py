@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from ..progress import OnProgress, Progress, silent
 from ..score import Score
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
-from .levels import Above, Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
+from .kernels import Above
+from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
 from .problem import prepare_rows, prepare_rule
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
@@ -31,8 +32,8 @@ class Search:
     """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge."""
 
     max_parents: int
-    score: Score = Score()
-    knowledge: Knowledge = Knowledge()
+    score: Score = field(default_factory=Score)
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
 
 def identify(
@@ -46,8 +47,8 @@ def identify(
 ) -> Candidates:
     """The parent sets that score more than every one of their subsets, for each vertex, exactly.
 
-    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes on
-    from it. An interrupt leaves the file in place; the end of the search removes it.
+    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes
+    on from it. An interrupt leaves the file in place; the end of the search removes it.
     """
     check(dataset, search)
     level = _first_level(dataset, search)
@@ -60,7 +61,9 @@ def identify(
         on_progress(Progress("candidates", sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
     before = total - comb(dataset.n, level.k)
     with ExitStack() as stack:
-        kept = checkpoint and stack.enter_context(Checkpoint(checkpoint, _fingerprint(dataset, search), resume=resume))
+        kept = None
+        if checkpoint:
+            kept = stack.enter_context(Checkpoint(checkpoint, _fingerprint(dataset, search), resume=resume))
         for done, block in _last_level(level, workers or Workers(), kept):
             blocks.append(block)
             on_progress(Progress("candidates", before + done, total))
@@ -76,7 +79,8 @@ def check(dataset: Dataset, search: Search) -> None:
         raise DataError("the data have no rows; give at least one")
     if not 0 <= search.max_parents < dataset.n:
         raise SettingError(
-            f"at most {search.max_parents} parents; allowed are 0 to {dataset.n - 1} for {dataset.n} variables (usually 2 to 4)"
+            f"at most {search.max_parents} parents; allowed are 0 to {dataset.n - 1} for {dataset.n} variables "
+            "(usually 2 to 4)"
         )
 
 
@@ -88,7 +92,7 @@ def _first_level(dataset: Dataset, search: Search) -> Level:
 
 def sets_per_block(level: Level) -> int:
     """How many sets make a block: a function of the problem alone, so that a checkpoint fits any machine."""
-    rows = max(1, level.rows.bits.shape[1] * 4 or level.rows.codes.shape[1])
+    rows = max(1, int(level.rows.bits.shape[1]) * 4 or int(level.rows.codes.shape[1]))
     total = int(sets_of_heads(level).sum())
     return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
 

@@ -1,13 +1,13 @@
 """Loops that count every small set of variables once and judge every family in it (design §3).
 
-A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each of its members i, so
-one count serves k families. A set is split into a *prefix* (all but its largest member) and that member x: the prefix is
-counted once, x runs in the inner loop, and the lexicographic rank of any subset of V that holds x is a constant plus x,
-so that the inner loop reads every table of the level below in memory order.
+A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each of its members i,
+so one count serves k families. A set is split into a *prefix* (all but its largest member) and that member x: the
+prefix is counted once, x runs in the inner loop, and the lexicographic rank of any subset of V that holds x is a
+constant plus x, so that the inner loop reads every table of the level below in memory order.
 """
 
 from math import inf, lgamma, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,10 +21,10 @@ SERIES = 8  # its number of coefficients: the first one left out is at most 64**
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
 
-kernel = njit(nogil=True, cache=True)
+kernel: Any = njit(nogil=True, cache=True)
 # Called millions of times a second with many arrays. Without numba's reference counting (nothing is allocated here) a
 # call is free: alarm m=4 took 6.5 µs a set with it, 3.3 µs without.
-leaf = njit(nogil=True, cache=True, _nrt=False)
+leaf: Any = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]
 
 
 class Rows(NamedTuple):
@@ -127,7 +127,7 @@ def _sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> floa
 
 @leaf
 def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
-    """moments[p] = Σ times · series[value, p]: after this, Σ of terms costs a polynomial of degree 7 for any small prior."""
+    """moments[p] = Σ times · series[value, p]: after this a sum of terms is a polynomial in the prior."""
     values, times, n_values = counts
     moments[:] = 0.0
     for t in range(n_values):
@@ -139,7 +139,7 @@ def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
 
 @leaf
 def _sum_by_moments(prior: float, n_cells: int, width: int, moments: Floats, counts: Counts) -> float:
-    """Σ times · (lnΓ(value + prior) − lnΓ(prior)) for prior <= SMALL_PRIOR, as lnΓ(prior) = lnΓ(1 + prior) − log(prior)."""
+    """Σ times · (lnΓ(value + prior) − lnΓ(prior)) for a small prior, as lnΓ(prior) = lnΓ(1 + prior) − log(prior)."""
     values, times, n_values = counts
     total = 0.0
     for p in range(SERIES - 1, -1, -1):
@@ -176,7 +176,7 @@ def _base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, b
 
 @leaf
 def _thresholds(n: int, k: int, prefix: Ints, below: Below, rule: Rule, thresholds: Floats) -> None:
-    """thresholds[t, x] = best score of any proper subset of V − v_t for child v_t, V = prefix + {x}; +inf where not allowed."""
+    """thresholds[t, x] = best of any proper subset of V − v_t for child v_t, V = prefix + {x}; +inf: not allowed."""
     length = k - 1
     first = prefix[length - 1] + 1 if length else 0
     for t in range(length):
@@ -295,11 +295,8 @@ def _judge(
             best = max(score, threshold)
             # No superset can score more than this. Bayesian scores: read the rows of a parent state one by one; the
             # first row of each observed cell has predictive probability (α/r) / (α + rows so far) <= 1/r, the others
-            # at most 1, and a superset has at least as many cells (docs/theory of pruning: docs/candidates.md).
-            if rule.kind == LIKELIHOOD:
-                bound = -rule.price * parameters
-            else:
-                bound = -n_cells * log(rule.arities[child])
+            # at most 1, and a superset has at least as many cells (proof: docs/candidates.md).
+            bound = -rule.price * parameters if rule.kind == LIKELIHOOD else -n_cells * log(rule.arities[child])
             above.best[child, parent_ranks[t]] = inf if bound <= best else best
     if store:
         above.cells[rank] = n_cells
@@ -446,10 +443,10 @@ def _set_ranks(n: int, k: int, prefix: Ints, below: Below, bases: Ints) -> int:
 
 @leaf
 def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
+    hopeless = True
     for t in range(k):
-        if thresholds[t, x] != inf:
-            return False
-    return True
+        hopeless &= thresholds[t, x] == inf
+    return hopeless
 
 
 @kernel
@@ -531,7 +528,7 @@ def _popcount(x: np.uint64) -> int:
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @kernel
@@ -563,7 +560,7 @@ def _only(length: int, cells: SmallInts) -> None:
 
 @kernel
 def scan_bits(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: Above, found: Found) -> int:
-    """As scan_rows, for variables of at most two observed states: one AND and popcount a set, the rest by subtraction."""
+    """As scan_rows, for at most two observed states: one AND and popcount a set, the rest by subtraction."""
     n, n_words = data.bits.shape
     length = k - 1
     head_length = heads.shape[1]

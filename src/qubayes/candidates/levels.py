@@ -117,7 +117,7 @@ def _keys(level: Level) -> Floats:
 
 
 def _series(width: int) -> Floats:
-    """series[c, p]: coefficient of s^p in Σ_{0<j<c} log(j + s), from log(j + s) = log j + Σ_p (−1)^(p+1) s^p / (p j^p)."""
+    """series[c, p]: coefficient of s^p in Σ_{0<j<c} log(j + s), as log(j + s) = log j − Σ_p (−s/j)^p / p."""
     j = np.arange(1, width - 1, dtype=float)
     terms = np.zeros((width, SERIES))
     terms[2:, 0] = np.log(j)
@@ -129,9 +129,10 @@ def _series(width: int) -> Floats:
 def _rising(counts: Floats | int, prior: float) -> Floats:
     from scipy.special import gammaln, xlogy
 
-    counts = np.asarray(counts, dtype=float)
-    terms: Floats = xlogy(counts, counts) if prior == 0 else gammaln(counts + prior) - gammaln(prior)
-    return np.where(counts == 0, 0.0, terms)
+    values: Floats = np.asarray(counts, dtype=np.float64)
+    if prior == 0:
+        return np.asarray(xlogy(values, values), dtype=np.float64)
+    return np.where(values == 0, 0.0, gammaln(values + prior) - gammaln(prior))
 
 
 def heads_of(level: Level) -> Ints:

@@ -1,0 +1,96 @@
+"""`qubayes candidates`: data to candidate parent sets."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import AsJson, DataFile, reads_data
+from .shell import Clock, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ..candidates import Candidates
+    from ..data import ReadSettings
+
+MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
+ScoreName = Annotated[str, typer.Option("--score", metavar="NAME", help="bdeu, bds, bic, aic, k2 or loglik.")]
+Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
+]
+Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("candidates")(reads_data(candidates))
+
+
+def candidates(
+    data: DataFile,
+    reading: "ReadSettings",
+    max_parents: MaxParents = 3,
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    knowledge: KnowledgeFile = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the blocks that a killed run finished.")] = False,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the parent sets that score more than all their subsets."""
+    from ..candidates import Search, check_output, identify, write_candidates
+    from ..cluster import Workers
+    from ..data import read
+    from ..errors import SettingError
+    from ..knowledge import Knowledge, read_knowledge
+    from ..score import Score
+
+    if resume and output is None:
+        raise SettingError("--resume without -o; finished blocks are kept beside the output file, so name it with -o")
+    if output:
+        check_output(output)
+    clock = Clock()
+    search = Search(max_parents, Score(score, ess), read_knowledge(knowledge) if knowledge else Knowledge())
+    checkpoint = output.with_name(output.name + ".blocks") if output else None
+    with progress_bar() as show:
+        try:
+            dataset = read(data, reading)
+            found = identify(
+                dataset,
+                search,
+                workers=Workers(threads, cluster),
+                checkpoint=checkpoint,
+                resume=resume,
+                on_progress=show,
+            )
+        except KeyboardInterrupt:
+            if checkpoint and checkpoint.exists():
+                print(f"qubayes: finished blocks are kept in {checkpoint}; go on with --resume", file=sys.stderr)
+            raise
+    if output:
+        write_candidates(found, output)
+    if as_json:
+        print_json(summary(found, clock.seconds))
+    else:
+        print(f"{found.total} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
+        if output:
+            print(f"written to {output}")
+
+
+def summary(found: "Candidates", seconds: float) -> dict[str, Any]:
+    """What --json prints (design §10)."""
+    return {
+        "n": found.n,
+        "rows": found.stamp.rows,
+        "score": found.stamp.score,
+        "ess": found.stamp.ess,
+        "arities": found.stamp.arities,
+        "m": found.stamp.max_parents,
+        "total": found.total,
+        "per_vertex": dict(zip(found.names, found.per_vertex.tolist(), strict=True)),
+        "seconds": seconds,
+    }
