@@ -141,7 +141,7 @@ def test_weights_of_a_single_term_are_the_least():
     product = next(bit for bit in positive.model.variables if bit not in "xyz")
     assert positive.model.get_linear(product) == 2.0
     for result in (positive, negative):
-        assert_exact(dict([(("x", "y", "z"), 2.0 if result is positive else -2.0)]), result)
+        assert_exact({("x", "y", "z"): 2.0 if result is positive else -2.0}, result)
 
 
 def test_tight_penalty_is_smaller_than_the_papers():

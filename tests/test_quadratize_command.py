@@ -30,8 +30,8 @@ def test_json_says_what_was_found(poly):
     assert done.returncode == 0 and facts.pop("seconds") >= 0
     assert facts.pop("trade_off") == [{"bits": 3, "couplers": 3, "proved": True}] * 2
     assert facts == {
-        "variables": 4, "terms": 4, "degree": 4, "bits": {"total": 3, "sets": 3}, "couplers": 3, "lower_bound": 3, "proved": True,
-        "status": "3 sets, proved minimal; couplers proved fewest",
+        "variables": 4, "terms": 4, "degree": 4, "bits": {"total": 3, "sets": 3}, "couplers": 3, "lower_bound": 3,
+        "proved": True, "status": "3 sets, proved minimal; couplers proved fewest",
     }  # fmt: skip
 
 

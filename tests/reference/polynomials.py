@@ -56,7 +56,9 @@ def assumption_1(family, terms):
 
 
 def has_minimal_cover_by_two_or_more(chosen, family):
-    """The premise of Assumption 2 as printed: some W of two or more other sets covers `chosen` and no proper part of W does."""
+    """The premise of Assumption 2 as printed: some W of two or more other sets covers `chosen` and no proper part of
+    W does.
+    """
     others = [s for s in family if s != chosen]
     for cover in subsets(others, least=2):
         if chosen <= frozenset().union(*cover) and not any(chosen <= frozenset().union(*(cover - {s})) for s in cover):

@@ -1,8 +1,9 @@
 """An order of the variables that depends on the polynomial's structure alone, so that labels decide nothing.
 
-Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the bag of the
-colours of its terms. Where that leaves ties, one tied variable is singled out after another and the smallest of the resulting
-polynomials wins (individualisation and refinement). Variables that can be swapped without changing the polynomial are tried once.
+Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the
+bag of the colours of its terms. Where that leaves ties, one tied variable is singled out after another and the
+smallest of the resulting polynomials wins (individualisation and refinement). Variables that can be swapped
+without changing the polynomial are tried once.
 """
 
 from collections import defaultdict
@@ -21,7 +22,9 @@ class CanonicalOrder(NamedTuple):
 
 
 def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
-    """The canonical order of a polynomial's variables: equal, up to relabelling, for relabelled polynomials if `structural`."""
+    """The canonical order of a polynomial's variables: equal, up to relabelling, for relabelled polynomials if
+    `structural`.
+    """
     search = _Search(polynomial)
     search.descend(search.refine([0] * len(polynomial.variables)))
     return CanonicalOrder(tuple(search.best_order), search.work >= 0)

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from dimod.variables import iter_deserialize_variables, iter_serialize_variables
 
 from ..arrays import AnyArray
 from ..errors import FormatError, QubayesError
@@ -54,36 +53,23 @@ class Decoder:
         return state if self.counter is None else {**state, self.counter: int(len(pair) == 2)}
 
     def satisfied_rows(self, rows: AnyArray) -> npt.NDArray[np.bool_]:
-        """Per state of `labels`: whether the penalty is 0, that is whether every bit is the product of its set's variables."""
-        active = rows[:, : len(self.bits)].astype(bool)
+        """Per state of `labels`: whether the penalty is 0, that is whether every bit is the product of its set's
+        variables.
+        """
+        active: npt.NDArray[np.bool_] = rows[:, : len(self.bits)].astype(np.bool_)
         if self.exclusive:
             number = active.sum(axis=1)
-            if self.counter is None:
-                return number <= 2
-            counter = rows[:, len(self.bits)].astype(np.int64)
-            return counter - counter * number + number * (number - 1) // 2 == 0
+            counter = number >= 2 if self.counter is None else rows[:, len(self.bits)].astype(np.int64)
+            return np.asarray(counter - counter * number + number * (number - 1) // 2 == 0)
         missing = (1 - self.decode_rows(rows)).astype(np.float32) @ self._members().T
-        return np.all((missing == 0) == active, axis=1)
+        return np.asarray(np.all((missing == 0) == active, axis=1))
 
     def to_json(self) -> str:
         """The decoder as JSON; labels are strings, numbers, or tuples of them."""
         try:
-            text = json.dumps(
-                {
-                    "format": FORMAT,
-                    "variables": list(iter_serialize_variables(self.variables)),
-                    "bits": list(iter_serialize_variables(self.bits)),
-                    "sets": [list(iter_serialize_variables(s)) for s in self.sets],
-                    "read": list(self.read),
-                    "counter": None if self.counter is None else next(iter_serialize_variables([self.counter])),
-                    "exclusive": self.exclusive,
-                },
-                ensure_ascii=False,
-            )
-        except TypeError as error:
-            raise FormatError(
-                f"a label cannot be written as JSON ({error}); use strings, numbers or tuples of them"
-            ) from None
+            text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise FormatError(f"a label cannot be JSON ({error}); use strings, numbers or tuples of them") from None
         if Decoder.from_json(text) != self:
             raise FormatError("a label does not survive JSON; use strings, numbers or tuples of them")
         return text
@@ -92,18 +78,17 @@ class Decoder:
     def from_json(text: str) -> "Decoder":
         """The decoder that `to_json` wrote."""
         try:
-            fields = json.loads(text)
-            if fields["format"] != FORMAT:
-                raise FormatError(f"format {fields['format']!r}; this version reads {FORMAT!r}")
-            labels: Any = {name: tuple(iter_deserialize_variables(fields[name])) for name in ("variables", "bits")}
-            sets = tuple(tuple(iter_deserialize_variables(s)) for s in fields["sets"])
-            counter = None if fields["counter"] is None else next(iter(iter_deserialize_variables([fields["counter"]])))
-            read = tuple(map(bool, fields["read"]))
-            if not len(labels["bits"]) == len(sets) == len(read) or not set().union(*sets) <= set(labels["variables"]):
+            fields = {name: _tupled(value) for name, value in json.loads(text).items()}
+            if fields.pop("format") != FORMAT:
+                raise KeyError(f"this version reads {FORMAT}")
+            decoder = Decoder(**fields)
+            if not len(decoder.bits) == len(decoder.sets) == len(decoder.read):
                 raise KeyError("bits, sets and read do not belong together")
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            if not set().union(*decoder.sets) <= set(decoder.variables):
+                raise KeyError("a set names a variable that is not listed")
+        except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
             raise FormatError(f"no decoder ({error}); give what Decoder.to_json wrote") from None
-        return Decoder(labels["variables"], labels["bits"], sets, read, counter, bool(fields["exclusive"]))
+        return decoder
 
     def _members(self) -> npt.NDArray[np.float32]:
         place = {v: i for i, v in enumerate(self.variables)}
@@ -125,6 +110,11 @@ class Decoder:
                 "the state is no union of two sets, so more than one term is active; exclusive terms cannot say it"
             )
         return ()
+
+
+def _tupled(value: Any) -> Any:
+    """JSON has lists where labels and fields are tuples."""
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
 def _bit(sample: Mapping[Variable, int], label: Variable) -> int:

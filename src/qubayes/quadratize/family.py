@@ -56,15 +56,18 @@ def closures(family: Iterable[Mask]) -> dict[int, Mask]:
 def possible_roots(family: Iterable[Mask]) -> set[Mask]:
     """The sets of the family with an element all of whose sets contain the set: Assumption 2 asks nothing of them.
 
-    Compact form of Assumption 2 (design §8): a set has a minimal cover by two or more others iff each of its elements lies in
-    a set of the family that does not contain it. So it has none iff it is the closure of one of its elements.
+    Compact form of Assumption 2 (design §8): a set has a minimal cover by two or more others iff each of its
+    elements lies in a set of the family that does not contain it. So it has none iff it is the closure of one of
+    its elements.
     """
     family = set(family)
     return {closure for closure in closures(family).values() if closure in family}
 
 
 class Subsets:
-    """Finds the sets of a family inside a given set: by listing subsets where they are few, through an index otherwise."""
+    """Finds the sets of a family inside a given set: by listing subsets where they are few, through an index
+    otherwise.
+    """
 
     def __init__(self, family: Iterable[Mask]) -> None:
         self.family = set(family)

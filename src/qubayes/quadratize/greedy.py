@@ -107,8 +107,9 @@ class Problem(NamedTuple):
 def _problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions) -> Problem | None:
     """The rows of the search; None if there is nothing to search or too much.
 
-    With Assumption 2 all singletons are closed, a product is a row as well (guarded by itself), and what one term alone could
-    use is no better than a pair. Without it, only the singletons among the terms are closed and a term may stand for itself.
+    With Assumption 2 all singletons are closed, a product is a row as well (guarded by itself), and what one term
+    alone could use is no better than a pair. Without it, only the singletons among the terms are closed and a term
+    may stand for itself.
     """
     from .local_search import Rows
 
@@ -154,7 +155,9 @@ def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumpti
 
 
 class _Pruning:
-    """Remembers a representation of every term and split, so that only those that use a set are looked at when it goes."""
+    """Remembers a representation of every term and split, so that only those that use a set are looked at when it
+    goes.
+    """
 
     def __init__(self, family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> None:
         self.subsets = Subsets(family)

@@ -1,4 +1,6 @@
-"""Row-weighting local search for the smallest choice of sets where each row asks for one of several sets or pairs (design §6)."""
+"""Row-weighting local search for the smallest choice of sets where each row asks for one of several sets or pairs
+(design §6).
+"""
 
 from typing import NamedTuple
 
@@ -11,7 +13,7 @@ TRIED = 25  # chosen sets looked at before one is dropped
 
 
 class Rows(NamedTuple):
-    """Row r is content if one of its options start[r] .. start[r+1]-1 is chosen whole, or if its guard is not chosen."""
+    """Row r is content if one of its options start[r] .. start[r+1]-1 is whole, or if its guard is not chosen."""
 
     start: Ints  # (rows + 1,)
     guard: Ints  # (rows,) a set, or -1: the row always asks
@@ -128,7 +130,9 @@ def _flip(rows, uses, state, changed, step):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _worth(rows, uses, state, candidate):  # type: ignore[no-untyped-def]
-    """Weight of the rows that are content with the set and would not be without it (a row that it serves twice is not seen)."""
+    """Weight of the rows that are content with the set and would not be without it (a row that it serves twice is not
+    seen).
+    """
     chosen = state.chosen[candidate]
     total = np.int64(0)
     for k in range(uses.start[candidate], uses.start[candidate + 1]):
@@ -148,7 +152,7 @@ def _worth(rows, uses, state, candidate):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _least_missed(rows, uses, state, step):  # type: ignore[no-untyped-def]
-    """Of a few chosen sets, not changed in the last two steps, the one worth least; the oldest of equals; -1 if none."""
+    """Of a few chosen sets, unchanged for two steps, the one worth least; the oldest of equals; -1 if none."""
     best, least = -1, np.int64(0)
     for _ in range(TRIED):
         candidate = state.picked[_draw(state, state.counts[0])]
@@ -177,7 +181,9 @@ def _most_wanted(rows, uses, state, step):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _search(rows, uses, state, steps):  # type: ignore[no-untyped-def]
-    """The smallest choice met. Each step drops a set, adds one for a discontent row, and makes discontent rows weigh more."""
+    """The smallest choice met. Each step drops a set, adds one for a discontent row, and makes discontent rows weigh
+    more.
+    """
     best = state.chosen.copy()
     for step in range(steps):
         if state.counts[1] == 0:

@@ -1,7 +1,9 @@
-"""The quadratic g2 of a plan, on bit masks: the terms, and the penalty h that ties the bits together (docs/quadratization.md).
+"""The quadratic g2 of a plan, on bit masks: the terms, and the penalty h that ties the bits together
+(docs/quadratization.md).
 
-`tight` weighs each part of h by the terms that could gain from breaking it and is exact for the decoder that reads the roots.
-`paper` is Lemma B.2 as printed with one kappa, exact for the decoder that takes the union of all active sets.
+`tight` weighs each part of h by the terms that could gain from breaking it and is exact for the decoder that reads
+the roots. `paper` is Lemma B.2 as printed with one kappa, exact for the decoder that takes the union of all active
+sets.
 """
 
 import math
@@ -31,7 +33,8 @@ class Quadratic:
             self.couplers[(a, b) if a < b else (b, a)] += weight
 
     def product_penalty(self, off: float, on: float, product: Mask, parts: Pair) -> None:
-        """Add a penalty of `off` where product = 0 with both parts 1, at least `on` where it is 1 without both, 0 where right.
+        """Add a penalty of `off` where product = 0 with both parts 1, at least `on` where it is 1 without both, 0
+        where right.
 
         off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of Lemma B.2.
         """
@@ -55,7 +58,9 @@ class Weights(NamedTuple):
 
 
 def tight_weights(plan: Plan, coefficients: Mapping[Mask, float]) -> Weights:
-    """Per part of the penalty, the sum of the coefficients that a wrong bit there could withhold (> 0) or collect (< 0)."""
+    """Per part of the penalty, the sum of the coefficients that a wrong bit there could withhold (> 0) or collect (<
+    0).
+    """
     off: dict[Mask, float] = defaultdict(float)
     on: dict[Mask, float] = defaultdict(float)
     nested = dict.fromkeys(nested_roots(plan.roots), 0.0)
@@ -84,7 +89,7 @@ def _tree(plan: Plan, start: Pair) -> set[Mask]:
 
 
 def tight_model(plan: Plan, coefficients: Mapping[Mask, float]) -> Quadratic:
-    """g2 with the smallest penalty that is proved to do: one split per set, roots inside roots, weights term by term."""
+    """g2 with the smallest penalty proved to do: one split per set, roots inside roots, weights term by term."""
     result = _terms(plan, coefficients)
     weights = tight_weights(plan, coefficients)
     for mask, parts in plan.splits.items():
@@ -95,7 +100,9 @@ def tight_model(plan: Plan, coefficients: Mapping[Mask, float]) -> Quadratic:
 
 
 def paper_model(plan: Plan, coefficients: Mapping[Mask, float]) -> Quadratic:
-    """g2 with h of Lemma B.2: every split, every inclusion. kappa_0 <= sum of |coefficients|, and kappa is 1.1 times that."""
+    """g2 with h of Lemma B.2: every split, every inclusion. kappa_0 <= sum of |coefficients|, and kappa is 1.1 times
+    that.
+    """
     result = _terms(plan, coefficients)
     kappa = 1.1 * math.fsum(map(abs, coefficients.values()))
     family = Subsets(plan.sets)
@@ -126,11 +133,12 @@ class ExclusiveModel(NamedTuple):
 
 
 def exclusive_model(sets: Sequence[Mask], coefficients: Mapping[Mask, float]) -> ExclusiveModel:
-    """g2 for exclusive terms, as in the Bayesian network case: one or two active sets cost f of their union, whatever the pair.
+    """g2 for exclusive terms, as in the Bayesian network case: one or two active sets cost f of their union, whatever
+    the pair.
 
-    With k >= 3 active sets and the best z the penalty is xi (k - 1)(k - 2) / 2. It lifts them above f of every union of two
-    sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and quadratic coefficients from below and top is the
-    largest f of a union: (top + k a + k (k - 1) / 2 b) / ((k - 1)(k - 2) / 2) falls with k.
+    With k >= 3 active sets and the best z the penalty is xi (k - 1)(k - 2) / 2. It lifts them above f of every
+    union of two sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and quadratic coefficients from
+    below and top is the largest f of a union: (top + k a + k (k - 1) / 2 b) / ((k - 1)(k - 2) / 2) falls with k.
     """
     values = _values_of_unions(sets, coefficients)  # (J, J), the diagonal for one set
     alone = np.diag(values)
@@ -139,8 +147,8 @@ def exclusive_model(sets: Sequence[Mask], coefficients: Mapping[Mask, float]) ->
     above = np.triu_indices(len(sets), 1)
     for i, mask in enumerate(sets):
         result.add(float(alone[i]), mask)
-    for i, j in zip(*above, strict=True):
-        result.add(float(joint[i, j]), sets[i], sets[j])
+    for first, second in zip(*map(np.ndarray.tolist, above), strict=True):
+        result.add(float(joint[first, second]), sets[first], sets[second])
     lowest = [max(0.0, -float(x.min(initial=0.0))) for x in (alone, joint[above])]
     top = float(values.max(initial=0.0))
     return ExclusiveModel(result, 1.1 * (top + 3 * sum(lowest)) or 1.0)

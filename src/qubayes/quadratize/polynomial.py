@@ -16,7 +16,9 @@ Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of p_i, with bits p (Preliminary of the paper)."""
+    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of p_i, with bits p (Preliminary of the
+    paper).
+    """
 
     variables: tuple[Variable, ...]  # sorted; also those that only occur with coefficient 0
     terms: tuple[Term, ...]  # degree 1 and more, sorted, all different
@@ -36,9 +38,11 @@ class Polynomial:
 
 
 def as_polynomial(given: Any) -> Polynomial:
-    """The polynomial that a `dimod.BinaryPolynomial` of bits, a mapping {tuple of variables: coefficient} or a Polynomial means.
+    """The polynomial that a `dimod.BinaryPolynomial` of bits, a mapping {tuple of variables: coefficient} or a
+    Polynomial means.
 
-    A variable that repeats in a term counts once (x*x = x), terms of equal variables are added, zero sums are dropped.
+    A variable that repeats in a term counts once (x*x = x), terms of equal variables are added, zero sums are
+    dropped.
     """
     if isinstance(given, Polynomial):
         return given
@@ -49,7 +53,8 @@ def as_polynomial(given: Any) -> Polynomial:
         )
     if not isinstance(given, Mapping):
         raise QubayesError(
-            f"a {type(given).__name__} is no polynomial; give a dimod.BinaryPolynomial or {{(variable, ...): coefficient}}"
+            f"a {type(given).__name__} is no polynomial; "
+            "give a dimod.BinaryPolynomial or {(variable, ...): coefficient}"
         )
     return from_terms((coefficient, variables) for variables, coefficient in given.items())
 
@@ -93,7 +98,9 @@ def read_polynomial(path: str | Path) -> Polynomial:
 
 
 def sorted_labels(labels: Iterable[Variable]) -> list[Variable]:
-    """The labels in an order that depends on nothing but the labels: by kind, then numbers by value and the rest by text."""
+    """The labels in an order that depends on nothing but the labels: by kind, then numbers by value and the rest by
+    text.
+    """
     return sorted(labels, key=_label_key)
 
 

@@ -1,7 +1,8 @@
 """The smallest family as an integer program on HiGHS (Appendices C.1 and C.2), Assumption 2 in its compact form.
 
-Columns: v_V for each set that may be in the family; rho for each pair of them whose union is a term or a candidate; w_{V,e} for "V is the
-closure of e". Only v must be integer: a positive rho needs both its sets, a positive w_{V,e} bars every set that holds e without V.
+Columns: v_V for each set that may be in the family; rho for each pair of them whose union is a term or a
+candidate; w_{V,e} for "V is the closure of e". Only v must be integer: a positive rho needs both its sets, a
+positive w_{V,e} bars every set that holds e without V.
 """
 
 from collections import defaultdict
@@ -48,10 +49,12 @@ class Model:
         self.rows.append((bound, list(values), list(values.values())))
 
     def solve(self, time_limit: float, start: Collection[int] | None = None) -> tuple[list[float] | None, float, bool]:
-        """Values of the columns (None if none were found), proved lower bound, whether they are optimal. One thread, fixed seed."""
+        """Values of the columns (None if none were found), proved lower bound, whether they are optimal. One thread,
+        fixed seed.
+        """
         import highspy
 
-        solver = highspy.Highs()
+        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in {
             "output_flag": False, "threads": 1, "random_seed": 0, "time_limit": max(time_limit, 0.0),
             "mip_rel_gap": 0.0, "mip_abs_gap": 0.99, "mip_feasibility_tolerance": 1e-7,
@@ -93,7 +96,9 @@ class Ways(NamedTuple):
 
 
 def ways(mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]) -> Ways:
-    """The ways to represent a set by two of the sets inside it; a pair with a set that suffices without its partner is left out."""
+    """The ways to represent a set by two of the sets inside it; a pair with a set that suffices without its partner
+    is left out.
+    """
     enough = {mask ^ (1 << e) for e in bits(mask) if 1 << e in closed}
     candidates = list(inside)
     parts = [s for s in candidates if s not in enough]
@@ -144,7 +149,9 @@ def _represent(model: Model, columns: dict[Mask, int], space: Space) -> None:
 
 
 def _union_columns(model: Model, columns: dict[Mask, int], found: Ways) -> list[int]:
-    """Columns whose sum is at least 1 only if the set is a union; each set lends itself to one pair (stronger than one by one)."""
+    """Columns whose sum is at least 1 only if the set is a union; each set lends itself to one pair (stronger than
+    one by one).
+    """
     result = [columns[s] for s in found.with_closed]
     partners: dict[Mask, list[int]] = defaultdict(list)
     for pair in found.pairs:
@@ -169,8 +176,8 @@ def _count_products(model: Model, columns: dict[Mask, int], mask: Mask, term: bo
 def _witnesses(model: Model, columns: dict[Mask, int], space: Space) -> dict[Mask, list[int]]:
     """Set -> columns w_{V,e}, e in V: V is the closure of e, so Assumption 2 asks nothing of V.
 
-    Each term with e has a chosen set with e inside it, so a closure of e lies in e's core; and e has one closure at most, which
-    makes the rows v_A + sum of w_{V,e} over V not inside A <= 1, for A with e, valid.
+    Each term with e has a chosen set with e inside it, so a closure of e lies in e's core; and e has one closure
+    at most, which makes the rows v_A + sum of w_{V,e} over V not inside A <= 1, for A with e, valid.
     """
     result: dict[Mask, list[int]] = defaultdict(list)
     for element, core in space.cores.items():

@@ -73,12 +73,12 @@ def quadratize(
 ) -> Quadratization:
     """The decomposed quadratization of a polynomial of bits with the fewest bits that the mode finds.
 
-    assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its own bit), or "terms-exclusive" (1 only;
-    the caller knows that in every state that matters the ones of p are one term, or none).
-    mode: "optimal" (integer program until the time limit), "greedy" (any size, no proof), "auto" (optimal where that is likely to end).
-    fewest_couplers: among families of the same number of sets, one with the fewest couplers (Appendix C.2).
-    penalty: "tight" (ours, per term) or "paper" (Lemma B.2 with one kappa).
-    time_limit: seconds for the integer programs.
+    assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its own bit), or
+    "terms-exclusive" (1 only; the caller knows that in every state that matters the ones of p are one term, or
+    none). mode: "optimal" (integer program until the time limit), "greedy" (any size, no proof), "auto" (optimal
+    where that is likely to end). fewest_couplers: among families of the same number of sets, one with the fewest
+    couplers (Appendix C.2). penalty: "tight" (ours, per term) or "paper" (Lemma B.2 with one kappa). time_limit:
+    seconds for the integer programs.
     """
     began = time.monotonic()
     _check(assumptions, mode, penalty, time_limit)
@@ -103,7 +103,9 @@ def quadratize(
 def trade_off(
     poly: Any, *, assumptions: Assumptions = "general", extra_bits: int = 2, time_limit: float = 120.0
 ) -> tuple[TradeOff, ...]:
-    """The fewest couplers with the least number of bits, with up to one more, and so on (Appendix C.2), `time_limit` seconds each."""
+    """The fewest couplers with the least number of bits, with up to one more, and so on (Appendix C.2), `time_limit`
+    seconds each.
+    """
     _check(assumptions, "optimal", "tight", time_limit)
     if assumptions == "terms-exclusive":
         raise SettingError(
@@ -240,7 +242,7 @@ def _at_most_two(
 
 
 def _bit_labels(sets: Sequence[tuple[Variable, ...]], variables: Sequence[Variable]) -> Iterator[Variable]:
-    """A label for each set: the variable itself, or its variables joined by *, made different by leading underscores."""
+    """A label for each set: the variable itself, or its variables joined by *, with underscores before it if taken."""
     taken = set(variables)
     for members in sets:
         label = members[0] if len(members) == 1 else _fresh("*".join(map(str, members)), taken)

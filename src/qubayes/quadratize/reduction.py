@@ -1,4 +1,4 @@
-"""What must and what may be in an optimal family: Algorithm 1 of the paper, twins and cores (docs/quadratization.md)."""
+"""What must and may be in an optimal family: Algorithm 1 of the paper, twins and cores (docs/quadratization.md)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -54,11 +54,13 @@ def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> Space:
 
 
 def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Sets of every optimal family: row 2 of Algorithm 1, read as the paper's text explains it (the only way to represent a term).
+    """Sets of every optimal family: row 2 of Algorithm 1, read as the paper's text explains it (the only way to
+    represent a term).
 
-    Every subset of an open term stays open, so a term of two or more elements always has another way than itself: what row 2
-    closes are the singletons among the terms, and a second round changes nothing. With Assumption 2, an element whose core is
-    itself and that lies in no other element's core needs its singleton as well; with Assumption 3 every element does.
+    Every subset of an open term stays open, so a term of two or more elements always has another way than itself:
+    what row 2 closes are the singletons among the terms, and a second round changes nothing. With Assumption 2, an
+    element whose core is itself and that lies in no other element's core needs its singleton as well; with
+    Assumption 3 every element does.
     """
     cores = intersections(terms)
     if assumptions == "conventional":
@@ -80,7 +82,9 @@ def intersections(terms: Iterable[Mask]) -> dict[int, Mask]:
 
 
 def _candidates(open_terms: Sequence[Mask], closed: set[Mask], assumptions: Assumptions) -> tuple[Mask, ...]:
-    """Row 4 of Algorithm 1. Without Assumption 2 a set inside one open term only may give way to that term (Algorithm 2, row 3)."""
+    """Row 4 of Algorithm 1. Without Assumption 2 a set inside one open term only may give way to that term (Algorithm
+    2, row 3).
+    """
     uses: dict[Mask, int] = defaultdict(int)
     for term in open_terms:
         for subset in proper_subsets(term):
@@ -104,10 +108,11 @@ def counting_bound(terms: Sequence[Mask]) -> int:
 
 
 def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
-    """A lower bound on J that costs nothing: the paper's count; the closed sets, and k - 2 products for a term of k of them.
+    """A lower bound on J that costs nothing: the paper's count; the closed sets, and k - 2 products for a term of k
+    of them.
 
-    k - 2: if every set splits down to singletons, those below the term are built by unions of two. That takes k - 1 unions, of
-    which only the last, the term itself, need not be in the family.
+    k - 2: if every set splits down to singletons, those below the term are built by unions of two. That takes k -
+    1 unions, of which only the last, the term itself, need not be in the family.
     """
     closed = closed_sets(terms, assumptions)
     products = 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import dimod
 import numpy as np
+from dimod.core.polysampler import ComposedPolySampler
 
 from ..errors import SettingError
 from .polynomial import Variable
@@ -20,7 +21,7 @@ OPTIONS = (
 )  # of `quadratize`, passed as quadratize_options
 
 
-class DecomposedQuadratizationComposite(dimod.ComposedPolySampler):  # type: ignore[misc]
+class DecomposedQuadratizationComposite(ComposedPolySampler):
     """Samples come back in the polynomial's variables, with its energies and with `penalty_satisfaction`.
 
     A polynomial of spins is sampled as the polynomial of bits that it equals, and comes back in spins.
@@ -45,7 +46,7 @@ class DecomposedQuadratizationComposite(dimod.ComposedPolySampler):  # type: ign
         """Those of the child."""
         return {"child_properties": dict(self.child.properties)}
 
-    def sample_poly(
+    def sample_poly(  # type: ignore[override]
         self,
         poly: Any,
         quadratize_options: Mapping[str, Any] | None = None,
@@ -100,7 +101,7 @@ def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: b
         **answer.info,
         "quadratization": {"bits": result.bits, "couplers": result.couplers, "status": result.status},
     }
-    return dimod.SampleSet.from_samples(
+    samples: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
         (states.astype(np.int8), labels + extra),
         energy=energies,
         info=info,
@@ -108,6 +109,7 @@ def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: b
         sort_labels=False,
         **vectors,
     )
+    return samples
 
 
 def _energies(states: Any, labels: list[Variable], result: Quadratization) -> Any:

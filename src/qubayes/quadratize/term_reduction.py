@@ -1,7 +1,7 @@
 """The plan with the fewest couplers for a given number of sets, as an integer program (Appendix C.2).
 
-Differs from the appendix where our penalty does: one split per set and roots inside roots are coupled, not every split and every inclusion.
-Couplers are counted as `family.couplers` counts them.
+Differs from the appendix where our penalty does: one split per set and roots inside roots are coupled, not every
+split and every inclusion. Couplers are counted as `family.couplers` counts them.
 """
 
 from collections import defaultdict
@@ -26,7 +26,9 @@ class Thrift(NamedTuple):
 def fewest_couplers(
     terms: Sequence[Mask], assumptions: Assumptions, start: Plan, extra_sets: int, time_limit: float
 ) -> Thrift:
-    """The plan with the fewest couplers among those with at most `extra_sets` more sets than `start`, for Assumptions 1 and 2."""
+    """The plan with the fewest couplers among those with at most `extra_sets` more sets than `start`, for Assumptions
+    1 and 2.
+    """
     program = _Program(terms, assumptions)
     program.model.at_least(-(len(start.sets) + extra_sets), [], program.sets.values())
     values, bound, proved = program.model.solve(time_limit, program.columns_of(start))
