@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from formulation_cases import (
     candidates_of,
     crowded_scores,
@@ -13,14 +14,13 @@ from formulation_cases import (
     subsets_of,
     whole_subsets,
 )
-from reference import energies as reference
-
 from qubayes.cluster import Workers
 from qubayes.formulation import Formulation, Qubo, decode, formulate
 from qubayes.formulation.formulation import assemble
 from qubayes.formulation.penalties import MARGIN
 from qubayes.formulation.qubo import upper_triangle
 from qubayes.formulation.score_part import score_parts
+from reference import energies as reference
 
 MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "paper")]
 MOST_BITS = 18

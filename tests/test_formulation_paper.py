@@ -4,12 +4,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from formulation_cases import candidates_of, random_scores, split_subsets, state_of
-from reference import energies as reference
-from test_formulation_minimum import all_energies
 
+from formulation_cases import candidates_of, random_scores, split_subsets, state_of
 from qubayes.candidates import Candidates, Stamp
 from qubayes.formulation import decode, formulate
+from reference import energies as reference
+from test_formulation_minimum import all_energies
 
 
 def paper_problem(scores, subsets, union_score) -> reference.PaperProblem:

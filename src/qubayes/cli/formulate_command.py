@@ -1,0 +1,86 @@
+"""`qubayes formulate`: candidate parent sets as a QUBO."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import AsJson, Seed
+from .shell import print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ..formulation import Formulation
+    from ..subsets import Subsets
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(formulate)
+
+
+def formulate(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .npz.")],
+    order: Annotated[str, typer.Option(help="Order bits: chordal, or scc as in the paper.")] = "chordal",
+    penalty: Annotated[str, typer.Option(help="Penalties: tight, or paper.")] = "tight",
+    cover: Annotated[str, typer.Option(help="How subsets are found: auto, search, ilp or ilp-only.")] = "auto",
+    ordering: Annotated[
+        str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
+    ] = "penalties",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json"),
+    ] = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+) -> None:
+    """Turn candidate parent sets into a QUBO with few bits, and tell its size."""
+    from ..candidates.files import read_candidates
+    from ..formulation import formulate as assemble
+    from ..subsets import cover as find_subsets
+
+    candidates = read_candidates(file)
+    with progress_bar(quiet=json) as on_progress:
+        subsets = find_subsets(candidates, method=cover, seed=seed, on_progress=on_progress)
+    formulation = assemble(candidates, subsets, order=order, penalty=penalty)
+    if output is not None:
+        write(formulation, output, ordering)
+    facts = facts_of(formulation, subsets)
+    if json:
+        print_json(facts)
+        return
+    u, r, z, total = facts["bits"].values()
+    least, largest = facts["coefficient_range"]
+    print(f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {facts['couplers']:,} couplers")
+    print(f"coefficients from {least:.6g} to {largest:.6g}")
+    print(f"{facts['proved_optimal_vertices']} of {facts['n']} vertices have a provably smallest family of subsets")
+    print(f"{facts['seconds']['cover']} s for the subsets, {facts['seconds']['assemble']} s for the QUBO")
+
+
+def facts_of(formulation: "Formulation", subsets: "Subsets") -> dict[str, Any]:
+    """What `--json` prints (design §10)."""
+    return {
+        "n": formulation.candidates.n,
+        "bits": formulation.bits,
+        "couplers": formulation.qubo.couplers,
+        "coefficient_range": list(formulation.coefficient_range),
+        "mu": subsets.families.sizes.tolist(),
+        "proved_optimal_vertices": int(subsets.proved.sum()),
+        "seconds": {"cover": round(subsets.seconds, 3), "assemble": round(formulation.seconds, 3)},
+        "order": formulation.order_kind,
+        "penalty": formulation.penalty_kind,
+    }
+
+
+def write(formulation: "Formulation", path: Path, ordering: str) -> None:
+    """The QUBO with its labels; `.cqm` and `.lp` hold the constrained form, `.json` that for a Digital Annealer."""
+    from ..files import ending
+    from ..formulation import annealer_problem, to_cqm
+    from ..machines import write_model, write_qubo
+
+    kind = ending(path)
+    if kind == ".json":
+        write_model(annealer_problem(formulation), path)
+    elif kind in (".cqm", ".lp"):
+        write_model(to_cqm(formulation, ordering=ordering), path)
+    else:
+        write_qubo(formulation.qubo, list(formulation.labels()), path)

@@ -1,0 +1,140 @@
+"""Gains, losses and representations against their definitions."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
+from qubayes.candidates import Candidates
+from qubayes.cluster import Workers
+from qubayes.errors import QubayesError
+from qubayes.families import Families
+from qubayes.formulation import formulate
+from qubayes.formulation.crowding import third_gain
+from qubayes.formulation.order import choose_order
+from qubayes.formulation.penalties import Losses, order_bounds
+from qubayes.formulation.score_part import Problem, losses, score_parts
+from qubayes.subsets import Subsets
+from reference import energies as reference
+
+
+def cases():
+    for seed in range(25):
+        random = np.random.default_rng(seed)
+        scores = random_scores(random, int(random.integers(2, 9)), 4, 0.15, required=seed % 3)
+        candidates = candidates_of(scores)
+        yield scores, candidates, split_subsets(random, candidates) if seed % 2 else whole_subsets(candidates)
+
+
+def gain(known, parents) -> float:
+    return reference.closure(known, frozenset(parents)) - known[reference.base_of(known)]
+
+
+def test_gains_of_subsets_and_unions():
+    for scores, candidates, subsets in cases():
+        for vertex, part in enumerate(score_parts(Problem.of(candidates, subsets), Workers(1))):
+            family = [frozenset(members) for members in subsets.families.sets_of(vertex)]
+            assert part.singles == pytest.approx([gain(scores[vertex], U) for U in family], abs=1e-12)
+            unions = [gain(scores[vertex], U | V) for U, V in combinations(family, 2)]
+            assert part.pairs == pytest.approx(unions, abs=1e-12)
+
+
+def test_each_candidate_set_is_a_union_of_its_two_subsets():
+    for _, candidates, subsets in cases():
+        formulation = formulate(candidates, subsets)
+        chosen = [set(members) for vertex in range(candidates.n) for members in subsets.families.sets_of(vertex)]
+        number = 0
+        for vertex in range(candidates.n):
+            base = set(candidates.base(vertex))
+            for parents in candidates.families.sets_of(vertex):
+                first, second = formulation.ways[number]
+                number += 1
+                if set(parents) == base:
+                    assert first == second == -1
+                else:
+                    assert chosen[first] | chosen[second] == set(parents) - base
+                    lowest, last = subsets.families.vertex_start[vertex : vertex + 2]
+                    assert lowest <= first <= second < last
+
+
+def test_losses_of_parents():
+    for scores, candidates, subsets in cases():
+        problem = Problem.of(candidates, subsets)
+        order = choose_order(problem.relative, "chordal")
+        found = losses(problem, order)
+        parents = problem.relative.parents
+        for edge, (parent, child) in enumerate(zip(parents.vertices.tolist(), parents.children.tolist(), strict=True)):
+            known = scores[child]
+            slow = max(score - reference.closure(known, c - {parent}) for c, score in known.items() if parent in c)
+            assert found.edges[edge] == pytest.approx(slow)
+        pairs = {frozenset(pair) for pair in order.pairs.tolist()}
+        for child, known in enumerate(scores):
+            free = {p for p in range(candidates.n) if frozenset((p, child)) not in pairs}
+            slow = max(score - reference.closure(known, c & free) for c, score in known.items())
+            assert found.vertices[child] == pytest.approx(slow)
+
+
+def test_bounds_count_required_ancestors():
+    """0 -> 1 -> 2 required, all pairs ordered: a vertex goes first with its required ancestors, or last if none needs it."""
+    scores = [
+        {frozenset(): -9.0, frozenset([2]): -5.0, frozenset([3]): -8.0},
+        {frozenset([0]): -9.0, frozenset([0, 3]): -7.0},
+    ]
+    scores += [{frozenset([1]): -9.0, frozenset([1, 3]): -8.5}, {frozenset(): -9.0, frozenset([0]): -1.0}]
+    problem = Problem.of(candidates_of(scores), whole_subsets(candidates_of(scores)))
+    order = choose_order(problem.relative, "scc")
+    edges, required, triangles = order_bounds(losses(problem, order), problem.relative, order)
+    assert sorted(edges.tolist()) == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert required.tolist() == [4.0 + 2.0, 4.0 + 2.0 + 0.5]
+    last = {3: 1.0 + 2.0 + 0.5, 2: 4.0}
+    first = {0: 4.0, 1: 6.0, 2: 6.5, 3: 8.0}
+    least = {v: min(first[v], last.get(v, np.inf)) for v in first}
+    assert triangles.tolist() == [min(least[v] for v in corner) for corner in order.corners().tolist()]
+    assert isinstance(losses(problem, order), Losses)
+
+
+def test_third_subsets_never_gain_more_than_the_bound():
+    """The lemma: what k active subsets gain over the best pair among them is at most (k - 1)(k - 2) / 2 bounds."""
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        mu = int(random.integers(3, 8))
+        singles = random.exponential(1.0, mu) * (random.random(mu) < 0.5)
+        pairs = np.array([max(singles[j], singles[k]) + random.exponential(1.0) for j, k in combinations(range(mu), 2)])
+        joint = dict(zip(combinations(range(mu), 2), pairs, strict=True))
+        bound = third_gain(singles, pairs)
+        worst = -np.inf
+        for size in range(3, mu + 1):
+            for K in combinations(range(mu), size):
+                gains = [joint[p] for p in combinations(K, 2)]
+                total = sum(gains) - (size - 2) * singles[list(K)].sum()
+                worst = max(worst, (total - max(gains)) / ((size - 1) * (size - 2) / 2))
+        assert worst <= bound + 1e-9
+        if mu == 3:
+            assert worst == pytest.approx(bound)  # and for three subsets it is exact
+
+
+def test_bad_subsets_are_refused():
+    candidates = candidates_of([{frozenset(): -2.0, frozenset([1, 2]): -1.0}, {frozenset(): 0.0}, {frozenset(): 0.0}])
+
+    def subsets(names, *lists) -> Subsets:
+        return Subsets(names, Families.of(lists), np.zeros(3, np.int64), "test", 0.0)
+
+    for bad, words in [
+        (subsets(candidates.names, [(1,)], [], []), "no union of two"),
+        (subsets(candidates.names, [(1, 2)], [(0,)], []), "no candidate set of it has"),
+        (subsets(candidates.names, [(1, 2), ()], [], []), "empty"),
+        (subsets(("a", "b", "c"), [(1, 2)], [], []), "different variables"),
+    ]:
+        with pytest.raises(QubayesError, match=words):
+            formulate(candidates, bad)
+
+
+def test_sets_too_large_to_index_are_refused():
+    members = tuple(range(1, 65))
+    sets = [members[:32], members, ()]
+    families = Families.of([sets, *[[()]] * 64])
+    candidates = Candidates(tuple(map(str, range(65))), families, np.array([3.0, 2.0, *[0.0] * 65]))
+    lists = [[members[:32], members], *[[]] * 64]
+    with pytest.raises(QubayesError, match="smaller maximum number of parents"):
+        formulate(candidates, Subsets(candidates.names, Families.of(lists), np.zeros(65, np.int64), "test", 0.0))

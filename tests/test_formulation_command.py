@@ -1,0 +1,75 @@
+"""`qubayes formulate` on the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulation_cases import candidates_of, random_scores
+from qubayes.formulation import energy
+from qubayes.machines import read_model, read_qubo
+
+
+@pytest.fixture(scope="module")
+def scores_file(tmp_path_factory):
+    """A small score file, written by hand so that the test depends on no writer."""
+    candidates = candidates_of(random_scores(np.random.default_rng(3), 6, 2, 0.4))
+    lines = [str(candidates.n)]
+    for vertex, name in enumerate(candidates.names):
+        sets = list(candidates.of(vertex))
+        lines.append(f"{name} {len(sets)}")
+        lines += [" ".join([repr(score), str(len(p)), *(candidates.names[v] for v in p)]) for p, score in sets]
+    path = tmp_path_factory.mktemp("scores") / "small.jkl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from qubayes.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def formulate(*arguments: object) -> dict:
+    done = run("formulate", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_both_modes_tell_their_sizes(scores_file, tmp_path):
+    ours = formulate(scores_file, "-o", tmp_path / "model.bqm")
+    paper = formulate(scores_file, "--order", "scc", "--penalty", "paper")
+    for facts in (ours, paper):
+        bits = facts["bits"]
+        assert facts["n"] == 6 and bits["total"] == bits["u"] + bits["r"] + bits["z"] and bits["u"] == sum(facts["mu"])
+        assert 0 < facts["coefficient_range"][0] < facts["coefficient_range"][1]
+        assert 0 <= facts["proved_optimal_vertices"] <= 6 and set(facts["seconds"]) == {"cover", "assemble"}
+    assert paper["bits"]["z"] == 6 and ours["bits"]["total"] < paper["bits"]["total"]
+    assert ours["coefficient_range"][1] < paper["coefficient_range"][1]
+    qubo, labels = read_qubo(tmp_path / "model.bqm")
+    assert qubo.bits == len(labels) == ours["bits"]["total"] and qubo.couplers == ours["couplers"]
+    assert labels[0].startswith("u[v0|") and energy(qubo, np.zeros(qubo.bits)) == pytest.approx(qubo.offset)
+
+
+def test_constrained_files(scores_file, tmp_path):
+    facts = formulate(scores_file, "-o", tmp_path / "model.json")
+    problem = read_model(tmp_path / "model.json")
+    without_slack = facts["bits"]["u"] + facts["bits"]["r"]
+    assert problem.objective.bits == problem.penalty.bits == without_slack
+    assert len(problem.inequalities.constants) == sum(size > 2 for size in facts["mu"])
+    formulate(scores_file, "-o", tmp_path / "penalties.cqm")
+    formulate(scores_file, "-o", tmp_path / "inequalities.cqm", "--ordering", "inequalities")
+    few, many = (read_model(tmp_path / f"{name}.cqm") for name in ("penalties", "inequalities"))
+    assert len(few.variables) == len(many.variables) == without_slack
+    assert len(few.constraints) == sum(size > 2 for size in facts["mu"]) < len(many.constraints)
+
+
+def test_text_output_and_bad_settings(scores_file, tmp_path):
+    told = run("formulate", scores_file)
+    assert told.returncode == 0 and " bits: " in told.stdout
+    for arguments in (["--order", "none"], ["--penalty", "huge"], ["--cover", "magic"], ["-o", tmp_path / "x.txt"]):
+        done = run("formulate", scores_file, *arguments)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr, arguments
+    assert run("formulate", Path("missing.jkl")).returncode == 1

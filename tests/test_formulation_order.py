@@ -1,0 +1,137 @@
+"""Order bits: enough to forbid every cycle, and fewer than the paper's."""
+
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from formulation_cases import candidates_of, random_scores
+from qubayes.errors import SettingError
+from qubayes.formulation.elimination import count_pairs, eliminate, greedy_sequence, packed, transposed
+from qubayes.formulation.order import Order, choose_order, elimination_sequence
+from qubayes.formulation.parents import relate
+from reference import energies as reference
+
+
+def scores_of(parents: dict[int, list[int]], n: int) -> list[dict[frozenset[int], float]]:
+    """Candidate sets of one parent each."""
+    return [{frozenset(): -1.0} | {frozenset([p]): 0.0 for p in parents.get(v, [])} for v in range(n)]
+
+
+def arcs_of(scores) -> set[tuple[int, int]]:
+    return {(parent, child) for child, known in enumerate(scores) for parents in known for parent in parents}
+
+
+def consistent_arcs(arcs, order: Order, r) -> list[frozenset[int]]:
+    """The parents that the r bits allow: an arc without an r bit is free."""
+    first = {tuple(pair): bool(bit) for pair, bit in zip(order.pairs.tolist(), r, strict=True)}
+    n = 1 + max((max(arc) for arc in arcs), default=0)
+    allowed = [set() for _ in range(n)]
+    for a, b in arcs:
+        if first.get((a, b), True) and not first.get((b, a), False):
+            allowed[b].add(a)
+    return [frozenset(members) for members in allowed]
+
+
+def cyclic_triangle(order: Order, r) -> bool:
+    return any(r[ab] == r[bc] != r[ac] for ab, bc, ac in order.triangles.tolist())
+
+
+@pytest.mark.parametrize("kind", ["chordal", "scc"])
+@pytest.mark.parametrize("seed", range(40))
+def test_no_cyclic_triangle_means_no_cycle_at_all(kind, seed):
+    """All orientations: whatever arcs they allow together form no cycle, and every DAG is allowed by some."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(3, 7))
+    arcs = {
+        (a, b) for a, b in product(range(n), repeat=2) if a != b and random.random() < random.choice([0.2, 0.4, 0.7])
+    }
+    scores = scores_of({b: [a for a, c in arcs if c == b] for b in range(n)}, n)
+    order = choose_order(relate(candidates_of(scores)), kind)
+    if len(order.pairs) > 13:
+        pytest.skip("too many orientations to try them all")
+    for r in product([0, 1], repeat=len(order.pairs)):
+        if not cyclic_triangle(order, r):
+            assert reference.is_acyclic(consistent_arcs(arcs, order, r))
+
+
+@pytest.mark.parametrize("kind", ["chordal", "scc"])
+def test_every_linear_order_is_allowed(kind):
+    scores = random_scores(np.random.default_rng(0), 9, 2, 0.3)
+    order = choose_order(relate(candidates_of(scores)), kind)
+    for seed in range(50):
+        position = np.random.default_rng(seed).permutation(9)
+        r = position[order.pairs[:, 0]] < position[order.pairs[:, 1]]
+        assert not cyclic_triangle(order, r)
+
+
+def test_paper_pairs_are_those_of_the_components():
+    for seed in range(30):
+        scores = random_scores(np.random.default_rng(seed), 8, 2, 0.04)
+        order = choose_order(relate(candidates_of(scores)), "scc")
+        pairs = reference.strongly_connected_pairs(scores)
+        assert order.pairs.tolist() == [list(pair) for pair in pairs]
+        assert order.corners().tolist() == [list(corner) for corner in reference.triangles(pairs)]
+
+
+def both_ways(pairs) -> dict[int, list[int]]:
+    parents: dict[int, list[int]] = {}
+    for a, b in pairs:
+        parents.setdefault(a, []).append(b)
+        parents.setdefault(b, []).append(a)
+    return parents
+
+
+def test_a_cycle_of_four_needs_a_chord():
+    """The adjacent pairs alone would let the cycle through; one chord is enough."""
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    order = choose_order(relate(candidates_of(scores_of(both_ways(ring), 4))), "chordal")
+    assert len(order.pairs) == 5 and len(order.triangles) == 2
+
+
+def test_pairs_on_no_cycle_need_no_bit():
+    """A DAG needs none; two cycles that share a vertex need only their own pairs; one-way arcs need no fill among parents."""
+    dag = {b: list(range(b)) for b in range(6)}
+    assert len(choose_order(relate(candidates_of(scores_of(dag, 6))), "chordal").pairs) == 0
+    bow = both_ways([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)])
+    chordal, scc = (choose_order(relate(candidates_of(scores_of(bow, 5))), kind) for kind in ("chordal", "scc"))
+    assert (len(chordal.pairs), len(scc.pairs)) == (6, 10)
+    star = {0: [1, 2, 3], 1: [4], 2: [4], 3: [4], 4: [0]}  # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
+    pairs = choose_order(relate(candidates_of(scores_of(star, 5))), "chordal").pairs.tolist()
+    assert len(pairs) == 7 and not any(set(pair) <= {1, 2, 3} for pair in pairs)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_way_arcs_give_a_chordal_graph(seed):
+    random = np.random.default_rng(seed)
+    graph = nx.gnp_random_graph(30, float(random.choice([0.08, 0.2, 0.5])), seed=seed)
+    order = choose_order(relate(candidates_of(scores_of(both_ways(graph.edges), 30))), "chordal")
+    filled = nx.Graph(order.pairs.tolist())
+    assert nx.is_chordal(filled) and {frozenset(e) for e in graph.edges} <= {frozenset(e) for e in filled.edges}
+    corners = reference.triangles([tuple(pair) for pair in order.pairs.tolist()])
+    assert order.corners().tolist() == [list(corner) for corner in corners]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cheap_count_bounds_the_useful_pairs(seed):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, 80))
+    adjacency = random.random((n, n)) < random.choice([0.05, 0.2])
+    np.fill_diagonal(adjacency, False)
+    outward = packed(adjacency)
+    sequence = random.permutation(n)
+    useful = eliminate(outward, sequence).pairs
+    assert useful <= count_pairs(outward, transposed(outward), sequence, n * n)
+    both = packed(adjacency | adjacency.T)
+    assert eliminate(both, sequence).pairs == count_pairs(both, transposed(both), sequence, n * n)
+    for by_degree in (False, True):
+        assert sorted(greedy_sequence(outward, random.random(n), by_degree)) == list(range(n))
+    best = elimination_sequence(outward, 0)
+    assert eliminate(outward, best).pairs <= useful
+    np.testing.assert_array_equal(best, elimination_sequence(outward, 0))
+
+
+def test_unknown_kind_is_refused():
+    with pytest.raises(SettingError, match="chordal, scc"):
+        choose_order(relate(candidates_of([{frozenset(): 0.0}])), "all")
