@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 import traceback
@@ -672,3 +675,43 @@ class early_refusal:  # noqa: N801
     def __exit__(self, *exception):
         self.thread.join(2)
         self.socket.close()
+
+
+def test_secure_address_on_a_plain_server(service):
+    annealer = DigitalAnnealer(service.url.replace("http:", "https:"), patience=Patience(timeout=5.0, attempts=1))
+    with pytest.raises(ServiceError, match="no connection") as caught:
+        annealer.submit(small_problem())
+    assert "\n" not in str(caught.value)
+    assert service.seen == []
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl to make a certificate")
+    place = tmp_path_factory.mktemp("certificate")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem"
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run([*command.split(), *names], cwd=place, check=True, capture_output=True, timeout=60)
+    return place
+
+
+@pytest.fixture
+def secure(service, certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    service.server.socket = context.wrap_socket(service.server.socket, server_side=True)
+    service.url = f"https://localhost:{service.server.server_port}/da"
+    return service
+
+
+def test_certificates_are_checked(secure):
+    annealer = DigitalAnnealer(secure.url, patience=Patience(timeout=5.0, attempts=1))
+    with pytest.raises(ServiceError, match="certificate"):
+        annealer.poll("job")
+    assert secure.seen == []
+
+
+def test_trusted_certificate(secure, certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate / "cert.pem"))
+    assert client(secure).submit(small_problem()) == "job-0"

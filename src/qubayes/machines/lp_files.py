@@ -5,7 +5,6 @@ constraints c0, c1, ..., and comments give the labels, which our reader restores
 does not return on some damaged files.
 """
 
-import io
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
@@ -103,7 +102,7 @@ def unconstrained_terms(file: IO[bytes]) -> Terms:
 def _parsed(file: IO[bytes]) -> tuple[LinearProgram, list[str], dict[str, str]]:
     """(program, label of each variable, labels of constraints by name)."""
     comments: list[str] = []
-    program = parse_lp(io.TextIOWrapper(file, encoding="utf-8"), comments)
+    program = parse_lp((line.decode("utf-8") for line in file), comments)
     found = {"label": {}, "constraint": {}}  # type: dict[str, dict[str, str]]
     for comment in comments:
         words = comment.split(maxsplit=3)

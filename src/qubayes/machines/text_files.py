@@ -128,7 +128,7 @@ def _write_terms(file: IO[bytes], i: AnyArray, j: AnyArray, w: AnyArray, *, scie
 
 def _opened(file: IO[bytes], mark: str) -> tuple[_Comments, Iterator[str]]:
     """The comments at the top, and the other lines, stripped, without blank ones and later comments."""
-    lines = (line.strip() for line in io.TextIOWrapper(file, encoding="utf-8"))
+    lines = (line.decode("utf-8").strip() for line in file)
     found: list[str] = []
     first = ""
     for first in lines:
