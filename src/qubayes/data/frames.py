@@ -18,7 +18,12 @@ def read_parquet(path: Path) -> list[Column]:
     """The columns of a Parquet file, read one by one: only their codes are in memory together."""
     with _opened(path) as file, _guarded(path, "Parquet"):
         names = list(pl.read_parquet_schema(file))
-        return [_polars_column(pl.read_parquet(file, columns=[name])[name]) for name in names]
+    return [_parquet_column(path, name) for name in names]
+
+
+def _parquet_column(path: Path, name: str) -> Column:
+    with _opened(path) as file, _guarded(path, "Parquet"):
+        return _polars_column(pl.read_parquet(file, columns=[name])[name])
 
 
 def read_arrow(path: Path) -> list[Column]:
@@ -62,7 +67,7 @@ def frame_columns(frame: Any) -> list[Column]:
         raise DataError(
             f"data of type {type(frame).__name__}; give a file, a data frame (pandas, polars, pyarrow) or a Dataset"
         ) from None
-    except nw.exceptions.NarwhalsError as error:
+    except ValueError as error:  # names that repeat
         raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
     if isinstance(native, pl.DataFrame):
         return [_polars_column(series) for series in native.iter_columns()]
@@ -71,7 +76,7 @@ def frame_columns(frame: Any) -> list[Column]:
 
 def _frame_column(name: str, series: nw.Series[Any]) -> Column:
     """A column of a frame that is not polars."""
-    if series.dtype.is_numeric() and not series.dtype.is_decimal() and series.null_count() == 0:
+    if series.dtype.is_numeric() and series.dtype != nw.Decimal and series.null_count() == 0:
         return _polars_column(pl.Series(name, np.ascontiguousarray(series.to_numpy())))
     nulls = series.is_null().to_list()
     values = [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
