@@ -20,8 +20,8 @@ from .program import Limits, Program, dual_bound, program_of, solver_of
 
 SIX = 6
 TRIPLES = tuple(combinations(range(SIX), 3))
-STARTS = 2000  # sets of elements that are grown at once
-CUTS = 400  # a round
+STARTS = 5000  # sets of elements that are grown at once
+CUTS = 2000  # a round
 PAIRS = 0b0110100  # positions of {a, b}, {a, c}, {b, c} in {a, b, c}: masks 3, 5, 6, less one
 
 

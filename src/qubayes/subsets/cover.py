@@ -29,7 +29,7 @@ class Budget:
 
     seconds: float = 60.0  # for the integer program; the paper's limit
     effort: float = 1.0  # multiplies the work of the search
-    rounds: int = 4  # of cuts for the lower bound
+    rounds: int = 2  # of cuts for the lower bound
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0):

@@ -119,7 +119,8 @@ def _options(limits: Limits, integer: bool) -> dict[str, Any]:
     if integer:
         # The objective is a whole number: a gap below one is a proof.
         return options | {"mip_abs_gap": 0.999, "mip_rel_gap": 0.0, "mip_max_nodes": limits.nodes}
-    return options | {"simplex_iteration_limit": limits.iterations, "solver": "simplex"}
+    # Interior points are five times faster here than vertices, and cuts that they violate are better ones.
+    return options | {"solver": "ipm", "run_crossover": "off", "ipm_iteration_limit": limits.iterations}
 
 
 def _model(program: Program, integer: bool) -> Any:

@@ -35,7 +35,7 @@ class Walk(NamedTuple):
     uncovered: SmallInts  # (rows,) the first `count[1]` are not covered
     place: SmallInts  # (columns,) index in `chosen`
     row_place: SmallInts  # (rows,) index in `uncovered`
-    count: Ints  # (2,)
+    count: Ints  # (3,) chosen columns, uncovered rows, row updates so far
 
 
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
@@ -209,6 +209,8 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
     incumbent, found = np.ones(columns, np.bool_), np.ones(columns, np.bool_)
     incumbent_size, step, groups = columns + 1, 0, len(kicks.start) - 1
     _start(core, table, places, walk)
+    helpers = walk.score == 0  # columns that cover no row alone pay only together: the first kick takes them all in
+    kicked = False
     while True:
         # Cover what is open, then walk at one column less than the smallest cover of this descent.
         found_size, last = columns + 1, step
@@ -249,10 +251,16 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
         for column in range(columns):
             if incumbent[column] != walk.inside[column]:
                 _flip(core, table, places, walk, column)
-        if groups:
-            group = np.random.randint(groups)
+        group = np.random.randint(groups + 1) if kicked else groups
+        kicked = True
+        if group < groups:
             for index in range(kicks.start[group], kicks.start[group + 1]):
                 _flip(core, table, places, walk, kicks.columns[index])
+                walk.stamp[kicks.columns[index]] = step
+        elif helpers.any():
+            for column in np.flatnonzero(helpers & ~walk.inside):
+                _flip(core, table, places, walk, column)
+                walk.stamp[column] = step
         else:
             for _ in range(1 + incumbent_size // 10):
                 _flip(core, table, places, walk, walk.chosen[np.random.randint(walk.count[0])])

@@ -14,12 +14,12 @@ from .program import Limits, program_of, solve_program
 from .reduction import reduce_as_paper
 from .search import search
 
-SEARCH_WORK = 300  # row updates of the search per entry of the core
-QUICK = 0.1  # part of the work that is spent before a lower bound is sought
+SEARCH_WORK = 1500  # row updates of the search per entry of the core
+QUICK = 0.05  # part of the work that is spent before a lower bound is sought
 LARGEST_PROGRAM = 400  # columns of a core that `auto` gives to the integer program
 LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
 NODES = 50
-ITERATIONS = 50_000  # of the simplex method, a round
+ITERATIONS = 200  # of the interior point method, a round
 
 
 def by_program_only(task: Task, family: Family) -> Covered:
