@@ -55,6 +55,7 @@ BAD = {
     "dat with a short row": ("x.dat", "A B\n2 2\n0 1\n0\n", ["line 4", "1 fields"]),
     "dat with a state too many": ("x.dat", "A B\n2 2\n0 1\n1 0\n2 1\n", ["'A'", "2 states", "holds 3"]),
     "dat with huge arity": ("x.dat", "A B\n2 99999999999\n0 1\n", ["number of states"]),
+    "dat with many states": ("x.dat", "A B\n2 999999999\n0 1\n", ["line 2", "999999999 states", "at most 1000"]),
     "dat without rows": ("x.dat", "A B\n2 2\n", ["no row"]),
 }
 

@@ -17,6 +17,7 @@ from ..arrays import AnyArray, Ints
 from ..errors import FormatError
 from ..files import read_bytes
 from .columns import Column
+from .settings import MOST_STATES
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -70,6 +71,8 @@ def read_gobnilp(path: Path) -> list[Column]:
             f" give names, numbers of states, rows (or --format fimi)"
         )
     _check_names(path, names)
+    if (most := max(map(int, arities))) > MOST_STATES:  # before as many names are made
+        _fail(path, line, f"a variable with {most} states; at most {MOST_STATES} are allowed")
     table = _scanned(path, content, (start, line + 1), len(names), _SPACE)
     columns = _columns(path, content, names, table)
     return [column._replace(declared=int(arity)) for column, arity in zip(columns, arities, strict=True)]
