@@ -76,7 +76,7 @@ def test_losses_of_parents():
 
 
 def test_bounds_count_required_ancestors():
-    """0 -> 1 -> 2 required, all pairs ordered: a vertex goes first with its required ancestors, or last if none needs it."""
+    """0 -> 1 -> 2 required: a vertex goes first with its required ancestors, or last if none requires it."""
     scores = [
         {frozenset(): -9.0, frozenset([2]): -5.0, frozenset([3]): -8.0},
         {frozenset([0]): -9.0, frozenset([0, 3]): -7.0},

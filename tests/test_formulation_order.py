@@ -91,7 +91,7 @@ def test_a_cycle_of_four_needs_a_chord():
 
 
 def test_pairs_on_no_cycle_need_no_bit():
-    """A DAG needs none; two cycles that share a vertex need only their own pairs; one-way arcs need no fill among parents."""
+    """A DAG needs none; cycles that share a vertex only their own pairs; one-way arcs no fill among parents."""
     dag = {b: list(range(b)) for b in range(6)}
     assert len(choose_order(relate(candidates_of(scores_of(dag, 6))), "chordal").pairs) == 0
     bow = both_ways([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)])

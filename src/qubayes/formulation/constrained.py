@@ -79,22 +79,27 @@ def _add(model: Any, linear: dict[str, float], sense: str, bound: float, label: 
 
 
 def _add_order(model: Any, formulation: Formulation, labels: tuple[str, ...]) -> None:
-    """0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij (Appendix D.4)."""
+    """0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij (Appendix D.4).
+
+    A pair that is written descending has 1 - r in the place of r.
+    """
     names = formulation.candidates.names
-    r = labels[formulation.subsets.total :]
+    r, up, first = labels[formulation.subsets.total :], formulation.order.ascending, formulation.order.pairs[:, 0].tolist()
     for number, (ab, bc, ac) in enumerate(formulation.order.triangles.tolist()):
-        linear = {r[ab]: 1.0, r[bc]: 1.0, r[ac]: -1.0}
-        _add(model, linear, ">=", 0.0, f"backward[{number}]")
-        _add(model, linear, "<=", 1.0, f"forward[{number}]")
+        signs = [weight if up[pair] else -weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
+        constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
+        linear = dict(zip((r[ab], r[bc], r[ac]), signs, strict=True))
+        _add(model, linear, ">=", 0.0 - constant, f"backward[{number}]")
+        _add(model, linear, "<=", 1.0 - constant, f"forward[{number}]")
     for child, parent, pair, holders in _holders(formulation):
-        sign = 2.0 if parent > child else -2.0  # r = 1 puts the smaller vertex first
-        linear = {labels[bit]: 1.0 for bit in holders} | {r[pair]: sign}
-        _add(model, linear, "<=", 2.0 if parent > child else 0.0, f"edge[{names[parent]}->{names[child]}]")
+        against = first[pair] == child  # r = 1 puts the child first
+        linear = {labels[bit]: 1.0 for bit in holders} | {r[pair]: 2.0 if against else -2.0}
+        _add(model, linear, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
     required = formulation.problem.relative.required
     pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
     for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
         if pair >= 0:
-            _add(model, {r[pair]: 1.0}, "==", float(parent < child), f"required[{names[parent]}->{names[child]}]")
+            _add(model, {r[pair]: 1.0}, "==", float(first[pair] == parent), f"required[{names[parent]}->{names[child]}]")
 
 
 def _holders(formulation: Formulation) -> list[tuple[int, int, int, list[int]]]:

@@ -189,7 +189,7 @@ def _order_violations(formulation: Formulation, state: Bools) -> list[Violation]
     for constraint, parents, edges in pairs:
         ends = zip(parents.vertices[edges].tolist(), parents.children[edges].tolist(), strict=True)
         found += [Violation(constraint, (names[parent], names[child])) for parent, child in ends]
-    ab, bc, ac = r[order.triangles].T if len(order.triangles) else np.empty((3, 0), np.bool_)
+    ab, bc, ac = (r == order.ascending)[order.triangles].T
     cyclic = (ab == bc) & (ab != ac)
     for (a, b, c), forward in zip(order.corners()[cyclic].tolist(), ab[cyclic].tolist(), strict=True):
         cycle = (a, b, c) if forward else (c, b, a)
@@ -210,7 +210,8 @@ def _chosen_edges(formulation: Formulation, state: Bools) -> Ints:
 def _agrees(formulation: Formulation, r: Bools, parents: Any, children: Any) -> Bools:
     """Whether each edge parent -> child has no r bit, or one that puts the parent first."""
     pair = formulation.order.pair_of(parents, children)
-    agrees: Bools = (pair < 0) | (np.append(r, False)[pair] == (parents < children))
+    first = np.append(formulation.order.pairs[:, 0], -1)[pair]
+    agrees: Bools = (pair < 0) | (np.append(r, False)[pair] == (first == parents))
     return agrees
 
 

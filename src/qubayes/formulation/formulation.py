@@ -11,6 +11,7 @@ from ..candidates import Candidates
 from ..cluster import Workers
 from ..errors import SettingError
 from ..subsets import Subsets
+from .balance import balanced
 from .order import Order, choose_order
 from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
 from .qubo import Qubo, coefficient_range
@@ -102,6 +103,8 @@ def formulate(
     pairs = choose_order(problem.relative, order)
     parts = score_parts(problem, workers or Workers())
     penalties = _penalties(problem, pairs, parts, penalty)
+    if penalty == "tight":
+        pairs = balanced(pairs, penalties.triangles)
     qubo = assemble(problem, pairs, parts, penalties)
     seconds = time.perf_counter() - start
     return Formulation(problem, pairs, penalties, _ways(problem, parts), qubo, order, penalty, seconds)

@@ -24,20 +24,26 @@ SEARCH_WORK = 4e8  # words touched by the local search of a component: about a s
 class Order(NamedTuple):
     """r bit p says that pairs[p, 0] comes before pairs[p, 1]; triangles name the r bits of (ab, bc, ac), a < b < c."""
 
-    pairs: SmallInts  # (p, 2) lexicographic, first < second
+    pairs: SmallInts  # (p, 2) ascending by smaller, then larger vertex; either may come first
     triangles: SmallInts  # (t, 3)
 
     def corners(self) -> SmallInts:
         """(t, 3) the vertices a < b < c of each triangle."""
-        first, second = self.pairs[self.triangles[:, 0]], self.pairs[self.triangles[:, 1]]
-        return np.column_stack([first[:, 0], first[:, 1], second[:, 1]])
+        low, high = self.pairs.min(axis=1), self.pairs.max(axis=1)
+        ab, bc = self.triangles[:, 0], self.triangles[:, 1]
+        return np.column_stack([low[ab], high[ab], high[bc]])
+
+    @property
+    def ascending(self) -> Bools:
+        """(p,) whether the pair is written smaller vertex first."""
+        return self.pairs[:, 0] < self.pairs[:, 1]
 
     def pair_of(self, first: AnyArray, second: AnyArray) -> Ints:
         """The r bit of each pair of vertices, in either order; -1 where there is none."""
         if not len(self.pairs):
             return np.full(len(first), -1)
         width = int(self.pairs.max()) + 1
-        keys = self.pairs[:, 0].astype(np.int64) * width + self.pairs[:, 1]
+        keys = self.pairs.min(axis=1).astype(np.int64) * width + self.pairs.max(axis=1)
         low, high = np.minimum(first, second).astype(np.int64), np.maximum(first, second)
         places = np.minimum(np.searchsorted(keys, low * width + high), len(keys) - 1)
         found = (keys[places] == low * width + high) & (high < width)

@@ -64,10 +64,21 @@ def _ancestors(required: Parents, order: Order) -> "csr_matrix":
 def tight(bounds: tuple[Floats, Floats, Floats], crowds: Floats, has_slack: Bools) -> Penalties:
     """Each penalty just above its own bound, none below a hundredth of the largest."""
     largest = max((float(part.max()) for part in bounds if part.size), default=0.0)
-    edges, required, triangles = (np.maximum(part, FLOOR * largest) * MARGIN for part in bounds)
+    edges, required, triangles = (_raised(part, FLOOR * largest) for part in bounds)
     needed = np.isfinite(crowds)
-    crowds = np.where(needed, np.maximum(crowds, FLOOR * largest) * MARGIN, 0.0)
+    crowds = np.where(needed, _raised(np.where(needed, crowds, 0.0), FLOOR * largest), 0.0)
     return Penalties(edges, required, triangles, crowds, has_slack & needed)
+
+
+def _raised(bounds: Floats, floor: float) -> Floats:
+    """MARGIN times the bounds, at least the floor, rounded up to a grid on which sums of millions are exact.
+
+    So coefficients that cancel are zero, not the rounding of their terms.
+    """
+    if not bounds.size or floor <= 0.0:
+        return bounds * MARGIN
+    grid = 2.0 ** (np.floor(np.log2(floor)) - 12)
+    return np.ceil(np.maximum(bounds, floor) * MARGIN / grid) * grid
 
 
 def paper(relative: Relative, order: Order, gains: Floats, xi0: float) -> Penalties:

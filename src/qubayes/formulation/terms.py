@@ -102,7 +102,7 @@ def _edge_terms(bits: int, first_r: int, relative: Relative, order: Order, delta
     r = order.pair_of(parents.vertices, parents.children)[edges]
     ordered = r >= 0
     u, r, edges, owners = u[ordered], r[ordered], edges[ordered], owners[ordered]
-    parent_is_second = parents.vertices[edges] > owners
+    parent_is_second = order.pairs[r, 1] == parents.vertices[edges]
     h = _added(bits, u, np.where(parent_is_second, 0.0, deltas[edges]))
     signed = np.where(parent_is_second, deltas[edges], -deltas[edges])
     return Terms(h, u.astype(np.int32), (first_r + r).astype(np.int32), signed)
@@ -112,7 +112,7 @@ def _required_terms(bits: int, first_r: int, required: Parents, order: Order, de
     """The same for an edge that is always there: delta r, or delta (1 - r)."""
     r = order.pair_of(required.vertices, required.children)
     ordered = r >= 0
-    parent_is_second = required.vertices[ordered] > required.children[ordered]
+    parent_is_second = order.pairs[r[ordered], 1] == required.vertices[ordered]
     signed = np.where(parent_is_second, deltas[ordered], -deltas[ordered])
     h = _added(bits, first_r + r[ordered], signed)
     none = np.empty(0, np.int32)
@@ -120,11 +120,21 @@ def _required_terms(bits: int, first_r: int, required: Parents, order: Order, de
 
 
 def _triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Terms:
-    """delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w."""
+    """delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w, with 1 - r for a pair written descending.
+
+    That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for a triangle that is cyclic
+    in the directions as written.
+    """
     ab, bc, ac = (first_r + order.triangles).T
-    h = _added(bits, ac, deltas)
+    x, y, w = np.where(order.ascending, 1.0, -1.0)[order.triangles].T
+    cyclic = (x == y) & (x != w)
+    long = np.select([x == y, x == w], [ac, ab], bc)
+    h = _added(bits, long[~cyclic], deltas[~cyclic])
+    for side in (ab, bc, ac):
+        h -= _added(bits, side[cyclic], deltas[cyclic])
     rows, cols = np.concatenate([ab, ab, bc]), np.concatenate([bc, ac, ac])
-    return Terms(h, rows.astype(np.int32), cols.astype(np.int32), np.concatenate([deltas, -deltas, -deltas]))
+    weights = np.concatenate([deltas * x * y, -deltas * x * w, -deltas * y * w])
+    return Terms(h, rows.astype(np.int32), cols.astype(np.int32), weights, float(deltas[cyclic].sum()))
 
 
 def _added(bits: int, places: AnyArray, values: Floats) -> Floats:
