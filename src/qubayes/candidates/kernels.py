@@ -129,7 +129,8 @@ def _sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> floa
 def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
     """moments[p] = Σ times · series[value, p]: after this a sum of terms is a polynomial in the prior."""
     values, times, n_values = counts
-    moments[:] = 0.0
+    for p in range(SERIES):
+        moments[p] = 0.0
     for t in range(n_values):
         value = values[t]
         if 0 < value < len(series):
@@ -203,6 +204,12 @@ def _thresholds(n: int, k: int, prefix: Ints, below: Below, rule: Rule, threshol
 
 
 @leaf
+def _bar(row: Floats, first: int) -> None:
+    for x in range(first, len(row)):
+        row[x] = inf
+
+
+@leaf
 def _forbid(n: int, k: int, prefix: Ints, first: int, rule: Rule, thresholds: Floats) -> None:
     length = k - 1
     for x in range(first, n):
@@ -210,10 +217,10 @@ def _forbid(n: int, k: int, prefix: Ints, first: int, rule: Rule, thresholds: Fl
             thresholds[length, x] = inf
     for t in range(length):
         if length > rule.limits[prefix[t]]:
-            thresholds[t, first:] = inf
+            _bar(thresholds[t], first)
         for u in range(length):
             if u != t and not rule.allowed[prefix[t], prefix[u]]:
-                thresholds[t, first:] = inf
+                _bar(thresholds[t], first)
         for x in range(first, n):
             if not rule.allowed[prefix[t], x]:
                 thresholds[t, x] = inf
@@ -249,7 +256,7 @@ def _judge(
     values, times, n_values = counts
     parent_ranks, rank = ranks
     store = len(above.cells) > 0
-    n_cells = 0
+    n_cells = np.int64(0)
     for t in range(n_values):
         if values[t] > 0:
             n_cells += times[t]
@@ -387,7 +394,7 @@ def _count(
         for t in range(n_active):
             scratch[label[t] * r + column[row[t]]] += 1
     n_cells = n_labels * r
-    n_values = 0
+    n_values = np.int64(0)
     if single:
         values[0] = 1
         times[0] = single
@@ -450,7 +457,9 @@ def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
 
 
 @kernel
-def scan_rows(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: Above, found: Found) -> int:
+def scan_rows(
+    k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: Above, found: Found, most_cells: int
+) -> int:
     """Visit every V of k variables that starts with one of `heads` (rows of 0, 1 or 2 members); any arities.
 
     Returns the number of candidates; those beyond the capacity of `found` are counted, not kept.
@@ -460,19 +469,20 @@ def scan_rows(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
     head_length = heads.shape[1]
     labels = np.zeros((k, n_rows), np.int32)
     active = np.empty((k, n_rows), np.int32)
-    active[0] = np.arange(n_rows)
+    for t in range(n_rows):
+        active[0, t] = t
     n_active, n_labels, singles = np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k, np.int64)
     n_active[0], n_labels[0] = n_rows, 1
-    scratch = np.zeros(most_cells(data, k), np.int32)
+    scratch = np.zeros(most_cells, np.int32)
     histogram = np.zeros(_HISTOGRAM, np.int32)
     values = np.empty(_FEW_CELLS + _HISTOGRAM + data.total // _HISTOGRAM + 2, np.int32)
-    times = np.empty_like(values)
+    times = np.empty(len(values), np.int32)
     thresholds = np.empty((k, n))
     prefix, members = np.empty(k, np.int64), np.empty(k, np.int64)
     bases, parent_ranks = np.empty(k, np.int64), np.empty(k, np.int64)
     moments = np.empty(SERIES)
     store = len(above.cells) > 0
-    n_found = 0
+    n_found = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]
@@ -489,7 +499,8 @@ def scan_rows(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
             if depth == length:
                 _thresholds(n, k, prefix, below, rule, thresholds)
                 base = _set_ranks(n, k, prefix, below, bases)
-                members[:length] = prefix[:length]
+                for t in range(length):
+                    members[t] = prefix[t]
                 for x in range(prefix[length - 1] + 1 if length else 0, n):
                     if not store and _hopeless(k, x, thresholds):
                         continue
@@ -512,15 +523,10 @@ def scan_rows(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
     return n_found
 
 
-@kernel
-def most_cells(data: Rows, k: int) -> int:
-    """An upper bound of states of a prefix of k-1 variables times the states of one more."""
-    ordered = np.sort(data.observed)[::-1]
-    n_rows = data.codes.shape[1]
-    cells = 1
-    for r in ordered[: k - 1]:
-        cells = min(cells * r, n_rows)
-    return max(1, cells) * (ordered[0] if len(ordered) else 1)
+@leaf
+def _intersect(some: Words, others: Words, both: Words) -> None:
+    for w in range(len(some)):
+        both[w] = some[w] & others[w]
 
 
 @leaf
@@ -565,27 +571,30 @@ def scan_bits(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
     length = k - 1
     head_length = heads.shape[1]
     joint_bits = np.empty((k, n_words), np.uint64)
-    joint_bits[0] = ~np.uint64(0)
+    for w in range(n_words):
+        joint_bits[0, w] = ~np.uint64(0)
     half = 1 << length
     cells = np.empty(half, np.int32)
     ones_base = np.zeros(half, np.int64)
-    values, times = np.empty(2 * half, np.int32), np.ones(2 * half, np.int32)
+    values, times = np.empty(2 * half, np.int32), np.empty(2 * half, np.int32)
+    for t in range(2 * half):
+        times[t] = 1
     thresholds = np.empty((k, n))
     prefix, members = np.empty(k, np.int64), np.empty(k, np.int64)
     bases, parent_ranks = np.empty(k, np.int64), np.empty(k, np.int64)
     moments = np.empty(SERIES)
     store = len(above.cells) > 0
-    n_found = 0
+    n_found = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]
-            joint_bits[depth + 1] = joint_bits[depth] & data.bits[prefix[depth]]
+            _intersect(joint_bits[depth], data.bits[prefix[depth]], joint_bits[depth + 1])
         depth = head_length
         following = prefix[head_length - 1] + 1 if head_length else 0
         while True:
             if depth < length and following <= n - (k - depth):
                 prefix[depth] = following
-                joint_bits[depth + 1] = joint_bits[depth] & data.bits[following]
+                _intersect(joint_bits[depth], data.bits[following], joint_bits[depth + 1])
                 depth += 1
                 following += 1
                 continue
@@ -593,7 +602,8 @@ def scan_bits(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
                 _thresholds(n, k, prefix, below, rule, thresholds)
                 base = _set_ranks(n, k, prefix, below, bases)
                 _prefix_cells(k, prefix, n, data, below, ones_base, cells)
-                members[:length] = prefix[:length]
+                for t in range(length):
+                    members[t] = prefix[t]
                 for x in range(prefix[length - 1] + 1 if length else 0, n):
                     if not store and _hopeless(k, x, thresholds):
                         continue

@@ -167,17 +167,26 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
 
 def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
     """The candidates among the sets that start with heads[0] .. heads[1]-1."""
-    kernel = scan_bits if level.rows.bits.shape[1] else scan_rows
     chosen = heads_of(level)[heads[0] : heads[1]]
     capacity = _FIRST_CAPACITY
     while True:
         found = Found(
             np.empty(capacity, np.int32), np.empty((capacity, max(1, level.k - 1)), np.int32), np.empty(capacity)
         )
-        count = int(kernel(level.k, chosen, level.rows, level.rule, level.below, above, found))
+        arguments = (level.k, chosen, level.rows, level.rule, level.below, above, found)
+        count = int(scan_bits(*arguments) if level.rows.bits.shape[1] else scan_rows(*arguments, most_cells(level)))
         if count <= capacity:
             return Block(found.child[:count], found.parents[:count, : level.k - 1], found.score[:count])
         capacity = count
+
+
+def most_cells(level: Level) -> int:
+    """An upper bound of the states of a prefix of k-1 variables times the states of one more."""
+    largest = np.sort(level.rows.observed)[::-1].tolist()
+    cells = 1
+    for states in largest[: level.k - 1]:
+        cells = min(cells * states, int(level.rows.codes.shape[1]))
+    return max(1, cells) * int(largest[0])
 
 
 def concatenate(blocks: list[Block], width: int) -> Block:
