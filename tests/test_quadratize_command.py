@@ -1,20 +1,39 @@
-"""`qubayes quadratize POLY.json`, as a process."""
+"""`qubayes quadratize POLY.json`."""
 
 import json
 import subprocess
 import sys
+from typing import NamedTuple
 
 import dimod
 import pytest
 
+from qubayes.cli import main
 from qubayes.quadratize import Decoder, quadratize, read_polynomial
 
 POLY = [[1.0, ["a", "b", "c", "d"]], [-2.0, ["a", "b", "c"]], [1.5, ["d"]], [3.0, ["c", "d"]], [0.5, []]]
 
 
-def run(*arguments):
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "quadratize", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+class Done(NamedTuple):
+    """How the command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs the command as `main` runs it."""
+
+    def in_process(*arguments):
+        monkeypatch.setattr(sys, "argv", ["qubayes", "quadratize", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return Done(ended.value.code or 0, captured.out, captured.err)
+
+    return in_process
 
 
 @pytest.fixture
@@ -24,7 +43,7 @@ def poly(tmp_path):
     return path
 
 
-def test_json_says_what_was_found(poly):
+def test_json_says_what_was_found(run, poly):
     done = run(poly, "--json", "--trade-off", 1, "--fewest-couplers")
     facts = json.loads(done.stdout)
     assert done.returncode == 0 and facts.pop("seconds") >= 0
@@ -35,14 +54,14 @@ def test_json_says_what_was_found(poly):
     }  # fmt: skip
 
 
-def test_text_for_people(poly):
+def test_text_for_people(run, poly):
     done = run(poly, "--assumptions", "conventional", "--mode", "optimal")
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("lower"))
     assert lines["bits"] == "6" and lines["status"] == "6 sets, proved minimal"
     assert "lower bound  6" in done.stdout
 
 
-def test_model_and_decoder_are_written(poly, tmp_path):
+def test_model_and_decoder_are_written(run, poly, tmp_path):
     done = run(poly, "-o", tmp_path / "model.bqm", "--decoder", tmp_path / "decoder.json")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "model.bqm").open("rb") as file:
@@ -66,21 +85,27 @@ def test_model_and_decoder_are_written(poly, tmp_path):
         ("[[true, []]]", "finite real number"),
     ],
 )
-def test_bad_files_are_one_line(tmp_path, text, word):
+def test_bad_files_are_one_line(run, tmp_path, text, word):
     path = tmp_path / "bad.json"
     path.write_text(text)
     done = run(path)
     assert done.returncode == 1 and word in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_bad_settings_are_one_line(poly, tmp_path):
+def test_bad_settings_are_one_line(run, poly, tmp_path):
     for arguments, word in [((tmp_path / "none.json",), "cannot read"), ((poly, "--mode", "fast"), "mode = 'fast'")]:
         done = run(*arguments)
         assert done.returncode == 1 and word in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_empty_and_constant_polynomials(tmp_path):
+def test_empty_and_constant_polynomials(run, tmp_path):
     for text in ("[]", "[[2, []]]"):
         path = tmp_path / "poly.json"
         path.write_text(text)
         assert json.loads(run(path, "--json").stdout)["bits"]["total"] == 0
+
+
+def test_as_a_process(poly):
+    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "quadratize", str(poly), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["bits"]["total"] == 3

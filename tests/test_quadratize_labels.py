@@ -93,15 +93,16 @@ def test_order_of_terms_does_not_matter(name, mode):
 
 
 def test_hash_seed_does_not_matter():
-    given = [[[c, list(t)] for t, c in shuffled(terms, 1).items()] for terms in POLYNOMIALS.values()]
+    names = ("random", "symmetric", "long")
+    given = [[[c, list(t)] for t, c in shuffled(POLYNOMIALS[name], 1).items()] for name in names]
     printed = set()
-    for seed in ("0", "1", "2024"):
+    for seed in ("0", "2024"):
         run = subprocess.run(
             [sys.executable, "-c", SCRIPT], input=json.dumps(given), capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip
         printed.add(run.stdout)
-    assert len(printed) == 1 and printed.pop().count("\n") == 2 * 3 * len(CASES)
+    assert len(printed) == 1 and printed.pop().count("\n") == 2 * 3 * 5
 
 
 @settings(deadline=None, max_examples=60)

@@ -23,8 +23,9 @@ STEPS = (
     40_000  # of local search at most, and STEPS_PER_SET for each set; a number, not a time: the same result everywhere
 )
 STEPS_PER_SET = 400
-MERGES = 1_000_000  # work spent on merging again with other ties
-RUNS = 12
+MERGES = 300_000  # work spent on merging with other ties: what several runs found is combined by the local search
+MERGES_LONG = 3_000_000  # with long terms, where merging decides
+RUNS = 40
 
 
 def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
@@ -34,10 +35,9 @@ def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
 
 def searched_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
     """A family that satisfies what is assumed, improved by local search unless there is too much to search."""
-    longest = max(t.bit_count() for t in terms)
-    work = sum(t.bit_count() ** 3 // 2 for t in terms)
-    runs = 1 if longest <= SHORT else min(RUNS, max(1, MERGES // work))
-    merged = [merge_commonest(terms, run) for run in range(runs)]
+    work = sum(t.bit_count() ** 3 for t in terms) // 2 + 1
+    allowed = MERGES if all(t.bit_count() <= SHORT for t in terms) else MERGES_LONG
+    merged = [merge_commonest(terms, run) for run in range(min(RUNS, max(1, allowed // work)))]
     family = _singletons(terms) | min(merged, key=len)
     if assumptions == "terms-exclusive":
         family = prune(family, terms, assumptions)
@@ -146,11 +146,24 @@ def _ints(values: list[int]) -> Ints:
 
 
 def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """The family without the sets that can go one after another, larger ones first, with what is assumed still true."""
+    """The family without the sets that can go one after another with what is assumed still true.
+
+    Larger sets go first; where singletons may go as well, smaller first is tried too and the smaller result is kept.
+    """
+    kept = closed_sets(terms, assumptions)
+    order = [s for s in in_order(family) if s not in kept]
+    result = _pruned(family, terms, assumptions, order[::-1])
+    if any(s.bit_count() == 1 for s in order):
+        result = min(result, _pruned(family, terms, assumptions, order), key=len)
+    return result
+
+
+def _pruned(
+    family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions, order: Sequence[Mask]
+) -> set[Mask]:
     pruning = _Pruning(family, terms, assumptions)
-    for mask in reversed(in_order(family)):
-        if not (assumptions == "conventional" and mask.bit_count() == 1):
-            pruning.try_without(mask)
+    for mask in order:
+        pruning.try_without(mask)
     return pruning.subsets.family
 
 
