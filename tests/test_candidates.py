@@ -1,0 +1,217 @@
+"""Identification of candidate sets against the definition."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import scores
+from strategies import datasets
+
+from qubayes import Workers
+from qubayes.candidates import Search, identify
+from qubayes.candidates.kernels import SERIES, SMALL_PRIOR
+from qubayes.candidates.levels import _series
+from qubayes.candidates.problem import merge_rows, prepare_rows
+from qubayes.data import Dataset
+from qubayes.errors import ConstraintError, DataError, SettingError
+from qubayes.knowledge import Knowledge
+from qubayes.score import NAMES, Score, local_score
+
+
+def by_vertex(candidates):
+    return [dict(candidates.of(i)) for i in range(candidates.n)]
+
+
+def expected(dataset, search):
+    rows = [tuple(row) for row in dataset.codes.T.tolist()]
+    arities = dataset.arities.tolist()
+    score = search.score
+    known = {}
+
+    def local(child, parents):
+        if (child, parents) not in known:
+            known[child, parents] = scores.local_score(rows, arities, child, parents, score.name, score.ess)
+        return known[child, parents]
+
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    found = []
+    for i in range(dataset.n):
+        base = allowed.required[i]
+        sets = {
+            tuple(sorted(base + more)): local(i, tuple(sorted(base + more)))
+            for size in range(allowed.limits[i] - len(base) + 1)
+            for more in combinations(allowed.allowed[i], size)
+        }
+        tolerance = 1e-10 + 2**-46 * abs(sets[base])
+        best = {w: max((sets[v] for v in sets if set(v) < set(w)), default=-np.inf) for w in sets}
+        found.append({w: s for w, s in sets.items() if s > best[w] + tolerance})
+    return found
+
+
+def assert_same(got, want):
+    assert [set(family) for family in got] == [set(family) for family in want]
+    for family, other in zip(got, want, strict=True):
+        for parents, score in family.items():
+            assert score == pytest.approx(other[parents], rel=1e-11, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=80)
+@given(datasets(), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 10.0, 300.0]), st.integers(0, 4))
+def test_candidates_are_the_definition(dataset, name, ess, max_parents):
+    search = Search(min(max_parents, dataset.n - 1), Score(name, ess))
+    assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
+
+
+@settings(deadline=None, max_examples=40)
+@given(datasets(max_arity=2), st.sampled_from(NAMES), st.sampled_from([1.0, 100.0]))
+def test_bits_count_as_rows_do(dataset, name, ess):
+    search = Search(min(3, dataset.n - 1), Score(name, ess))
+    assert prepare_rows(dataset).bits.shape[1] > 0
+    assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
+
+
+@st.composite
+def knowledge(draw, names):
+    pairs = [(a, b) for a in names for b in names if a != b]
+    forbidden = draw(st.lists(st.sampled_from(pairs), max_size=4, unique=True))
+    required = draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True))
+    tiers = draw(st.sampled_from([(), (names[:2], names[2:])]))
+    limits = draw(st.dictionaries(st.sampled_from(names), st.integers(0, 3), max_size=2))
+    return Knowledge(forbidden, required, tiers, draw(st.booleans()), limits)
+
+
+@settings(deadline=None, max_examples=80)
+@given(datasets(min_variables=3, max_variables=5, max_arity=3), st.sampled_from(["bdeu", "bds", "bic"]), st.data())
+def test_knowledge_is_kept_and_dominance_stays_sound(dataset, name, data):
+    known = data.draw(knowledge(dataset.names))
+    search = Search(2, Score(name), known)
+    try:
+        known.resolve(dataset.names, 2)
+    except ConstraintError:
+        with pytest.raises(ConstraintError):
+            identify(dataset, search)
+        return
+    found = identify(dataset, search)
+    assert_same(by_vertex(found), expected(dataset, search))
+    assert [found.base(i) for i in range(found.n)] == list(known.resolve(dataset.names, 2).required)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("arity", [2, 3])
+def test_many_rows(name, arity):
+    """Counts beyond the tables (1024) and the histogram (4096), with and without merged rows."""
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, arity, (5, 20_000)).astype(np.uint8)
+    codes[1] = np.where(rng.random(20_000) < 0.02, codes[1], codes[0])
+    codes[3] = np.where(rng.random(20_000) < 0.02, codes[3], (codes[0] + codes[2]) % arity)
+    dataset = Dataset(tuple("abcde"), (tuple("012"[:arity]),) * 5, codes)
+    search = Search(3, Score(name))
+    for i, family in enumerate(by_vertex(identify(dataset, search))):
+        for parents, score in family.items():
+            assert score == pytest.approx(local_score(dataset, i, parents, search.score), rel=1e-12)
+    assert_same(by_vertex(identify(dataset, Search(2, Score(name)))), expected(dataset, Search(2, Score(name))))
+
+
+def test_large_arities_and_few_rows():
+    rng = np.random.default_rng(2)
+    codes = np.array([rng.integers(0, r, 300) for r in (70, 40, 3, 300, 2)], dtype=np.uint16)
+    states = tuple(tuple(map(str, range(r))) for r in (70, 40, 3, 300, 2))
+    dataset = Dataset(tuple("abcde"), states, codes)
+    for name in NAMES:
+        search = Search(3, Score(name))
+        assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
+
+
+def test_equal_columns_tie_and_make_no_candidates():
+    """A set that only equals a subset is no candidate: constants and copies add nothing (design §2.2)."""
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 3, 500).astype(np.uint8)
+    codes = np.array([first, (first + 1) % 3, np.zeros(500), rng.integers(0, 3, 500)], dtype=np.uint8)
+    dataset = Dataset(tuple("abcd"), (("x", "y", "z"),) * 4, codes)
+    for name in ("bds", "loglik"):
+        found = by_vertex(identify(dataset, Search(3, Score(name))))
+        assert [w for w in found[0] if 1 in w] == [(1,)]
+        assert set(found[2]) == {()}
+        assert not any(2 in w for family in found for w in family)
+
+
+def test_threads_do_not_matter():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 3, (14, 200)).astype(np.uint8)
+    dataset = Dataset(tuple(map(str, range(14))), (("x", "y", "z"),) * 14, codes)
+    one, two = (identify(dataset, Search(3, Score("loglik")), workers=Workers(t)) for t in (1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one.families, two.families, strict=True))
+    assert np.array_equal(one.scores, two.scores)
+
+
+def test_a_block_with_many_candidates_is_scanned_again():
+    """loglik keeps almost every set: far more than the first capacity of a block."""
+    rng = np.random.default_rng(6)
+    codes = rng.integers(0, 2, (24, 400)).astype(np.uint8)
+    dataset = Dataset(tuple(map(str, range(24))), (("x", "y"),) * 24, codes)
+    found = identify(dataset, Search(3, Score("loglik")))
+    assert found.total > 24 * 1500
+    assert len({(i, w) for i in range(24) for w, _ in found.of(i)}) == found.total + 24
+
+
+def test_progress_ends_at_the_total():
+    dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.eye(3, 7, dtype=np.uint8))
+    reports = []
+    identify(dataset, Search(2), on_progress=reports.append)
+    assert reports[-1].done == reports[-1].total == 7
+    assert [r.done for r in reports] == sorted(r.done for r in reports)
+
+
+def test_merged_rows_are_the_same_multiset():
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 3, (4, 500)).astype(np.uint8)
+    distinct, weights = merge_rows(codes)
+    assert weights.sum() == 500 and distinct.shape[1] == len({tuple(r) for r in codes.T.tolist()})
+    again = np.repeat(distinct, weights, axis=1)
+    assert sorted(map(tuple, again.T.tolist())) == sorted(map(tuple, codes.T.tolist()))
+
+
+def test_the_power_series_is_exact_to_double_precision():
+    from scipy.special import gammaln
+
+    series = _series(1001)
+    counts = np.arange(1, 1001)
+    for prior in (SMALL_PRIOR, SMALL_PRIOR / 3, 1e-6, 1e-12):
+        got = (series[1:] * prior ** np.arange(SERIES)).sum(axis=1)
+        want = gammaln(counts + prior) - gammaln(1 + prior)
+        np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-14)
+
+
+def test_no_superset_beats_the_bound_that_prunes():
+    """Every Bayesian score of a superset is at most −(observed cells of the family) · log(arity of the child)."""
+    rng = np.random.default_rng(8)
+    for trial in range(40):
+        arities = rng.integers(2, 4, 5).tolist()
+        codes = [rng.integers(0, r, 30).tolist() for r in arities]
+        codes[1] = [a % arities[1] if rng.random() < 0.9 else b for a, b in zip(codes[0], codes[1], strict=True)]
+        rows = list(zip(*codes, strict=True))
+        name = ("bdeu", "bds", "k2")[trial % 3]
+        ess = (0.5, 1.0, 20.0)[trial % 3]
+        for size in range(3):
+            for parents in combinations(range(1, 5), size):
+                cells = len({tuple(row[p] for p in (0, *parents)) for row in rows})
+                states = len({row[0] for row in rows}) if name == "bds" else arities[0]
+                bound = -cells * np.log(states)
+                for more in range(size, 5):
+                    for superset in combinations(range(1, 5), more):
+                        if set(parents) <= set(superset):
+                            assert scores.local_score(rows, arities, 0, superset, name, ess) <= bound + 1e-9
+
+
+@pytest.mark.parametrize("max_parents", [-1, 3, 100])
+def test_impossible_numbers_of_parents(max_parents):
+    dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.zeros((3, 4), np.uint8))
+    with pytest.raises(SettingError, match="allowed are 0 to 2"):
+        identify(dataset, Search(max_parents))
+
+
+def test_no_rows():
+    with pytest.raises(DataError, match="no rows"):
+        identify(Dataset(tuple("ab"), (("x", "y"),) * 2, np.zeros((2, 0), np.uint8)), Search(1))

@@ -1,0 +1,72 @@
+"""Local scores against the oracle and against pgmpy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import scores as reference
+from strategies import datasets
+
+from qubayes.data import Dataset
+from qubayes.errors import SettingError
+from qubayes.score import NAMES, Score, local_score
+
+
+@settings(deadline=None, max_examples=60)
+@given(datasets(max_variables=4, max_rows=40), st.sampled_from(NAMES), st.floats(0.1, 50), st.data())
+def test_local_score_is_its_definition(dataset, name, ess, data):
+    child = data.draw(st.integers(0, dataset.n - 1))
+    parents = data.draw(st.lists(st.sampled_from([i for i in range(dataset.n) if i != child]), unique=True))
+    rows = [tuple(row) for row in dataset.codes.T.tolist()]
+    expected = reference.local_score(rows, dataset.arities.tolist(), child, parents, name, ess)
+    assert local_score(dataset, child, parents, Score(name, ess)) == pytest.approx(expected, rel=1e-11, abs=1e-9)
+
+
+def _frame(dataset: Dataset):
+    import pandas as pd
+
+    columns = {
+        name: pd.Categorical.from_codes(codes.astype(int), categories=list(states))
+        for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True)
+    }
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "options"),
+    [
+        ("bdeu", "BDeu", {"equivalent_sample_size": 5}),
+        ("bds", "BDs", {"equivalent_sample_size": 5}),
+        ("k2", "K2", {}),
+        ("bic", "BIC", {}),
+        ("aic", "AIC", {}),
+    ],
+)
+def test_agrees_with_pgmpy(name, theirs, options):
+    """Every state of every variable is observed here, so that both mean the same by BDs."""
+    scores = pytest.importorskip("pgmpy.structure_score")
+    rng = np.random.default_rng(5)
+    codes = np.array([rng.integers(0, r, 300) for r in (2, 3, 4)], dtype=np.uint8)
+    codes[2] = (codes[0] + codes[1] + (rng.random(300) < 0.2)) % 4
+    dataset = Dataset(("a", "b", "c"), (("0", "1"), ("0", "1", "2"), ("0", "1", "2", "3")), codes)
+    other = getattr(scores, theirs)(_frame(dataset), **options)
+    for child, parents in [(2, []), (2, [0]), (2, [0, 1]), (0, [2])]:
+        expected = other.local_score(dataset.names[child], tuple(dataset.names[p] for p in parents))
+        assert local_score(dataset, child, parents, Score(name, 5)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_likelihood_of_a_copy_is_one():
+    codes = np.array([[0, 1, 1, 0], [1, 0, 0, 1]], dtype=np.uint8)
+    dataset = Dataset(("a", "b"), (("x", "y"), ("x", "y")), codes)
+    assert local_score(dataset, 1, [0], Score("loglik")) == 0.0
+    assert local_score(dataset, 1, [], Score("loglik")) == pytest.approx(-4 * math.log(2))
+
+
+@pytest.mark.parametrize(
+    "settings", [("bde", 1.0), ("bdeu", 0.0), ("bdeu", -1.0), ("bds", math.nan), ("bds", math.inf)]
+)
+def test_bad_settings(settings):
+    with pytest.raises(SettingError):
+        Score(*settings)
