@@ -28,10 +28,13 @@ def run(monkeypatch, capsys):
 
     def in_process(*arguments):
         monkeypatch.setattr(sys, "argv", ["qubayes", "quadratize", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        code = 0
+        try:
             main()
+        except SystemExit as ended:
+            code = ended.code or 0
         captured = capsys.readouterr()
-        return Done(ended.value.code or 0, captured.out, captured.err)
+        return Done(code, captured.out, captured.err)
 
     return in_process
 

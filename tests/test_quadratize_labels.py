@@ -64,7 +64,7 @@ POLYNOMIALS = {
         [("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("d", "a", "b"), ("a",), ("b",), ("c",), ("d",)], 1.0
     ),
     "cycle": {("abcdefg"[i], "abcdefg"[(i + 1) % 7], "abcdefg"[(i + 2) % 7]): 1.0 for i in range(7)},
-    "long": random_terms(list("abcdefghijkl"), 8, (7, 8), 2),
+    "long": random_terms(list("abcdefghijk"), 6, (7,), 2),
 }
 
 

@@ -26,6 +26,7 @@ STEPS_PER_SET = 400
 MERGES = 300_000  # work spent on merging with other ties: what several runs found is combined by the local search
 MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
+COMBINED = 6  # the best runs, offered to the local search
 
 
 def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
@@ -37,8 +38,9 @@ def searched_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask
     """A family that satisfies what is assumed, improved by local search unless there is too much to search."""
     work = sum(t.bit_count() ** 3 for t in terms) // 2 + 1
     allowed = MERGES if all(t.bit_count() <= SHORT for t in terms) else MERGES_LONG
-    merged = [merge_commonest(terms, run) for run in range(min(RUNS, max(1, allowed // work)))]
-    family = _singletons(terms) | min(merged, key=len)
+    runs = range(min(RUNS, max(1, allowed // work)))
+    merged = sorted((merge_commonest(terms, run) for run in runs), key=len)[:COMBINED]
+    family = _singletons(terms) | merged[0]
     if assumptions == "terms-exclusive":
         family = prune(family, terms, assumptions)
     problem = _problem(terms, set().union(family, *merged), assumptions)
