@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores
+from qubayes.cli import app
+from qubayes.errors import QubayesError
 from qubayes.formulation import energy
 from qubayes.machines import read_model, read_qubo
 
@@ -27,14 +29,9 @@ def scores_file(tmp_path_factory):
     return path
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def formulate(*arguments: object) -> dict:
-    done = run("formulate", *arguments, "--json")
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["formulate", *map(str, arguments), "--json"])
+    assert done.exit_code == 0, done.exception
     return json.loads(done.stdout)
 
 
@@ -67,9 +64,14 @@ def test_constrained_files(scores_file, tmp_path):
 
 
 def test_text_output_and_bad_settings(scores_file, tmp_path):
-    told = run("formulate", scores_file)
-    assert told.returncode == 0 and " bits: " in told.stdout
-    for arguments in (["--order", "none"], ["--penalty", "huge"], ["--cover", "magic"], ["-o", tmp_path / "x.txt"]):
-        done = run("formulate", scores_file, *arguments)
-        assert done.returncode == 1 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr, arguments
-    assert run("formulate", Path("missing.jkl")).returncode == 1
+    told = CliRunner().invoke(app, ["formulate", str(scores_file)])
+    assert told.exit_code == 0 and " bits: " in told.stdout
+    for bad in (["--order", "none"], ["--penalty", "huge"], ["--cover", "magic"], ["-o", str(tmp_path / "x.txt")]):
+        done = CliRunner().invoke(app, ["formulate", str(scores_file), *bad])
+        assert isinstance(done.exception, QubayesError), bad
+
+
+def test_a_missing_file_is_one_line():
+    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "formulate", "missing.jkl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "missing.jkl" in done.stderr

@@ -1,6 +1,6 @@
 """Order bits: enough to forbid every cycle, and fewer than the paper's."""
 
-from itertools import product
+from itertools import combinations, product
 
 import networkx as nx
 import numpy as np
@@ -8,9 +8,12 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores
 from qubayes.errors import SettingError
+from qubayes.formulation import energy
+from qubayes.formulation.balance import balanced
 from qubayes.formulation.elimination import count_pairs, eliminate, greedy_sequence, packed, transposed
 from qubayes.formulation.order import Order, choose_order, elimination_sequence
 from qubayes.formulation.parents import relate
+from qubayes.formulation.terms import summed, triangle_terms
 from reference import energies as reference
 
 
@@ -125,11 +128,28 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
     assert useful <= count_pairs(outward, transposed(outward), sequence, n * n)
     both = packed(adjacency | adjacency.T)
     assert eliminate(both, sequence).pairs == count_pairs(both, transposed(both), sequence, n * n)
-    for by_degree in (False, True):
-        assert sorted(greedy_sequence(outward, random.random(n), by_degree)) == list(range(n))
+    for by_degree, thorough in product((False, True), repeat=2):
+        assert sorted(greedy_sequence(both, random.random(n), by_degree, thorough)) == list(range(n))
     best = elimination_sequence(outward, 0)
     assert eliminate(outward, best).pairs <= useful
     np.testing.assert_array_equal(best, elimination_sequence(outward, 0))
+
+
+def test_turning_pairs_round_changes_only_how_bits_are_written():
+    """The cycle part of both ways of writing agrees on every state, and the linear coefficients become far smaller."""
+    random = np.random.default_rng(0)
+    everything = relate(candidates_of(scores_of(both_ways(combinations(range(40), 2)), 40)))
+    order = choose_order(everything, "scc")
+    deltas = 1.0 + random.integers(8, size=len(order.triangles)) / 8
+    turned = balanced(order, deltas)
+    assert {frozenset(pair) for pair in turned.pairs.tolist()} == {frozenset(pair) for pair in order.pairs.tolist()}
+    assert 0 < turned.ascending.sum() < len(turned.pairs) and order.ascending.all()
+    plain, other = (triangle_terms(len(order.pairs), 0, each, deltas) for each in (order, turned))
+    assert np.abs(other.h).max() * 5 < np.abs(plain.h).max()
+    first, second = summed(plain), summed(other)
+    for _ in range(20):
+        state = random.random(len(order.pairs)) < 0.5
+        assert energy(first, state) == pytest.approx(float(energy(second, state == turned.ascending)))
 
 
 def test_unknown_kind_is_refused():

@@ -1,9 +1,9 @@
 """Which way round each r bit is written, so that the linear coefficients of the order bits stay small.
 
-A triangle that is transitive in the chosen directions costs delta R = delta (w + x y - x w - y w), w its long side; one
-that is cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all ascending, as in the paper, every triangle
-is transitive and a pair that is the long side of hundreds has hundreds of times delta as its linear coefficient. Directions
-in which each pair is as often long as it lies in cyclic triangles take that away; nothing else changes.
+A triangle that is transitive in the chosen directions costs delta (w + x y - x w - y w), w its long side; one that is
+cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all ascending, as in the paper, every triangle is
+transitive, and a pair that is the long side of hundreds has hundreds of times delta as its linear coefficient.
+Directions in which each pair is as often long as it lies in cyclic triangles take that away; nothing else changes.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def balanced(order: Order, deltas: Floats) -> Order:
 
 @njit(nogil=True, cache=True)
 def _pulls(triangles: Any, deltas: Any, pairs: int) -> Any:
-    """(start, others, pulls): for each pair the pairs it meets in triangles, and half their coupler, written ascending."""
+    """(start, others, pulls): for each pair those it meets in triangles, and minus half their coupler if ascending."""
     start = np.zeros(pairs + 1, np.int64)
     for pair in triangles.ravel():
         start[pair + 1] += 2
@@ -57,7 +57,7 @@ def _pulls(triangles: Any, deltas: Any, pairs: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _turn(start: Any, others: Any, pulls: Any, signs: Any, sweeps: int) -> Any:
-    """Signs (1: ascending, -1: descending) after turning pairs while the fourth powers of the linear coefficients fall."""
+    """Signs (1: ascending, -1: descending) after turning pairs while the fourth powers of the linear terms fall."""
     pairs = len(signs)
     signs = signs.copy()
     linear = np.zeros(pairs)

@@ -84,7 +84,11 @@ def _add_order(model: Any, formulation: Formulation, labels: tuple[str, ...]) ->
     A pair that is written descending has 1 - r in the place of r.
     """
     names = formulation.candidates.names
-    r, up, first = labels[formulation.subsets.total :], formulation.order.ascending, formulation.order.pairs[:, 0].tolist()
+    r, up, first = (
+        labels[formulation.subsets.total :],
+        formulation.order.ascending,
+        formulation.order.pairs[:, 0].tolist(),
+    )
     for number, (ab, bc, ac) in enumerate(formulation.order.triangles.tolist()):
         signs = [weight if up[pair] else -weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
         constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
@@ -99,7 +103,9 @@ def _add_order(model: Any, formulation: Formulation, labels: tuple[str, ...]) ->
     pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
     for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
         if pair >= 0:
-            _add(model, {r[pair]: 1.0}, "==", float(first[pair] == parent), f"required[{names[parent]}->{names[child]}]")
+            _add(
+                model, {r[pair]: 1.0}, "==", float(first[pair] == parent), f"required[{names[parent]}->{names[child]}]"
+            )
 
 
 def _holders(formulation: Formulation) -> list[tuple[int, int, int, list[int]]]:

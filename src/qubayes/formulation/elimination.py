@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..arrays import Bools, Ints, Words
+from ..arrays import Bools, Floats, Ints, Words
 
 
 class Filled(NamedTuple):
@@ -167,66 +167,74 @@ def _keep_useful(out: Any, into: Any, useful_out: Any, useful_into: Any, v: int)
 
 
 @njit(nogil=True, cache=True)
-def greedy_sequence(outward: Words, noise: Any, by_degree: bool) -> Ints:
-    """A sequence in which each vertex adds few pairs (or has few neighbours) when it leaves; ties by `noise`."""
-    n, words = outward.shape
-    out, into = outward.copy(), transposed(outward)
-    later = np.zeros(words, np.uint64)
-    for v in range(n):
-        _set(later, v)
-    cost, stale = np.zeros(n), np.ones(n, np.bool_)
+def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough: bool) -> Ints:
+    """A sequence in which each vertex of an undirected graph adds few pairs (or has few neighbours) when it leaves.
+
+    Ties by `noise`. Costs are kept up to date everywhere if `thorough`, else only next to the vertex that left.
+    """
+    n = len(neighbours)
+    rows = neighbours.copy()
+    cost, stale, there = np.zeros(n), np.ones(n, np.bool_), np.ones(n, np.bool_)
     sequence = np.empty(n, np.int64)
     for t in range(n):
         chosen, least = -1, np.inf
         for v in range(n):
-            if not _has(later, v):
+            if not there[v]:
                 continue
             if stale[v]:
-                cost[v] = _cost(out, into, later, v, by_degree)
-                stale[v] = False
+                cost[v] = _cost(rows, v, by_degree)
+                stale[v] = thorough
             if cost[v] + noise[v] < least:
                 chosen, least = v, cost[v] + noise[v]
         sequence[t] = chosen
-        _clear(later, chosen)
-        _leave(out, into, later, chosen)
-        for b in range(n):  # approximate: costs farther away may change too, but little
-            if _has(out[chosen], b) or _has(into[chosen], b):
+        there[chosen] = False
+        _join(rows, rows[chosen], rows[chosen])
+        for b in range(n):
+            if _has(rows[chosen], b):
+                _clear(rows[b], chosen)
                 stale[b] = True
     return sequence
 
 
 @njit(nogil=True, cache=True)
-def _cost(out: Any, into: Any, later: Any, v: int, by_degree: bool) -> Any:
-    total = 0
+def _cost(rows: Any, v: int, by_degree: bool) -> Any:
+    """Neighbours of v, or pairs among them that are not neighbours."""
+    degree, missing = 0, 0
+    for w in range(rows.shape[1]):
+        degree += _ones(rows[v, w])
     if by_degree:
-        for w in range(len(later)):
-            total += _ones((out[v, w] | into[v, w]) & later[w])
-        return float(total)
-    for b in range(len(out)):
-        if _has(into[v], b) and _has(later, b):
-            for w in range(len(later)):
-                total += _ones(out[v, w] & later[w] & ~(out[b, w] | into[b, w]))
-            if _has(out[v], b):
-                total -= 1
-    return float(total)
+        return float(degree)
+    for b in range(len(rows)):
+        if _has(rows[v], b):
+            for w in range(rows.shape[1]):
+                missing += _ones(rows[v, w] & ~rows[b, w])
+    return (missing - degree) / 2  # each neighbour misses itself
 
 
 @njit(nogil=True, cache=True)
-def improve(outward: Words, sequence: Ints, moves: Ints) -> Ints:
-    """The sequence after those of the moves (from place, to place) that do not raise the number of pairs."""
+def anneal_sequence(outward: Words, sequence: Ints, moves: Ints, draws: Floats, hot: float, cold: float) -> Ints:
+    """The best sequence met while moves (from place, to place) are taken or left by Metropolis' rule.
+
+    The energy is the number of pairs, the temperature falls from `hot` to `cold`; `draws` are exponential.
+    """
     n, inward = len(sequence), transposed(outward)
-    best, trial = sequence.copy(), sequence.copy()
-    least = count_pairs(outward, inward, best, n * n)
-    for source, target in moves:
+    best, here, trial = sequence.copy(), sequence.copy(), sequence.copy()
+    least = now = count_pairs(outward, inward, here, n * n)
+    for k in range(len(moves)):
+        source, target = moves[k]
         step = 1 if target > source else -1
         for t in range(source, target, step):
-            trial[t] = best[t + step]
-        trial[target] = best[source]
-        pairs = count_pairs(outward, inward, trial, least)
+            trial[t] = here[t + step]
+        trial[target] = here[source]
+        limit = now + int(draws[k] * hot * (cold / hot) ** (k / len(moves)))
+        pairs = count_pairs(outward, inward, trial, limit)
         low, high = min(source, target), max(source, target) + 1
-        if pairs <= least:
-            least = pairs
-            best[low:high] = trial[low:high]
-        else:
-            trial[low:high] = best[low:high]
+        if pairs > limit:
+            trial[low:high] = here[low:high]
+            continue
+        now = pairs
+        here[low:high] = trial[low:high]
+        if now < least:
+            least = now
+            best[:] = here
     return best

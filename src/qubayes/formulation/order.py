@@ -13,12 +13,14 @@ from scipy.sparse.csgraph import connected_components
 
 from ..arrays import AnyArray, Bools, Ints, SmallInts, Words, frozen
 from ..errors import SettingError
-from .elimination import Filled, _has, eliminate, greedy_sequence, improve, packed
+from .elimination import Filled, _has, anneal_sequence, eliminate, greedy_sequence, packed, transposed
 from .parents import Parents, Relative
 
 ORDERS = ("chordal", "scc")
-GREEDY_STARTS = 8
-SEARCH_WORK = 4e8  # words touched by the local search of a component: about a second
+GREEDY_STARTS = 3  # of each kind
+THOROUGH = 300  # vertices up to which greedy costs are kept exact
+SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
+HOT, COLD = 1 / 500, 1 / 20_000  # temperatures, in parts of the pairs: about 1 % fewer than min-fill on large instances
 
 
 class Order(NamedTuple):
@@ -92,16 +94,20 @@ def _ordered(part: Ints, arcs: Bools, kind: str, seed: int) -> tuple[SmallInts, 
 
 
 def elimination_sequence(outward: Words, seed: int = 0) -> Ints:
-    """A sequence that makes few pairs: the best of several greedy ones, then local search."""
+    """A sequence that makes few pairs: the best of several greedy ones, annealed."""
     n, words = outward.shape
     random = np.random.default_rng(np.random.SeedSequence(seed))
+    neighbours, thorough = outward | transposed(outward), n <= THOROUGH
+    noises = 0.9 * random.random((GREEDY_STARTS, n))
     sequences = [
-        greedy_sequence(outward, random.random(n) * (0.9 if start < 4 else 3.0), by_degree=start % 2 == 1)
-        for start in range(GREEDY_STARTS)
+        greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
     ]
     best = min(sequences, key=lambda sequence: eliminate(outward, sequence).pairs)
     tries = int(min(20_000, SEARCH_WORK / (n * n * words)))
-    return improve(outward, best, random.integers(n, size=(tries, 2)))
+    moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
+    pairs = max(500, eliminate(outward, best).pairs)
+    annealed = anneal_sequence(outward, best, moves, draws, HOT * pairs, COLD * pairs)
+    return min(best, annealed, key=lambda sequence: eliminate(outward, sequence).pairs)
 
 
 @njit(nogil=True, cache=True)

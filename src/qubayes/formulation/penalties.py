@@ -78,7 +78,8 @@ def _raised(bounds: Floats, floor: float) -> Floats:
     if not bounds.size or floor <= 0.0:
         return bounds * MARGIN
     grid = 2.0 ** (np.floor(np.log2(floor)) - 12)
-    return np.ceil(np.maximum(bounds, floor) * MARGIN / grid) * grid
+    raised: Floats = np.ceil(np.maximum(bounds, floor) * MARGIN / grid) * grid
+    return raised
 
 
 def paper(relative: Relative, order: Order, gains: Floats, xi0: float) -> Penalties:

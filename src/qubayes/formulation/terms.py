@@ -86,7 +86,7 @@ def cycle_terms(bits: int, first_r: int, relative: Relative, order: Order, penal
     parts = (
         _edge_terms(bits, first_r, relative, order, penalties.edges),
         _required_terms(bits, first_r, relative.required, order, penalties.required),
-        _triangle_terms(bits, first_r, order, penalties.triangles),
+        triangle_terms(bits, first_r, order, penalties.triangles),
     )
     h = np.sum([part.h for part in parts], axis=0)
     rows, cols, weights = (np.concatenate([part[field] for part in parts]) for field in (1, 2, 3))
@@ -119,11 +119,11 @@ def _required_terms(bits: int, first_r: int, required: Parents, order: Order, de
     return Terms(h, none, none, np.empty(0), float(deltas[ordered][~parent_is_second].sum()))
 
 
-def _triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Terms:
+def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Terms:
     """delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w, with 1 - r for a pair written descending.
 
-    That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for a triangle that is cyclic
-    in the directions as written.
+    That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for a triangle that is
+    cyclic in the directions as written.
     """
     ab, bc, ac = (first_r + order.triangles).T
     x, y, w = np.where(order.ascending, 1.0, -1.0)[order.triangles].T

@@ -1,0 +1,155 @@
+"""Bits to networks and back: what is wrong is named, mended on request, and never mistaken."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
+from qubayes.errors import QubayesError
+from qubayes.formulation import best_sets, decode, encode, encode_sets, energy, formulate, implied_order
+from qubayes.formulation.decoding import Violation, topological_order
+from reference import energies as reference
+
+
+def s(*members: int) -> frozenset[int]:
+    return frozenset(members)
+
+
+TRIANGLE = [
+    {s(): -20.0, s(2): -10.0, s(1): -15.0, s(1, 2): -9.0},
+    {s(): -20.0, s(0): -12.0},
+    {s(): -20.0, s(1): -13.0},
+]
+
+
+def formulated(order="chordal", penalty="tight"):
+    candidates = candidates_of(TRIANGLE)
+    return formulate(candidates, subsets_of(candidates, [[(1,), (2,)], [(0,)], [(1,)]]), order=order, penalty=penalty)
+
+
+def state(formulation, *labels: str) -> np.ndarray:
+    known = list(formulation.labels())
+    bits = np.zeros(len(known), np.bool_)
+    bits[[known.index(label) for label in labels]] = True
+    return bits
+
+
+def test_labels_are_readable():
+    paper = list(formulated("scc", "paper").labels())
+    r = ["r[v0<v1]", "r[v0<v2]", "r[v1<v2]"]
+    assert paper == ["u[v0|v1]", "u[v0|v2]", "u[v1|v0]", "u[v2|v1]", *r, "z[v0]", "z[v1]", "z[v2]"]
+    assert formulated().qubo.bits == len(list(formulated().labels())) == 7
+
+
+def test_violations_are_named():
+    formulation = formulated("scc", "paper")
+
+    def names(*labels):
+        return {(v.constraint, v.vertices) for v in decode(formulation, state(formulation, *labels)).violations}
+
+    backwards = "r[v0<v2]"  # 2 < 1 < 0 but 0 < 2
+    assert names(backwards) == {("triangle", ("v2", "v1", "v0"))}
+    assert names("r[v0<v1]", "r[v1<v2]") == {("triangle", ("v0", "v1", "v2"))}
+    assert names("u[v1|v0]") == {("edge", ("v0", "v1"))}
+    assert names("u[v0|v1]", "r[v0<v1]", "r[v0<v2]") == {("edge", ("v1", "v0"))}
+    assert names("z[v1]") == {("slack", ("v1",))}
+    assert names("u[v0|v1]", "u[v0|v2]") == {("slack", ("v0",))}
+    assert names("u[v0|v1]", "u[v0|v2]", "z[v0]") == set()
+    text = str(Violation("triangle", ("a", "b", "c")))
+    assert text == "a comes before b, b before c and c before a"
+
+
+def test_too_many_subsets_and_required_parents_are_named():
+    scores = [{s(): -9.0, s(1): -8.0, s(2): -7.0, s(3): -6.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}]
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, whole_subsets(candidates))
+    bits = np.zeros(formulation.qubo.bits)
+    bits[:3] = 1
+    assert [v.constraint for v in decode(formulation, bits).violations] == ["subsets"]
+    scores = [{s(): -9.0, s(1): -8.0}, {s(0): -9.0}]
+    formulation = formulate(candidates_of(scores), whole_subsets(candidates_of(scores)))
+    first = formulation.order.pairs[0, 0] == 0
+    found = decode(formulation, [0, 0 if first else 1])
+    assert [str(v) for v in found.violations] == ["v0 is a required parent of v1 but comes after it"]
+    assert decode(formulation, [0, 1 if first else 0]).parents == ((), (0,))
+
+
+@pytest.mark.parametrize("order,penalty", [("chordal", "tight"), ("scc", "paper")])
+def test_any_state_is_repaired_to_the_best_network_of_its_order(order, penalty):
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        scores = random_scores(random, 5, 3, 0.3, required=seed % 3)
+        candidates = candidates_of(scores)
+        formulation = formulate(candidates, split_subsets(random, candidates), order=order, penalty=penalty)
+        for _ in range(20):
+            bits = random.random(formulation.qubo.bits) < random.random()
+            found = decode(formulation, bits, repair=True)
+            parents = [s(*members) for members in found.parents]
+            assert reference.is_acyclic(parents) and found.energy == pytest.approx(-found.score)
+            assert found.score == pytest.approx(sum(k[p] for k, p in zip(scores, parents, strict=True)))
+            assert found.repaired == (not found.feasible) == bool(decode(formulation, bits).violations)
+            if found.repaired:
+                before = implied_order(formulation, bits)
+                allowed = [frozenset(before[: before.index(v)]) for v in range(5)]
+                best = [max(score for p, score in k.items() if p <= a) for k, a in zip(scores, allowed, strict=True)]
+                assert found.score == pytest.approx(sum(best))
+
+
+def test_an_order_in_the_r_bits_is_the_one_that_is_implied():
+    """Where the r bits have no cyclic triangle, every edge that they allow goes forward in the implied order."""
+    random = np.random.default_rng(1)
+    scores = random_scores(random, 7, 2, 0.3)
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, whole_subsets(candidates))
+    arcs = {(p, v) for v, known in enumerate(scores) for parents in known for p in parents}
+    first_r = formulation.subsets.total
+    pairs = {frozenset(pair) for pair in formulation.order.pairs.tolist()}
+    for seed in range(20):
+        wanted = np.random.default_rng(seed).permutation(7).tolist()
+        bits = encode_sets(formulation, best_sets(formulation, wanted), wanted)
+        implied = implied_order(formulation, bits)
+        for parent, child in arcs:
+            if frozenset((parent, child)) in pairs and wanted.index(parent) < wanted.index(child):
+                assert implied.index(parent) < implied.index(child)
+        assert bits[first_r:].shape[0] >= len(pairs)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.permutations(range(5)), st.sampled_from([("chordal", "tight"), ("scc", "paper")]))
+def test_encoding_a_network_and_decoding_it(seed, order, mode):
+    random = np.random.default_rng(seed)
+    scores = random_scores(random, 5, 3, 0.25)
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, split_subsets(random, candidates), order=mode[0], penalty=mode[1])
+    chosen = best_sets(formulation, list(order))
+    bits = encode_sets(formulation, chosen, list(order))
+    found = decode(formulation, bits)
+    assert found.feasible and found.score == pytest.approx(float(candidates.scores[chosen].sum()))
+    assert energy(formulation.qubo, bits) == pytest.approx(-found.score)
+    np.testing.assert_array_equal(found.bits, bits)
+    again = decode(formulation, encode(formulation, found.parents))
+    assert again.parents == found.parents and again.feasible
+
+
+def test_what_cannot_be_encoded_is_refused():
+    formulation = formulated()
+    with pytest.raises(QubayesError, match="no candidate set"):
+        encode(formulation, ((), (2,), ()))
+    with pytest.raises(QubayesError, match="directed cycle"):
+        encode(formulation, ((2,), (0,), (1,)))
+    with pytest.raises(QubayesError, match="7 bits"):
+        decode(formulation, np.zeros(6))
+    required = formulate(*(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}])))
+    with pytest.raises(QubayesError, match="before a required parent"):
+        best_sets(required, [1, 0])
+
+
+def test_topological_order():
+    assert topological_order(((2,), (0,), ())) == [2, 0, 1]
+    assert topological_order(((1,), (0,))) is None
+    for order in permutations(range(3)):
+        parents = tuple(tuple(order[: order.index(v)]) for v in range(3))
+        assert topological_order(parents) == list(order)
