@@ -85,19 +85,27 @@ def quadratize(
     polynomial = as_polynomial(poly)
     if polynomial.degree <= 2:
         return _as_it_is(polynomial, assumptions, began)
-    order = canonical_order(polynomial)
-    coefficients = _coefficients(polynomial, order)
-    choice = _choose(poly, polynomial, order, tuple(coefficients), assumptions, mode, began + time_limit)
-    plan = plan_for(choice.sets, coefficients, assumptions)
-    thrift = _reduce_terms(plan, coefficients, assumptions, 0, began + time_limit) if fewest_couplers else None
+    task = _prepare(polynomial, assumptions)
+    choice = _choose(task, poly, mode, began + time_limit)
+    plan = plan_for(choice.sets, task.coefficients, assumptions)
+    thrift = _reduce_terms(task, plan, 0, began + time_limit) if fewest_couplers else None
     if thrift is not None:
         plan = thrift.plan
-    model, decoder = _assemble(polynomial, order, plan, coefficients, assumptions, penalty)
+    model, decoder = _assemble(task, plan, penalty)
     return Quadratization(
-        polynomial, decoder.sets, model, decoder, assumptions, choice.bound, choice.proved,
-        thrift.bound if thrift else None, thrift.proved if thrift else None, order.structural,
-        "; ".join([choice.status] + [_thrift_words(thrift)] * fewest_couplers), round(time.monotonic() - began, 3),
-    )  # fmt: skip
+        polynomial=polynomial,
+        sets=decoder.sets,
+        model=model,
+        decoder=decoder,
+        assumptions=assumptions,
+        lower_bound=choice.bound,
+        proved=choice.proved,
+        couplers_bound=thrift.bound if thrift else None,
+        couplers_proved=thrift.proved if thrift else None,
+        structural=task.order.structural,
+        status="; ".join([choice.status] + [_thrift_words(thrift)] * fewest_couplers),
+        seconds=round(time.monotonic() - began, 3),
+    )
 
 
 def trade_off(
@@ -113,28 +121,43 @@ def trade_off(
         )
     if extra_bits < 0:
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
-    polynomial = as_polynomial(poly)
-    coefficients = _coefficients(polynomial, canonical_order(polynomial))
-    choice = choose_family(tuple(coefficients), assumptions, "optimal", time.monotonic() + time_limit)
-    plan = plan_for(choice.sets, coefficients, assumptions)
+    task = _prepare(as_polynomial(poly), assumptions)
+    choice = choose_family(tuple(task.coefficients), assumptions, "optimal", time.monotonic() + time_limit)
+    plan = plan_for(choice.sets, task.coefficients, assumptions)
     result = []
     for extra in range(extra_bits + 1):
-        thrift = _reduce_terms(plan, coefficients, assumptions, extra, time.monotonic() + time_limit)
+        thrift = _reduce_terms(task, plan, extra, time.monotonic() + time_limit)
         found = plan if thrift is None else thrift.plan
         result.append(TradeOff(len(found.sets), len(couplers(found)), thrift is not None and thrift.proved))
     return tuple(result)
 
 
+class _Task(NamedTuple):
+    """A polynomial ready for the search."""
+
+    polynomial: Polynomial
+    order: CanonicalOrder
+    coefficients: dict[Mask, float]  # terms as masks over canonical positions, in a defined order
+    assumptions: Assumptions
+
+
+def _prepare(polynomial: Polynomial, assumptions: Assumptions) -> _Task:
+    order = canonical_order(polynomial)
+    place = {variable: position for position, variable in enumerate(order.order)}
+    pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
+    masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
+    return _Task(polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions)
+
+
 PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
 
 
-def _reduce_terms(
-    plan: Plan, coefficients: Mapping[Mask, float], assumptions: Assumptions, extra: int, deadline: float
-) -> Thrift | None:
+def _reduce_terms(task: _Task, plan: Plan, extra: int, deadline: float) -> Thrift | None:
     """The plan with the fewest couplers; None where every family has the same, or the program would be too large."""
-    if assumptions == "terms-exclusive" or pairs_estimate(coefficients) > PAIRS_FOR_COUPLERS:
+    if task.assumptions == "terms-exclusive" or pairs_estimate(task.coefficients) > PAIRS_FOR_COUPLERS:
         return None
-    return find_fewest_couplers(tuple(coefficients), assumptions, plan, extra, deadline - time.monotonic())
+    terms = tuple(task.coefficients)
+    return find_fewest_couplers(terms, task.assumptions, plan, extra, deadline - time.monotonic())
 
 
 def _thrift_words(thrift: Thrift | None) -> str:
@@ -153,59 +176,38 @@ def _check(assumptions: str, mode: str, penalty: str, time_limit: float) -> None
         raise SettingError(f"time_limit = {time_limit!r}; give a number of seconds above 0")
 
 
-def _coefficients(polynomial: Polynomial, order: CanonicalOrder) -> dict[Mask, float]:
-    """Term -> coefficient, terms as masks over canonical positions and in a defined order."""
-    place = {variable: position for position, variable in enumerate(order.order)}
-    pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
-    masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
-    return {mask: masks[mask] for mask in in_order(masks)}
-
-
-def _choose(
-    given: Any,
-    polynomial: Polynomial,
-    order: CanonicalOrder,
-    terms: tuple[Mask, ...],
-    assumptions: Assumptions,
-    mode: Mode,
-    deadline: float,
-) -> Choice:
-    """The family; dimod's where it is smaller and nothing is proved."""
-    choice = choose_family(terms, assumptions, mode, deadline)
-    if choice.proved or assumptions == "terms-exclusive":
+def _choose(task: _Task, given: Any, mode: Mode, deadline: float) -> Choice:
+    """The family; dimod's for the polynomial as it was given where that is smaller and nothing is proved."""
+    terms = tuple(task.coefficients)
+    choice = choose_family(terms, task.assumptions, mode, deadline)
+    if choice.proved or task.assumptions == "terms-exclusive":
         return choice
-    used = {v for term in polynomial.terms for v in term}
-    masks = {polynomial.variables[v]: 1 << position for position, v in enumerate(order.order) if v in used}
+    used = {v for term in task.polynomial.terms for v in term}
+    masks = {task.polynomial.variables[v]: 1 << place for place, v in enumerate(task.order.order) if v in used}
     family = smaller_by_dimod(given, masks, len(choice.sets))
     if family is None:
         return choice
-    sets = in_order(prune(family, terms, assumptions))
+    sets = in_order(prune(family, terms, task.assumptions))
     status = (
         f"{len(sets)} sets, at least {choice.bound} needed; taken from dimod, whose choice depends on the hash seed"
     )
     return choice._replace(sets=sets, proved=len(sets) == choice.bound, status=status)
 
 
-def _assemble(
-    polynomial: Polynomial,
-    order: CanonicalOrder,
-    plan: Plan,
-    coefficients: Mapping[Mask, float],
-    assumptions: Assumptions,
-    penalty: Penalty,
-) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
+def _assemble(task: _Task, plan: Plan, penalty: Penalty) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
     """g2 and g1 in the caller's labels."""
+    polynomial, order = task.polynomial, task.order
+    exclusive = task.assumptions == "terms-exclusive"
     members = {s: tuple(polynomial.variables[v] for v in sorted(order.order[e] for e in bits(s))) for s in plan.sets}
     ranked = sorted(plan.sets, key=lambda s: (s.bit_count(), sorted(order.order[e] for e in bits(s))))
     labels = dict(zip(ranked, _bit_labels([members[s] for s in ranked], polynomial.variables), strict=True))
-    exclusive = assumptions == "terms-exclusive"
     counter = None
     if exclusive:
-        quadratic, weight = exclusive_model(plan.sets, coefficients)
+        quadratic, weight = exclusive_model(plan.sets, task.coefficients)
         if len(plan.sets) > 2:
             counter = _fresh("z", {*labels.values(), *polynomial.variables})
     else:
-        quadratic = (tight_model if penalty == "tight" else paper_model)(plan, coefficients)
+        quadratic = (tight_model if penalty == "tight" else paper_model)(plan, task.coefficients)
     model = _bqm(quadratic, ranked, labels, polynomial.constant)
     if counter is not None:
         _at_most_two(model, list(labels.values()), counter, weight)
@@ -262,7 +264,7 @@ def _as_it_is(polynomial: Polynomial, assumptions: Assumptions, began: float) ->
     singletons = in_order({1 << v for term in polynomial.terms for v in term})
     plan = Plan(singletons, {}, {mask: _halves(mask) for mask in masks})
     order = CanonicalOrder(tuple(range(len(polynomial.variables))), True)
-    model, decoder = _assemble(polynomial, order, plan, masks, "conventional", "tight")
+    model, decoder = _assemble(_Task(polynomial, order, masks, "conventional"), plan, "tight")
     bound = min(simple_bound(tuple(masks), assumptions), len(singletons))
     proved = bound == len(singletons)
     status = f"degree {polynomial.degree}: returned as it is" + ("" if proved else f"; at least {bound} sets needed")
