@@ -8,17 +8,20 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 import numpy as np
 
+from .. import __version__
 from ..errors import FormatError, QubayesError
 from .levels import Block
 
-_RECORD = struct.Struct("<IIQI")  # block, parents per set, sets, crc32 of the three arrays
-_FORMAT = 1
+_HEAD = struct.Struct("<IIQ")  # block, parents per set, sets
+_CHECK = struct.Struct("<I")  # crc32 of the head and the three arrays
+_FORMAT = 2
 
 
 class Checkpoint:
@@ -27,8 +30,13 @@ class Checkpoint:
     def __init__(self, path: Path, search: dict[str, object], *, resume: bool) -> None:
         self.path = path
         self.done: dict[int, Block] = {}
-        self._header = json.dumps({"qubayes": "blocks", "format": _FORMAT, **search}, sort_keys=True).encode() + b"\n"
-        self._file = self._reopen() if resume and path.exists() else self._create()
+        # Another version may cut the search into other blocks, or round scores in another way.
+        facts = {"qubayes": "blocks", "format": _FORMAT, "version": __version__, **search}
+        self._header = json.dumps(facts, sort_keys=True).encode() + b"\n"
+        try:
+            self._file = self._reopen() if resume and path.exists() else self._create()
+        except OSError as error:
+            raise FormatError(f"cannot write {path}: {error.strerror}; choose another place with -o") from error
 
     def __enter__(self) -> "Checkpoint":
         return self
@@ -36,15 +44,15 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # a full disk has been told by `add`; closing tries to write once more
+            self._file.close()
 
     def add(self, index: int, block: Block) -> None:
         """Keep a finished block: after this it survives a kill of the process."""
-        arrays = [np.ascontiguousarray(a) for a in (block.child, block.parents, block.score)]
-        payload = b"".join(a.tobytes() for a in arrays)
-        record = _RECORD.pack(index, block.parents.shape[1], len(block.child), zlib.crc32(payload))
+        arrays = [np.ascontiguousarray(a).tobytes() for a in (block.child, block.parents, block.score)]
+        record = b"".join([_HEAD.pack(index, block.parents.shape[1], len(block.child)), *arrays])
         try:
-            self._file.write(record + payload)
+            self._file.write(record + _CHECK.pack(zlib.crc32(record)))
             self._file.flush()
         except OSError as error:
             raise QubayesError(
@@ -57,12 +65,15 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _create(self) -> IO[bytes]:
+        file = open(self.path, "wb")  # noqa: SIM115, PTH123 -- closed by __exit__
         try:
-            file = open(self.path, "wb")  # noqa: SIM115, PTH123 -- closed by __exit__
             file.write(self._header)
             file.flush()
-        except OSError as error:
-            raise FormatError(f"cannot write {self.path}: {error.strerror}; choose another place") from error
+        except OSError:
+            with suppress(OSError):
+                file.close()
+            self.path.unlink()
+            raise
         return file
 
     def _reopen(self) -> IO[bytes]:
@@ -70,9 +81,11 @@ class Checkpoint:
         header = file.readline(1 << 20)
         if header != self._header:
             file.close()
+            if self._header.startswith(header):  # killed before the first line was whole: nothing was done yet
+                return self._create()
             raise FormatError(
-                f"{self.path} belongs to a search of other data or settings; "
-                "repeat those, or leave out --resume to start anew"
+                f"{self.path} belongs to a search of other data or settings, or by another version; "
+                "repeat that one, or leave out --resume to start anew"
             )
         end = file.tell()
         for index, block in _records(file, self.path.stat().st_size):
@@ -84,13 +97,14 @@ class Checkpoint:
 
 
 def _records(file: IO[bytes], size: int) -> Iterator[tuple[int, Block]]:
-    while len(head := file.read(_RECORD.size)) == _RECORD.size:
-        index, width, count, crc = _RECORD.unpack(head)
+    """(index, block) of each record up to the first that is not whole."""
+    while len(head := file.read(_HEAD.size)) == _HEAD.size:
+        index, width, count = _HEAD.unpack(head)
         wanted = count * (4 + 4 * width + 8)
-        if wanted > size - file.tell():
+        if wanted + _CHECK.size > size - file.tell():
             return
         payload = file.read(wanted)
-        if zlib.crc32(payload) != crc:
+        if file.read(_CHECK.size) != _CHECK.pack(zlib.crc32(payload, zlib.crc32(head))):
             return
         child = np.frombuffer(payload, np.int32, count)
         parents = np.frombuffer(payload, np.int32, count * width, 4 * count).reshape(count, width)

@@ -51,12 +51,12 @@ def identify(
     on from it. An interrupt leaves the file in place; the end of the search removes it.
     """
     check(dataset, search)
-    level = _first_level(dataset, search)
+    level = first_level(dataset, search)
     blocks: list[Block] = []
     total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
     for k in range(1, search.max_parents + 1):
         above = make_above(level, last=False)
-        blocks += [block for _, block in _scan_level(level, above, Workers(workers.threads if workers else None))]
+        blocks += [block for _, block in scan_level(level, above, Workers(workers.threads if workers else None))]
         level = next_level(level, above)
         on_progress(Progress("candidates", sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
     before = total - comb(dataset.n, level.k)
@@ -69,8 +69,13 @@ def identify(
             on_progress(Progress("candidates", before + done, total))
         if kept:
             kept.finish()
-    stamp = Stamp(search.score.name, search.score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from)
-    return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp)
+    return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp_of(dataset, search))
+
+
+def stamp_of(dataset: Dataset, search: Search) -> Stamp:
+    """Where the scores of the search come from."""
+    score = search.score
+    return Stamp(score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from)
 
 
 def check(dataset: Dataset, search: Search) -> None:
@@ -84,7 +89,8 @@ def check(dataset: Dataset, search: Search) -> None:
         )
 
 
-def _first_level(dataset: Dataset, search: Search) -> Level:
+def first_level(dataset: Dataset, search: Search) -> Level:
+    """Where the search starts."""
     rows = prepare_rows(dataset)
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     return start_level(rows, prepare_rule(dataset, rows, search.score, allowed), search.max_parents + 1)
@@ -97,12 +103,14 @@ def sets_per_block(level: Level) -> int:
     return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
 
 
-def _scan_level(level: Level, above: Above, workers: Workers) -> Iterator[tuple[int, Block]]:
+def scan_level(level: Level, above: Above, workers: Workers) -> Iterator[tuple[int, Block]]:
+    """(place, candidates) of each block of a level, which leaves in `above` what the next one needs."""
     ranges = split(level, sets_per_block(level))
-    return run(_scan_block, (level, above), ranges, workers)
+    return run(scan_block, (level, above), ranges, workers)
 
 
-def _scan_block(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
+def scan_block(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
+    """The candidates of one block."""
     level, above = shared
     return scan(level, above, heads)
 
@@ -118,7 +126,7 @@ def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iter
         yield done, block
     missing = [index for index in range(len(ranges)) if index not in finished]
     shared = (level, make_above(level, last=True))
-    for place, block in run(_scan_block, shared, [ranges[index] for index in missing], workers):
+    for place, block in run(scan_block, shared, [ranges[index] for index in missing], workers):
         if kept:
             kept.add(missing[place], block)
         done += int(work[slice(*ranges[missing[place]])].sum())

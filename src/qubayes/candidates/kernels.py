@@ -256,7 +256,7 @@ def _judge(
     values, times, n_values = counts
     parent_ranks, rank = ranks
     store = len(above.cells) > 0
-    n_cells = np.int64(0)
+    n_cells: Any = np.int64(0)
     for t in range(n_values):
         if values[t] > 0:
             n_cells += times[t]
@@ -394,7 +394,7 @@ def _count(
         for t in range(n_active):
             scratch[label[t] * r + column[row[t]]] += 1
     n_cells = n_labels * r
-    n_values = np.int64(0)
+    n_values: Any = np.int64(0)
     if single:
         values[0] = 1
         times[0] = single
@@ -482,7 +482,7 @@ def scan_rows(
     bases, parent_ranks = np.empty(k, np.int64), np.empty(k, np.int64)
     moments = np.empty(SERIES)
     store = len(above.cells) > 0
-    n_found = np.int64(0)  # not a literal: numba would compile what it is passed to once more
+    n_found: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]
@@ -584,7 +584,7 @@ def scan_bits(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: 
     bases, parent_ranks = np.empty(k, np.int64), np.empty(k, np.int64)
     moments = np.empty(SERIES)
     store = len(above.cells) > 0
-    n_found = np.int64(0)  # not a literal: numba would compile what it is passed to once more
+    n_found: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]

@@ -53,10 +53,10 @@ def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
     n, rows = codes.shape
     if rows == 0:
         return codes, np.zeros(0, np.int32)
-    keys = np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64).astype(np.uint64)
+    keys = np.asarray(np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64), dtype=np.uint64)
     hashed: Words = np.zeros(rows, dtype=np.uint64)
     for i in range(n):
-        hashed = (hashed ^ codes[i].astype(np.uint64)) * keys.item(i)
+        hashed = (hashed ^ codes[i].astype(np.uint64)) * keys[i]
         hashed ^= hashed >> np.uint64(29)
     order = np.argsort(hashed, kind="stable")
     first = np.zeros(rows, dtype=bool)

@@ -1,0 +1,81 @@
+"""`qubayes plan`: what a search would cost."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .candidates_command import Ess, KnowledgeFile, ScoreName, Threads
+from .options import AsJson, DataFile, reads_data
+from .shell import print_json
+
+if TYPE_CHECKING:
+    from ..data import ReadSettings
+    from ..plan import Forecast
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(reads_data(plan))
+
+
+def plan(
+    data: DataFile,
+    reading: "ReadSettings",
+    max_parents: Annotated[int, typer.Option("--max-parents", "-m", help="Plan for 1 to this many parents.")] = 5,
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    knowledge: KnowledgeFile = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="The time you have.")] = 3600.0,
+    memory: Annotated[float, typer.Option("--memory", help="The memory you have, in GB.")] = 8.0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
+    from ..candidates import Search
+    from ..cluster import Workers
+    from ..data import read
+    from ..knowledge import Knowledge, read_knowledge
+    from ..plan import plan as forecast
+    from ..score import Score
+
+    dataset = read(data, reading)
+    known = read_knowledge(knowledge) if knowledge else Knowledge()
+    search = Search(min(max_parents, dataset.n - 1), Score(score, ess), known)
+    forecasts = forecast(dataset, search, workers=Workers(threads))
+    fits = largest_that_fits(forecasts, seconds, memory * 1e9)
+    if as_json:
+        rows = [row(item) for item in forecasts]
+        print_json({"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits})
+        return
+    print(f"{dataset.n} variables, {dataset.rows} rows, {score}")
+    print(f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}")
+    for item in forecasts:
+        bits = "?" if item.bits is None else f"{item.bits:,}"
+        print(
+            f"{item.max_parents:>2} {item.families:>18,} {item.seconds:>10,.1f} {item.memory / 1e6:>6,.0f} MB "
+            f"{item.candidates:>11,.0f} {bits:>8}  {item.how}"
+        )
+    print(
+        f"-m {fits} fits in {seconds:g} s and {memory:g} GB"
+        if fits
+        else f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge"
+    )
+
+
+def largest_that_fits(forecasts: Sequence["Forecast"], seconds: float, memory: float) -> int:
+    """The largest number of parents within both budgets; 0 if none is."""
+    return max((f.max_parents for f in forecasts if f.seconds <= seconds and f.memory <= memory), default=0)
+
+
+def row(item: "Forecast") -> dict[str, Any]:
+    """A forecast as JSON."""
+    return {
+        "m": item.max_parents,
+        "sets": item.families,
+        "seconds": round(item.seconds, 3),
+        "memory": item.memory,
+        "candidates": round(item.candidates),
+        "bits": item.bits,
+        "how": item.how,
+    }

@@ -1,0 +1,75 @@
+"""Forecasts of the search for candidate sets."""
+
+import json
+from math import comb
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from qubayes.candidates import Search, identify
+from qubayes.cli import app
+from qubayes.cli.plan_command import largest_that_fits
+from qubayes.cluster import Workers
+from qubayes.data import Dataset, write_csv
+from qubayes.errors import SettingError
+from qubayes.formulation import formulate
+from qubayes.plan import Forecast, plan
+from qubayes.score import Score
+from qubayes.subsets import cover
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (12, 200)).astype(np.uint8)
+    codes[5] = np.where(rng.random(200) < 0.3, codes[5], codes[2])
+    return Dataset(tuple(f"v{i}" for i in range(12)), (("a", "b", "c"),) * 12, codes)
+
+
+def test_what_is_measured_is_what_the_search_finds(dataset):
+    forecasts = plan(dataset, Search(3, Score("bds")))
+    assert [f.max_parents for f in forecasts] == [1, 2, 3]
+    for forecast in forecasts:
+        found = identify(dataset, Search(forecast.max_parents, Score("bds")))
+        assert forecast.how == "measured"
+        assert forecast.candidates == found.total
+        assert forecast.families == 12 * sum(comb(11, s) for s in range(forecast.max_parents + 1))
+        assert forecast.bits == formulate(found, cover(found)).bits["total"]
+
+
+def test_costs_grow_with_the_number_of_parents(dataset):
+    forecasts = plan(dataset, Search(6))
+    for fewer, more in zip(forecasts, forecasts[1:], strict=False):
+        assert fewer.families < more.families
+        assert fewer.seconds < more.seconds
+        assert fewer.memory <= more.memory
+
+
+def test_levels_beyond_reach_are_extrapolated(monkeypatch, dataset):
+    monkeypatch.setattr("qubayes.plan._WHOLE", 0.0)
+    forecasts = plan(dataset, Search(3))
+    assert [f.how for f in forecasts] == ["extrapolated"] * 3
+    assert [f.bits for f in forecasts] == [None] * 3
+    assert forecasts[2].seconds > forecasts[1].seconds > 0
+
+
+def test_the_largest_that_fits():
+    forecasts = [Forecast(m, 10**m, 10.0**m, 10**m * 1000, 0.0, None, "sampled") for m in (1, 2, 3)]
+    assert largest_that_fits(forecasts, 150, 1e9) == 2
+    assert largest_that_fits(forecasts, 1e9, 20_000) == 1
+    assert largest_that_fits(forecasts, 1, 1e9) == 0
+
+
+def test_command(tmp_path, dataset):
+    write_csv(dataset, tmp_path / "x.csv")
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--json"])
+    answer = json.loads(result.stdout)
+    assert [row["m"] for row in answer["plans"]] == [1, 2] and answer["fits"] == 2
+    text = CliRunner().invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--seconds", "0"]).stdout
+    assert "no search fits in 0 s" in text
+
+
+def test_no_plan_for_a_cluster(dataset):
+    with pytest.raises(SettingError, match="leave out --cluster"):
+        plan(dataset, Search(1), workers=Workers(cluster="tcp://127.0.0.1:1"))
