@@ -1,0 +1,162 @@
+"""Bits, couplers, range of coefficients, seconds and memory of both formulations, beside the paper's Tables 1 and 2.
+
+    python benchmarks/formulation.py DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--json OUT.json]
+
+DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are found once for
+each instance; each QUBO is then assembled in a process of its own, which tells its seconds (kernels compiled before) and
+the most memory that it held.
+"""
+
+import argparse
+import json
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+# Table 1, "IP + Algorithm 2": binary variables; Table 2, right column: seconds.
+PAPER = {
+    ("alarm", 4): (1373, 10),
+    ("barley", 4): (995, 11),
+    ("hailfinder", 4): (1913, 4),
+    ("hepar2", 4): (2616, 2),
+    ("chess", 2): (6964, 100),
+    ("chess", 3): (23662, 2608),
+    ("win95pts", 2): (5028, 36),
+    ("win95pts", 3): (9025, 446),
+    ("pathfinder", 2): (10725, 281),
+    ("pathfinder", 3): (34448, 18278),
+    ("mushroom", 2): (17930, 490),
+    ("connect", 2): (14978, 235),
+    ("connect", 3): (58247, 13505),
+    ("munin1", 2): (25001, 1067),
+    ("andes", 2): (28810, 249),
+    ("andes", 3): (31162, 209),
+}
+MODES = (("scc", "paper"), ("chordal", "tight"))
+
+
+def main() -> None:
+    """Print a Markdown table; write everything that was measured as JSON if asked to."""
+    options = _options()
+    if options.assemble:
+        print(json.dumps(_assembled(Path(options.directory), *options.assemble)))
+        return
+    rows = []
+    print(f"| instance | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}", flush=True)
+    for name, parents in options.instances or PAPER:
+        row = _measured(Path(options.directory), name, parents, options)
+        if row is not None:
+            rows.append(row)
+            print(_line(row), flush=True)
+    if options.json:
+        Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory")
+    parser.add_argument("--instances", type=_instances, help="name:m, separated by commas; all sixteen unless given")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cover", default="search")
+    parser.add_argument("--json")
+    parser.add_argument("--assemble", nargs=2, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _instances(text: str) -> list[tuple[str, int]]:
+    return [(name, int(parents)) for name, _, parents in (part.partition(":") for part in text.split(","))]
+
+
+def _measured(directory: Path, name: str, parents: int, options: argparse.Namespace) -> dict[str, Any] | None:
+    """One row, or None if the instance is not there."""
+    from qubayes.candidates.files import read_candidates
+    from qubayes.formulation import ogorman_bits
+    from qubayes.subsets import cover
+
+    found = sorted(directory.glob(f"{name}_m{parents}_s{options.seed}.*"))
+    if not found:
+        return None
+    candidates = read_candidates(found[0])
+    subsets = cover(candidates, method=options.cover)
+    row: dict[str, Any] = {"instance": name, "m": parents, "seed": options.seed, "candidates": candidates.total}
+    row |= {"cover_seconds": subsets.seconds, "ogorman_bits": ogorman_bits(candidates)["total"]}
+    row["table1_bits"], row["table2_seconds"] = PAPER.get((name, parents), (None, None))
+    with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
+        pickle.dump((candidates, subsets), file)
+        file.flush()
+        for order, penalty in MODES:
+            command = [sys.executable, __file__, file.name, "--assemble", order, penalty]
+            row[penalty] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return row
+
+
+def _assembled(path: Path, order: str, penalty: str) -> dict[str, Any]:
+    """What one mode takes, measured in this process; a formulation of a few bits has compiled the kernels before."""
+    import numpy as np
+
+    from qubayes.candidates import Candidates
+    from qubayes.families import Families
+    from qubayes.formulation import formulate
+    from qubayes.subsets import cover
+
+    small = Candidates(("a", "b"), Families.of([[(1,), ()], [(0,), ()]]), np.array([-1.0, -2.0, -1.0, -2.0]))
+    formulate(small, cover(small), order=order, penalty=penalty)
+    candidates, subsets = pickle.loads(path.read_bytes())
+    formulation = formulate(candidates, subsets, order=order, penalty=penalty)
+    least, largest = formulation.coefficient_range
+    return {
+        "bits": formulation.bits,
+        "couplers": formulation.qubo.couplers,
+        "coefficient_range": [least, largest],
+        "range": largest / least,
+        "seconds": formulation.seconds,
+        "peak_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }
+
+
+COLUMNS = (
+    "Table 1 bits",
+    "O'Gorman bits",
+    "`paper` u + r + z = bits",
+    "default u + r + z = bits",
+    "of Table 1",
+    "couplers, `paper` / default",
+    "range, `paper` / default",
+    "times smaller",
+    "Table 2 s",
+    "s, `paper` / default",
+    "GB, `paper` / default",
+)
+
+
+def _line(row: dict[str, Any]) -> str:
+    paper, ours = row["paper"], row["tight"]
+
+    def bits(mode: dict[str, Any]) -> str:
+        u, r, z, total = mode["bits"].values()
+        return f"{u:,} + {r:,} + {z} = {total:,}"
+
+    table1 = row["table1_bits"]
+    cells = (
+        f"{row['instance']} m={row['m']}",
+        f"{table1:,}" if table1 else "",
+        f"{row['ogorman_bits']:,}",
+        bits(paper),
+        bits(ours),
+        f"{ours['bits']['total'] / table1:.0%}" if table1 else "",
+        f"{paper['couplers']:,} / {ours['couplers']:,}",
+        f"{paper['range']:.2g} / {ours['range']:.2g}",
+        f"{paper['range'] / ours['range']:.0f}",
+        f"{row['table2_seconds']:,}" if table1 else "",
+        f"{paper['seconds']:.1f} / {ours['seconds']:.1f}",
+        f"{paper['peak_gigabytes']:.1f} / {ours['peak_gigabytes']:.1f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
