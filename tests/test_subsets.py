@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.covers import covers, optimum
 
 from qubayes.candidates import Candidates
 from qubayes.cluster import Workers
@@ -20,6 +19,7 @@ from qubayes.subsets import Budget, Subsets, cover
 from qubayes.subsets.cover import METHODS, Covered, counting_bound, verified
 from qubayes.subsets.family import family_from
 from qubayes.subsets.verify import uncovered
+from reference.covers import covers, optimum
 
 
 def candidates_of(*lists):
@@ -209,9 +209,12 @@ def test_a_cluster_gives_the_same_result():
     distributed = pytest.importorskip("distributed")
     rng = random.Random(6)
     candidates = candidates_of(*([*triples(rng, elements=9, count=40), ()] for _ in range(3)))
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            assert same(cover(candidates), cover(candidates, workers=Workers(cluster=client)))
+    here = cover(candidates)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert same(here, cover(candidates, workers=Workers(cluster=client)))
 
 
 def test_progress_ends_at_its_total():
@@ -273,7 +276,11 @@ def test_the_check_finds_what_is_missing():
 def test_the_check_is_the_definition(sets, members):
     sets = [*sets, frozenset(range(6))]  # so that elements keep their numbers
     family = family_from(sets)
-    missing = {frozenset(whole) for whole, gone in zip(family.sets(), uncovered(family, [tuple(sorted(m)) for m in members]), strict=True) if gone}
+    missing = {
+        frozenset(whole)
+        for whole, gone in zip(family.sets(), uncovered(family, [tuple(sorted(m)) for m in members]), strict=True)
+        if gone
+    }
     unions = {a | b for a in members for b in members}
     assert missing == {whole for whole in sets if whole and whole not in unions}
 

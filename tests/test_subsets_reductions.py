@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-from reference.covers import covers, optimum, subsets_of
 
 from qubayes.subsets import reduction
 from qubayes.subsets.family import family_from
@@ -12,6 +11,7 @@ from qubayes.subsets.incidence import incidence_of, pivot_table, table_starts
 from qubayes.subsets.presolve import CLOSED, OPEN, presolve, reduce_exactly
 from qubayes.subsets.program import Limits, program_of, solve_program
 from qubayes.subsets.search import search
+from reference.covers import covers, optimum, subsets_of
 
 ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close_unrepresentable"]
 
@@ -114,7 +114,8 @@ def test_cores_add_up():
         assert covers(sets, members)
         if cores:
             exact = len(closed) + sum(
-                round(solve_program(program_of(core), Limits(), start=np.zeros(len(core.columns), bool)).bound) for core in cores
+                round(solve_program(program_of(core), Limits(), start=np.zeros(len(core.columns), bool)).bound)
+                for core in cores
             )
             assert exact == optimum([s for s in sets if max(s) < 10]) + optimum([s for s in sets if min(s) >= 10])
     assert several
@@ -163,7 +164,9 @@ def test_six_element_cuts_are_true(seed):
     pairs = [set(pair) for pair in combinations(range(6), 2)]
     chosen = [t for t in range(20) if rng.random() < rng.choice((0.3, 0.7))]
     needed = next(
-        k for k in range(16) if any(all(any(pair <= set(TRIPLES[t]) for pair in own) for t in chosen) for own in combinations(pairs, k))
+        k
+        for k in range(16)
+        if any(all(any(pair <= set(TRIPLES[t]) for pair in own) for t in chosen) for own in combinations(pairs, k))
     )
     assert smallest_edge_covers()[sum(1 << t for t in chosen)] == needed
     assert smallest_edge_covers()[2**20 - 1] == 6

@@ -8,7 +8,9 @@ Set = frozenset[int]
 
 def subsets_of(family: Iterable[Set]) -> list[Set]:
     """Every non-empty subset of a set of the family, smaller first."""
-    found = {frozenset(part) for whole in family for k in range(1, len(whole) + 1) for part in combinations(sorted(whole), k)}
+    found = {
+        frozenset(part) for whole in family for k in range(1, len(whole) + 1) for part in combinations(sorted(whole), k)
+    }
     return sorted(found, key=lambda part: (len(part), sorted(part)))
 
 
@@ -40,7 +42,11 @@ def _within(family: list[Set], space: set[Set], members: frozenset[Set], size: i
         return True
     if len(members) >= size:
         return False
-    return any(_within(family, space, members | way, size) for way in _ways(open_sets[0], space, members) if len(members | way) <= size)
+    return any(
+        _within(family, space, members | way, size)
+        for way in _ways(open_sets[0], space, members)
+        if len(members | way) <= size
+    )
 
 
 def _ways(whole: Set, space: set[Set], members: frozenset[Set]) -> list[frozenset[Set]]:

@@ -1,14 +1,16 @@
 """Lower bounds on the size of a cover: the relaxation of the integer program, tightened by cuts on six elements.
 
-For any set A of elements, the members of a cover that lie in A cover the candidate sets that lie in A. So the sum of v_V over
-V in A is at least the smallest cover of those, which is at least the number of pairs that are
-needed to put one into each triple (or the triple itself): two singletons are no triple, so whatever covers a triple has a pair. For all twenty triples of six elements it is 6 (Turan: a graph on six vertices
-without a triangle has at most nine of the fifteen edges), while the relaxation is content with 20 / 4 = 5.
+For any set A of elements, the members of a cover that lie in A cover the candidate sets that lie in A. Two singletons
+are no triple, so whatever covers a triple contains one of its pairs, or the triple itself. Hence the members in A with
+two or three elements are at least as many as the pairs that are needed to put one into each triple in A, a number that
+a table gives for six elements. For all twenty triples it is 6 (Turan: a graph on six vertices without a triangle has at
+most nine of the fifteen edges), while the relaxation is content with 20 / 4 = 5.
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations, permutations
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from ..arrays import AnyArray, Floats, Ints
 from .incidence import Incidence, table_starts
 from .presolve import Core
-from .program import Limits, Program, dual_bound, program_of, solver_of
+from .program import Limits, Program, dual_bound, program_of, solver_of, ways
 
 SIX = 6
 TRIPLES = tuple(combinations(range(SIX), 3))
@@ -28,7 +30,9 @@ PAIRS = 0b0110100  # positions of {a, b}, {a, c}, {b, c} in {a, b, c}: masks 3, 
 class Triples(NamedTuple):
     """The part of a core that the cuts speak of."""
 
-    itself: AnyArray  # (n, n, n) the open column {a, b, c} of a row, the number of columns if it is not open, -1 if no row
+    itself: (
+        AnyArray  # (n, n, n) the open column {a, b, c} of a row, the number of columns if it is not open, -1 if no row
+    )
     column: Ints  # (n, n) the open column {a, b}, or the number of columns
     rows: Ints  # (triples, 3) elements of each such row
 
@@ -46,6 +50,43 @@ def packing_bound(core: Core) -> int:
             used[own] = True
             found += 1
     return found
+
+
+def smaller_is_impossible(core: Core, size: int, nodes: int = 300) -> bool:
+    """Whether no cover of the core has fewer than `size` columns, shown by a search tree; False if that grew too large.
+
+    A way to cover a row is a mask of one or two columns. Branch on the ways of the row with the fewest.
+    """
+    rows, stack, seen = _ways_of_rows(core), [(0, size - 1)], 0
+    while stack:
+        chosen, allowed = stack.pop()
+        seen += 1
+        left = [[way & ~chosen for way in row] for row in rows]
+        left = [row for row in left if all(row)]
+        if not left or seen > nodes:
+            return False
+        used = needed = 0  # rows without common columns cost the cheapest of their ways each
+        for row in left:
+            reach = reduce(or_, row)
+            if not reach & used:
+                used, needed = used | reach, needed + min(map(int.bit_count, row))
+        if needed <= allowed:
+            stack += [
+                (chosen | way, allowed - way.bit_count()) for way in min(left, key=len) if way.bit_count() <= allowed
+            ]
+    return True
+
+
+def _ways_of_rows(core: Core) -> list[list[int]]:
+    """The ways to cover each row, as masks of columns; rows with few ways first."""
+    found = []
+    for row, start in enumerate(core.row_start[:-1].tolist()):
+        columns = core.row_columns[start : core.row_start[row + 1]].tolist()
+        first = core.row_partners[row]
+        masks = core.partners[first : first + len(columns)].tolist()
+        alone, pairs = ways(masks, int(core.fixed[row]), int(core.open[row]))
+        found.append([1 << columns[p] for p in alone] + [1 << columns[p] | 1 << columns[q] for p, q in pairs])
+    return sorted(found, key=len)
 
 
 def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int, iterations: int) -> int:
@@ -134,7 +175,9 @@ def add_cuts(solver: Any, program: Program, triples: Triples, cuts: Ints) -> Pro
 
     parts = [triples.column[tuple(cuts[:, pair].T)] for pair in combinations(range(SIX), 2)]
     inside = np.stack([triples.itself[tuple(cuts[:, t].T)] for t in TRIPLES], axis=1)  # (cuts, 20)
-    lower = smallest_edge_covers()[((inside >= 0).astype(np.int64) << np.arange(len(TRIPLES))).sum(axis=1)].astype(float)
+    lower = smallest_edge_covers()[((inside >= 0).astype(np.int64) << np.arange(len(TRIPLES))).sum(axis=1)].astype(
+        float
+    )
     columns = np.concatenate([np.stack(parts, axis=1), inside], axis=1)
     used = (columns >= 0) & (columns < program.choices)
     starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])

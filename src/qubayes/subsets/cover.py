@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,10 +30,11 @@ class Budget:
     seconds: float = 60.0  # for the integer program; the paper's limit
     effort: float = 1.0  # multiplies the work of the search
     rounds: int = 2  # of cuts for the lower bound
+    program: int = 60  # columns of the largest core that `auto` gives to the integer program; 400 proves more, slowly
 
     def __post_init__(self) -> None:
-        if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0):
-            raise SettingError(f"{self}; seconds and effort must be positive, rounds not negative")
+        if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0 and self.program >= 0):
+            raise SettingError(f"{self}; seconds and effort must be positive, rounds and program not negative")
 
 
 class Covered(NamedTuple):
@@ -63,9 +64,9 @@ def cover(
 ) -> Subsets:
     """For each vertex the smallest family found whose unions of two give every candidate set (Definition 6, design §6).
 
-    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after Algorithm 2, `search` a local search
-    after exact reductions, `auto` the best of reductions, closed form, search and integer program, with lower bounds.
-    Interrupted, it returns what it has; a vertex that was not reached gets its candidate sets themselves.
+    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after Algorithm 2, `search` a local
+    search after exact reductions, `auto` the best of reductions, closed form, search and integer program, with lower
+    bounds. Interrupted, it returns what it has; a vertex that was not reached gets its candidate sets themselves.
     """
     if method not in METHODS:
         raise SettingError(f"cover method {method!r} is unknown; choose one of {', '.join(METHODS)}")
@@ -92,12 +93,12 @@ def _distinct(families: Sequence[Family]) -> tuple[list[Family], list[int]]:
 def _cover_all(
     families: list[Family], task: Task, workers: Workers, on_progress: OnProgress
 ) -> tuple[list[Covered], str]:
-    """A cover of each family, and whether all were worked on. The largest come first, so that no core idles at the end."""
+    """A cover of each family, and whether all were worked on. The largest come first: no core idles at the end."""
     order = sorted(range(len(families)), key=lambda index: -len(families[index].members))
     results = [themselves(family) for family in families]
     total, done = float(sum(1 + len(family.members) for family in families)), 0.0
     try:
-        with _stopping(task.stop), closing(run(cover_family, task, [families[i] for i in order], workers)) as finished:
+        with _stopping(task.stop), _closing(run(cover_family, task, [families[i] for i in order], workers)) as finished:
             for place, result in finished:
                 results[order[place]] = result
                 done += 1 + len(families[order[place]].members)
@@ -105,6 +106,15 @@ def _cover_all(
     except KeyboardInterrupt:
         return results, "interrupted; the best covers found so far are returned"
     return results, "finished"
+
+
+@contextmanager
+def _closing(results: Iterator[tuple[int, Covered]]) -> Iterator[Iterator[tuple[int, Covered]]]:
+    """The iterator, closed at the end of the block: what has not begun never begins."""
+    try:
+        yield results
+    finally:
+        getattr(results, "close", lambda: None)()
 
 
 @contextmanager
@@ -138,9 +148,9 @@ def cover_family(task: Task, family: Family) -> Covered:
         sets = cover_pairs(family)
         result = Covered(sets, len(sets))
     else:
-        from .vertex import METHODS as ways
+        from . import vertex
 
-        result = ways[task.method](task, family)
+        result = vertex.METHODS[task.method](task, family)
     return verified(family, result)
 
 

@@ -67,11 +67,11 @@ def _without_base(members: SmallInts, sizes: Ints, vertex: int) -> tuple[SmallIn
 
 
 def _canonical(sizes: Ints, members: SmallInts) -> Family:
-    elements, members = np.unique(members, return_inverse=True)
+    elements, numbers = np.unique(members, return_inverse=True)
     width = int(sizes.max(initial=0))
     filled = np.arange(width) < sizes[:, None]
     matrix = np.full((len(sizes), width), -1, dtype=np.int32)
-    matrix[filled] = members
+    matrix[filled] = numbers
     order = np.lexsort((*matrix.T[::-1], sizes))
     matrix, sizes = matrix[order], sizes[order]
     fresh = np.ones(len(sizes), dtype=bool)

@@ -97,7 +97,9 @@ def _subset_keys(block: SmallInts, shift: int) -> Ints:
 
 
 def _decoded(keys: Ints, shift: int) -> tuple[Ints, SmallInts]:
-    digits = [(keys >> (shift * place)) & ((1 << shift) - 1) for place in range(LARGEST_ENUMERATED) if shift * place < 63]
+    digits = [
+        (keys >> (shift * place)) & ((1 << shift) - 1) for place in range(LARGEST_ENUMERATED) if shift * place < 63
+    ]
     table = np.stack(digits, axis=1)
     return np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))]), (table[table > 0] - 1).astype(np.int32)
 
@@ -149,7 +151,7 @@ def table_starts() -> Ints:
 
 @lru_cache(maxsize=1)
 def pivot_table() -> Ints:
-    """For each state of a set with at most four elements: which positions decide, and in the sign bit whether it covers.
+    """For each state of a set with at most four elements: which positions decide, and the sign bit if it covers.
 
     A position decides if flipping it makes a covered set uncovered or an uncovered one covered.
     """

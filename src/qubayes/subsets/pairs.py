@@ -9,10 +9,11 @@ from .family import Family
 def cover_pairs(family: Family) -> list[VertexSet]:
     """A smallest cover of sets with one or two elements, by components of the graph whose edges are the pairs.
 
-    If T are the singletons that are chosen, a pair costs a member unless both ends are in T: |T| + #(edges not inside T).
-    Contracting a non-empty T leaves a connected graph of v - |T| + 1 vertices, so at least v - |T| edges are not inside T,
-    and the cost is at least v; T = everything attains it. T empty costs the number of edges, which is less than v only for
-    a tree. So a component costs v members, or v - 1 if it is a tree without a singleton that is itself a candidate.
+    If T are the singletons that are chosen, a pair costs a member unless both its ends are in T, so the cost is |T| and
+    the number of edges not inside T. Contracting a non-empty T leaves a connected graph of v - |T| + 1 vertices, so at
+    least v - |T| edges are not inside T, and the cost is at least v; T = everything attains it. T empty costs the
+    number of edges, which is less than v only for a tree. So a component costs v members, or v - 1 if it is a tree
+    without a singleton that is itself a candidate.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

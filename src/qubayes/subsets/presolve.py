@@ -1,14 +1,16 @@
-"""Exact reductions of a covering problem: what must be chosen, what need not be, and the independent parts that remain."""
+"""Exact reductions of a covering problem: what must be chosen, what need not be, and the parts that remain."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from ..arrays import Bools, Ints, SmallInts
 from .incidence import Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
+Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
 
 
 class Core(NamedTuple):
@@ -37,7 +39,7 @@ def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
 
 
 @njit(nogil=True, cache=True)
-def _masks(incidence: Incidence, status: SmallInts, row: int) -> tuple[int, int]:
+def _masks(incidence: Incidence, status: Status, row: int) -> tuple[int, int]:
     """Positions of the open and of the closed columns of a row."""
     first, last = incidence.row_start[row], incidence.row_start[row + 1]
     opened, closed = 0, 0
@@ -68,7 +70,7 @@ def _ways(incidence: Incidence, row: int, opened: int, closed: int) -> tuple[int
 
 
 @njit(nogil=True, cache=True)
-def all_ways(incidence: Incidence, status: SmallInts) -> tuple[Ints, Ints, Bools]:
+def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
     """For each row the masks of `_ways`."""
     rows = len(incidence.row_start) - 1
     alone, together, covered = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
@@ -115,13 +117,13 @@ def _implies(incidence: Incidence, alone: Ints, row: int, other: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def reduce_exactly(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
 
     Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a row that closed
-    columns cover imposes nothing; (3) a column is excluded if one other does everything it can do in the open rows (this
-    contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one if every
-    column that covers the other covers it alone.
+    columns cover imposes nothing; (3) a column is excluded if one other does everything it can do in the open rows
+    (this contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one
+    if every column that covers the other covers it alone.
     """
     rows, columns = len(row_open), len(status)
     alone, together, opened = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
@@ -191,7 +193,7 @@ def reduce_exactly(incidence: Incidence, status: SmallInts, row_open: Bools) -> 
                     changed = True
 
 
-def cores_of(incidence: Incidence, status: SmallInts, row_open: Bools) -> list[Core]:
+def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
     """The connected parts of what is open."""
     if not row_open.any():
         return []
@@ -204,13 +206,12 @@ def cores_of(incidence: Incidence, status: SmallInts, row_open: Bools) -> list[C
     ends = (owner[live], rows + incidence.row_columns[live])
     graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(rows + columns, rows + columns))
     label = connected_components(graph, directed=False)[1]
-    parts, label = np.unique(np.where(row_open, label[:rows], -1), return_inverse=True)
-    return [
-        core_of(incidence, status, np.flatnonzero(label == part)) for part in range(int(parts[0] < 0), len(parts))
-    ]
+    parts, part_of = np.unique(np.where(row_open, label[:rows], -1), return_inverse=True)
+    first = int(parts[0] < 0)
+    return [core_of(incidence, status, np.flatnonzero(part_of == part)) for part in range(first, len(parts))]
 
 
-def core_of(incidence: Incidence, status: SmallInts, rows: Ints) -> Core:
+def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
     """The part of the problem that consists of these rows and the open columns in them."""
     lengths = np.diff(incidence.row_start)[rows]
     row_start = np.concatenate([[0], np.cumsum(lengths)])

@@ -3,8 +3,8 @@
 minimise sum v_V, where for each open candidate set W
     sum of v_V over the V that cover W alone + sum of y_{W,{V,V'}} over the pairs that cover W together >= 1,
     sum of y_{W,{V,V'}} over V' <= v_V   for each V.
-The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W chooses one of its representations, which has
-the same integer solutions (each union V u V' belongs to one W only) and a tighter relaxation.
+The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W chooses one of its representations,
+which has the same integer solutions (each union V u V' belongs to one W only) and a tighter relaxation.
 """
 
 from typing import Any, NamedTuple
@@ -75,7 +75,9 @@ class _Entries:
     def add(self, group: Ints, columns: AnyArray, alone: list[int], pairs: list[tuple[int, int]]) -> None:
         for p in alone:
             self._put(group, columns[:, p], 1.0)
-        selectors = {pair: self.columns + index * len(group) + np.arange(len(group)) for index, pair in enumerate(pairs)}
+        selectors = {
+            pair: self.columns + index * len(group) + np.arange(len(group)) for index, pair in enumerate(pairs)
+        }
         self.columns += len(pairs) * len(group)
         for selector in selectors.values():
             self._put(group, selector, 1.0)
@@ -107,7 +109,7 @@ def solver_of(program: Program, limits: Limits, *, integer: bool) -> Any:
     """A HiGHS solver that holds the program or its relaxation."""
     import highspy
 
-    highs = highspy.Highs()
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in _options(limits, integer).items():
         highs.setOptionValue(option, value)
     highs.passModel(_model(program, integer))

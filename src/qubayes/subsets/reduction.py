@@ -1,26 +1,27 @@
 """Algorithm 2, "Candidate Parent Subset Reduction", row by row, and row 2 of Algorithm 1 as its text explains it.
 
-Row 2 as printed merges V if it is the only element of V_open that represents W alone or with an element of V_close; it ignores
-that two elements of V_open may represent W, and loses the optimum: {0}, {0,1}, {0,2}, {0,1,2}, {0,1,2,3} has a cover of four,
-the printed row leaves five. The text says "if there is only one way to represent W", which is what `close_forced` does.
+Row 2 as printed merges V if it is the only element of V_open that represents W alone or with an element of V_close. It
+ignores that two elements of V_open may represent W, and loses the optimum: {0}, {0,1}, {0,2}, {0,1,2}, {0,1,2,3} has a
+cover of four, the printed row leaves five. The text says "if there is only one way to represent W": `close_forced`.
 
-Each function changes `status` (one of EXCLUDED, OPEN, CLOSED for each column: neither, V_open, V_close) and `row_open` (W_open).
+Each function changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open, V_close) and `row_open`
+(W_open).
 """
 
 import numpy as np
 
-from ..arrays import Bools, Ints, SmallInts
+from ..arrays import Bools, Ints
 from .incidence import Incidence
-from .presolve import CLOSED, EXCLUDED, OPEN, all_ways
+from .presolve import CLOSED, EXCLUDED, OPEN, Status, all_ways
 
 
-def reduce_as_paper(incidence: Incidence) -> tuple[SmallInts, Bools]:
+def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
     """V_open and V_close as the status of each column, and W_open, at the end of Algorithm 2."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
     before = -1
-    while before != np.count_nonzero(status == CLOSED):
-        before = np.count_nonzero(status == CLOSED)
+    while before != (now := int(np.count_nonzero(status == CLOSED))):
+        before = now
         exclude_lonely(incidence, status, row_open)
         close_forced(incidence, status, row_open)
         drop_covered(incidence, status, row_open)
@@ -30,12 +31,12 @@ def reduce_as_paper(incidence: Incidence) -> tuple[SmallInts, Bools]:
     return status, row_open
 
 
-def exclude_lonely(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def exclude_lonely(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 3 of Algorithm 2: what lies in at most one open W can be replaced by W, which rows 5 and 7 bring back."""
     status[(status == OPEN) & (_open_rows(incidence, row_open) <= 1)] = EXCLUDED
 
 
-def close_forced(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def close_forced(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 2 of Algorithm 1, by its text: an open set in the only way to represent some open W is closed."""
     alone, together, covered = all_ways(incidence, status)
     rows = row_open & ~covered & (together == 0) & (alone != 0) & (alone & (alone - 1) == 0)
@@ -43,17 +44,17 @@ def close_forced(incidence: Incidence, status: SmallInts, row_open: Bools) -> No
     status[incidence.row_columns[incidence.row_start[:-1][rows] + positions]] = CLOSED
 
 
-def drop_covered(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def drop_covered(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 3 of Algorithm 1: W that two closed sets represent impose nothing any more."""
     row_open &= ~all_ways(incidence, status)[2]
 
 
-def drop_useless(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def drop_useless(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 4 of Algorithm 1: what lies in no open W is not needed."""
     status[(status == OPEN) & (_open_rows(incidence, row_open) == 0)] = EXCLUDED
 
 
-def close_unrepresentable(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def close_unrepresentable(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 5 of Algorithm 2: an open W that nothing left represents is chosen itself."""
     alone, together, covered = all_ways(incidence, status)
     rows = row_open & ~covered & (alone == 0) & (together == 0)
@@ -61,7 +62,7 @@ def close_unrepresentable(incidence: Incidence, status: SmallInts, row_open: Boo
     row_open &= ~rows
 
 
-def reopen(incidence: Incidence, status: SmallInts, row_open: Bools) -> None:
+def reopen(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Row 7 of Algorithm 2: an open W that only two open sets represent may be cheaper itself."""
     alone, _, _ = all_ways(incidence, status)
     status[own_columns(incidence)[row_open & (alone == 0)]] = OPEN

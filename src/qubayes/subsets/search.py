@@ -1,6 +1,6 @@
 """Local search for a small cover of a core: row weighting with two kinds of kicks (design §6)."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -9,6 +9,7 @@ from ..arrays import Bools, Ints, SmallInts
 from .incidence import Incidence, pivot_table
 from .presolve import Core
 
+Whole: TypeAlias = int | np.int64  # a number inside a kernel
 COVERED = np.iinfo(np.int64).min  # the sign bit of a pivot word
 PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
 PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
@@ -31,11 +32,11 @@ class Walk(NamedTuple):
     score: Ints  # (columns,) weight of the rows that flipping the column uncovers or covers
     weight: Ints  # (rows,)
     stamp: Ints  # (columns,) step of the last flip
-    chosen: SmallInts  # (columns,) the first `count[0]` are inside
-    uncovered: SmallInts  # (rows,) the first `count[1]` are not covered
+    chosen: SmallInts  # (columns,) the first `tally[0]` are inside
+    uncovered: SmallInts  # (rows,) the first `tally[1]` are not covered
     place: SmallInts  # (columns,) index in `chosen`
     row_place: SmallInts  # (rows,) index in `uncovered`
-    count: Ints  # (3,) chosen columns, uncovered rows, row updates so far
+    tally: Ints  # (3,) chosen columns, uncovered rows, row updates so far
 
 
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
@@ -64,11 +65,11 @@ def kicks_of(core: Core, incidence: Incidence) -> Kicks:
 
 
 @njit(nogil=True, cache=True)
-def _look(core: Core, table: Ints, row: int, state: int) -> int:
+def _look(core: Core, table: Ints, row: Whole, state: Whole) -> Whole:
     """Positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
     start = core.row_table[row]
     if start >= 0:
-        return table[start + state]
+        return np.int64(table[start + state])
     length, partners = core.row_start[row + 1] - core.row_start[row], core.row_partners[row]
     keep = np.int64(-1)  # positions without which the row is not covered
     covered = False
@@ -77,9 +78,7 @@ def _look(core: Core, table: Ints, row: int, state: int) -> int:
         if not state >> p & 1 or mates == 0:
             continue
         covered = True
-        if mates >> p & 1:  # the row itself is chosen
-            keep &= np.int64(1) << p
-        elif mates & (mates - 1):
+        if mates >> p & 1 or mates & (mates - 1):  # the row itself, or one that has several partners
             keep &= np.int64(1) << p
         else:
             keep &= (np.int64(1) << p) | mates
@@ -93,25 +92,25 @@ def _look(core: Core, table: Ints, row: int, state: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: int) -> None:
+def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: Whole) -> None:
     """Take the column in or out, and bring states, scores and lists up to date."""
     if walk.inside[column]:
-        walk.count[0] -= 1
-        last = walk.chosen[walk.count[0]]
+        walk.tally[0] -= 1
+        last = walk.chosen[walk.tally[0]]
         walk.chosen[walk.place[column]] = last
         walk.place[last] = walk.place[column]
     else:
-        walk.chosen[walk.count[0]] = column
-        walk.place[column] = walk.count[0]
-        walk.count[0] += 1
+        walk.chosen[walk.tally[0]] = column
+        walk.place[column] = walk.tally[0]
+        walk.tally[0] += 1
     walk.inside[column] = not walk.inside[column]
-    walk.count[2] += core.column_start[column + 1] - core.column_start[column]
+    walk.tally[2] += core.column_start[column + 1] - core.column_start[column]
     # Fields become local names once: each use of a field inside the loop costs reference counting, ten times the work.
     state, pivots, score, weight, opened = walk.state, walk.pivots, walk.score, walk.weight, core.open
     row_start, row_columns, row_table = core.row_start, core.row_columns, core.row_table
     column_rows, column_positions = core.column_rows, core.column_positions
     for entry in range(core.column_start[column], core.column_start[column + 1]):
-        row = column_rows[entry]
+        row = np.int64(column_rows[entry])
         state[row] ^= np.int64(1) << column_positions[entry]
         old, start = pivots[row], row_table[row]
         new = table[start + state[row]] if start >= 0 else _look(core, table, row, state[row])
@@ -123,14 +122,14 @@ def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: int) -> Non
             other = row_columns[row_start[row] + places[low % 67]]
             score[other] += weight[row] if new & low else -weight[row]
         if old >= 0 and new < 0:
-            walk.count[1] -= 1
-            end = walk.uncovered[walk.count[1]]
+            walk.tally[1] -= 1
+            end = walk.uncovered[walk.tally[1]]
             walk.uncovered[walk.row_place[row]] = end
             walk.row_place[end] = walk.row_place[row]
         elif old < 0 and new >= 0:
-            walk.uncovered[walk.count[1]] = row
-            walk.row_place[row] = walk.count[1]
-            walk.count[1] += 1
+            walk.uncovered[walk.tally[1]] = row
+            walk.row_place[row] = walk.tally[1]
+            walk.tally[1] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -140,7 +139,7 @@ def _start(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
     walk.score[:] = 0
     walk.stamp[:] = 0
     walk.weight[:] = 1
-    walk.count[:] = 0
+    walk.tally[:] = 0
     for row in range(len(core.fixed)):
         walk.state[row] = core.fixed[row]
         walk.pivots[row] = _look(core, table, row, core.fixed[row])
@@ -151,18 +150,18 @@ def _start(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
             low = changed & -changed
             changed ^= low
             walk.score[core.row_columns[core.row_start[row] + places[low % 67]]] += 1
-    walk.count[1] = len(core.fixed)
+    walk.tally[1] = len(core.fixed)
 
 
 @njit(nogil=True, cache=True)
-def _best_for(core: Core, places: Ints, walk: Walk, row: int, step: int) -> int:
+def _best_for(core: Core, places: Ints, walk: Walk, row: Whole, step: Whole) -> Whole:
     """The column that covers this uncovered row and most weight; of equals the one that rested longest."""
-    best, score, stamp = -1, -1, 0
+    best, score, stamp = np.int64(-1), np.int64(-1), np.int64(0)
     choices = walk.pivots[row] & core.open[row]
     while choices:
         low = choices & -choices
         choices ^= low
-        column = core.row_columns[core.row_start[row] + places[low % 67]]
+        column = np.int64(core.row_columns[core.row_start[row] + places[low % 67]])
         if walk.stamp[column] == step and choices:
             continue
         if walk.score[column] > score or (walk.score[column] == score and walk.stamp[column] < stamp):
@@ -171,13 +170,13 @@ def _best_for(core: Core, places: Ints, walk: Walk, row: int, step: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _cheapest(walk: Walk, step: int) -> int:
+def _cheapest(walk: Walk, step: Whole) -> Whole:
     """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
-    best, score, stamp = walk.chosen[0], np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
-    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.count[0]
-    walk.count[2] += count >> 3
+    best, score, stamp = np.int64(walk.chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
+    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.tally[0]
+    walk.tally[2] += count >> 3
     for index in range(count):
-        column = chosen[index]
+        column = np.int64(chosen[index])  # one type of argument everywhere: numba compiles each function once
         if scores[column] > score or (stamps[column] == step - 1 and count > 1):
             continue
         if scores[column] < score or stamps[column] < stamp:
@@ -186,7 +185,7 @@ def _cheapest(walk: Walk, step: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _raise(core: Core, places: Ints, walk: Walk, row: int, amount: int) -> None:
+def _raise(core: Core, places: Ints, walk: Walk, row: Whole, amount: Whole) -> None:
     """Add to the weight of a row."""
     walk.weight[row] += amount
     changed = walk.pivots[row] & core.open[row]
@@ -199,7 +198,7 @@ def _raise(core: Core, places: Ints, walk: Walk, row: int, amount: int) -> None:
 @njit(nogil=True, cache=True)
 def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, patience: int, seed: int) -> Bools:
     """Descend by row weighting; after `patience` steps without a smaller cover kick the incumbent and descend again."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
     rows, columns = len(core.fixed), len(core.columns)
     walk = Walk(
         np.zeros(columns, np.bool_), np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(columns, np.int64),
@@ -207,7 +206,9 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
         np.zeros(columns, np.int32), np.zeros(rows, np.int32), np.zeros(3, np.int64),
     )  # fmt: skip
     incumbent, found = np.ones(columns, np.bool_), np.ones(columns, np.bool_)
-    incumbent_size, step, groups = columns + 1, 0, len(kicks.start) - 1
+    column: Whole
+    row: Whole
+    incumbent_size, step, groups = columns + 1, np.int64(0), len(kicks.start) - 1
     _start(core, table, places, walk)
     helpers = walk.score == 0  # columns that cover no row alone pay only together: the first kick takes them all in
     kicked = False
@@ -216,34 +217,34 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
         found_size, last = columns + 1, step
         while step - last <= patience or found_size > columns:
             step += 1
-            if walk.count[1] == 0:
-                while walk.count[0]:
-                    column = _cheapest(walk, -1)
+            if walk.tally[1] == 0:
+                while walk.tally[0]:
+                    column = _cheapest(walk, np.int64(-1))
                     if walk.score[column] > 0:
                         break
                     _flip(core, table, places, walk, column)
-                if walk.count[0] < found_size:
+                if walk.tally[0] < found_size:
                     found[:] = walk.inside
-                    found_size, last = walk.count[0], step
+                    found_size, last = walk.tally[0], step
                 if found_size == 0:
                     break
             if found_size <= columns:
                 column = _cheapest(walk, step)
                 _flip(core, table, places, walk, column)
                 walk.stamp[column] = step
-                if walk.count[1] == 0:
+                if walk.tally[1] == 0:
                     continue
-            row = walk.uncovered[np.random.randint(walk.count[1])]
+            row = np.int64(walk.uncovered[np.random.randint(walk.tally[1])])  # noqa: NPY002
             column = _best_for(core, places, walk, row, step)
             _flip(core, table, places, walk, column)
             walk.stamp[column] = step
             if found_size <= columns:
-                for index in range(walk.count[1]):
-                    _raise(core, places, walk, walk.uncovered[index], 1)
+                for index in range(walk.tally[1]):
+                    _raise(core, places, walk, np.int64(walk.uncovered[index]), np.int64(1))
         if found_size <= incumbent_size:
             incumbent_size = found_size
             incumbent[:] = found
-        if walk.count[2] >= work or incumbent_size <= 1:
+        if walk.tally[2] >= work or incumbent_size <= 1:
             return incumbent
         for row in range(rows):
             if walk.weight[row] > 1:
@@ -251,16 +252,17 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
         for column in range(columns):
             if incumbent[column] != walk.inside[column]:
                 _flip(core, table, places, walk, column)
-        group = np.random.randint(groups + 1) if kicked else groups
+        group = np.random.randint(groups + 1) if kicked else groups  # noqa: NPY002
         kicked = True
         if group < groups:
             for index in range(kicks.start[group], kicks.start[group + 1]):
-                _flip(core, table, places, walk, kicks.columns[index])
-                walk.stamp[kicks.columns[index]] = step
+                column = np.int64(kicks.columns[index])
+                _flip(core, table, places, walk, column)
+                walk.stamp[column] = step
         elif helpers.any():
             for column in np.flatnonzero(helpers & ~walk.inside):
                 _flip(core, table, places, walk, column)
                 walk.stamp[column] = step
         else:
             for _ in range(1 + incumbent_size // 10):
-                _flip(core, table, places, walk, walk.chosen[np.random.randint(walk.count[0])])
+                _flip(core, table, places, walk, np.int64(walk.chosen[np.random.randint(walk.tally[0])]))  # noqa: NPY002

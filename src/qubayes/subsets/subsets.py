@@ -33,4 +33,5 @@ class Subsets:
     @property
     def proved(self) -> Bools:
         """(n,) whether the vertex's family is proved smallest."""
-        return self.families.sizes == self.lower_bounds
+        proved: Bools = self.families.sizes == self.lower_bounds
+        return proved

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Bools, Ints, Words
+from ..arrays import Bools, Ints, SmallInts, Words
 from ..families import VertexSet
 from .family import Family
 
@@ -28,7 +28,7 @@ def uncovered(family: Family, members: Sequence[VertexSet]) -> Bools:
     return missing
 
 
-def _words(sizes: Ints, members: Ints, elements: int) -> Words:
+def _words(sizes: Ints, members: Ints | SmallInts, elements: int) -> Words:
     """(sets, words) the sets as masks of 64 bits."""
     words = np.zeros((len(sizes), elements // 64 + 1), dtype=np.uint64)
     bits = np.uint64(1) << (members % 64).astype(np.uint64)
@@ -38,14 +38,18 @@ def _words(sizes: Ints, members: Ints, elements: int) -> Words:
 
 def _among(rows: Words, others: Words) -> Bools:
     """(rows,) whether each row occurs among the others; word by word, both sides numbered alike."""
-    row_key, kept, other_key = np.zeros(len(rows), dtype=np.int64), np.arange(len(others)), np.zeros(len(others), np.int64)
+    row_key, kept, other_key = (
+        np.zeros(len(rows), dtype=np.int64),
+        np.arange(len(others)),
+        np.zeros(len(others), np.int64),
+    )
     for word in range(rows.shape[1]):
         distinct, inverse = np.unique(rows[:, word], return_inverse=True)
         place = np.minimum(np.searchsorted(distinct, others[kept, word]), len(distinct) - 1)
         same = distinct[place] == others[kept, word] if len(distinct) else np.zeros(len(kept), dtype=bool)
         kept, place, other_key = kept[same], place[same], other_key[same]
         # Keys stay below (rows)^2: they are numbered anew after each word.
-        both, numbers = np.unique(
+        _, numbers = np.unique(
             np.concatenate([row_key * len(distinct) + inverse, other_key * len(distinct) + place]), return_inverse=True
         )
         row_key, other_key = numbers[: len(rows)], numbers[len(rows) :]

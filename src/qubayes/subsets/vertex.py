@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import Bools, Ints, SmallInts
-from .bounds import packing_bound, relaxation_bound
+from ..arrays import Bools, Ints
+from .bounds import packing_bound, relaxation_bound, smaller_is_impossible
 from .cover import Covered, Task, counting_bound
 from .family import Family
 from .incidence import Incidence, incidence_of
-from .presolve import CLOSED, OPEN, Core, all_ways, core_of, presolve
+from .presolve import CLOSED, OPEN, Core, Status, all_ways, core_of, presolve
 from .program import Limits, program_of, solve_program
 from .reduction import reduce_as_paper
 from .search import search
 
 SEARCH_WORK = 1500  # row updates of the search per entry of the core
 QUICK = 0.05  # part of the work that is spent before a lower bound is sought
-LARGEST_PROGRAM = 400  # columns of a core that `auto` gives to the integer program
+SMALL_CORE = 32  # columns of a core that is settled by a small search tree
 LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
 NODES = 50
 ITERATIONS = 200  # of the interior point method, a round
@@ -35,7 +35,7 @@ def by_program(task: Task, family: Family) -> Covered:
     return _by_program(task, incidence, *reduce_as_paper(incidence))
 
 
-def _by_program(task: Task, incidence: Incidence, status: SmallInts, row_open: Bools) -> Covered:
+def _by_program(task: Task, incidence: Incidence, status: Status, row_open: Bools) -> Covered:
     closed = np.flatnonzero(status == CLOSED)
     if not row_open.any():
         return _result(incidence, closed, len(closed))
@@ -45,7 +45,7 @@ def _by_program(task: Task, incidence: Incidence, status: SmallInts, row_open: B
     return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound)
 
 
-def _plain_cover(core: Core, incidence: Incidence, status: SmallInts) -> Bools:
+def _plain_cover(core: Core, incidence: Incidence, status: Status) -> Bools:
     """The last open column of each row that covers it alone: the row itself wherever that is open."""
     alone = all_ways(incidence, status)[0][core.rows]
     highest = np.frexp(alone.astype(np.float64))[1] - 1
@@ -82,13 +82,11 @@ def by_search(task: Task, family: Family) -> Covered:
 
 
 def by_all(task: Task, family: Family) -> Covered:
-    """Exact reductions, then on each core search, relaxation with cuts, more search, and the integer program if small."""
+    """Exact reductions, then on each core search, relaxation with cuts, more search, the integer program if small."""
     return _by_cores(task, family, _settle_core)
 
 
-def _by_cores(
-    task: Task, family: Family, settle: Callable[[Task, Core, Incidence], tuple[Bools, int]]
-) -> Covered:
+def _by_cores(task: Task, family: Family, settle: Callable[[Task, Core, Incidence], tuple[Bools, int]]) -> Covered:
     incidence = incidence_of(family)
     closed, cores = presolve(incidence)
     chosen, bound = [closed], len(closed)
@@ -107,19 +105,22 @@ def _search_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, i
 def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
     best = search(core, incidence, work=int(QUICK * _work(task, core)), seed=task.seed)
     bound = packing_bound(core)
+    if bound < best.sum() and len(core.columns) <= SMALL_CORE and smaller_is_impossible(core, int(best.sum())):
+        bound = int(best.sum())
     if bound < best.sum() and len(core.rows) <= LARGEST_RELAXATION:
         rounds, size = task.budget.rounds, int(best.sum())
         bound = max(bound, relaxation_bound(core, incidence, size=size, rounds=rounds, iterations=ITERATIONS))
     if bound < best.sum():
         best = min(best, search(core, incidence, work=_work(task, core), seed=task.seed), key=np.sum)
-    if bound < best.sum() and len(core.columns) <= LARGEST_PROGRAM:
+    if bound < best.sum() and len(core.columns) <= task.budget.program:
         best, lower = _improved(core, best, Limits(seconds=task.budget.seconds, nodes=NODES), task.stop)
         bound = max(bound, lower)
     return best, min(int(best.sum()), bound)
 
 
 def _work(task: Task, core: Core) -> int:
-    return int(task.budget.effort * SEARCH_WORK * len(core.column_rows))
+    # Small cores settle early: their share of the work shrinks with them.
+    return int(task.budget.effort * SEARCH_WORK * min(1.0, len(core.columns) / 500) * len(core.column_rows))
 
 
 def _result(incidence: Incidence, columns: Ints, bound: int) -> Covered:

@@ -1,0 +1,76 @@
+"""`qubayes subsets`: the candidate parent subsets of a file of candidate sets."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..subsets import Subsets
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="subsets")(subsets)
+
+
+def subsets(
+    file: Annotated[Path, typer.Argument(help="Candidate parent sets: .jkl, .pss, .qbc")],
+    cover: Annotated[str, typer.Option(help="auto, search, ilp (Algorithm 2 first) or ilp-only")] = "auto",
+    seconds: Annotated[float, typer.Option(help="Limit of the integer program, per vertex")] = 60.0,
+    effort: Annotated[float, typer.Option(help="Multiplies the work of the search")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same subsets")] = 0,
+    threads: Annotated[int | None, typer.Option(help="Default: all cores")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable result")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
+) -> None:
+    """Find the smallest families whose unions of two give every candidate parent set."""
+    from ..candidates import read_candidates
+    from ..cluster import Workers
+    from ..subsets import Budget
+    from ..subsets import cover as find
+    from .shell import print_json, progress_bar
+
+    with progress_bar(quiet=quiet) as show:
+        found = find(
+            read_candidates(file),
+            method=cover,
+            budget=Budget(seconds=seconds, effort=effort),
+            seed=seed,
+            workers=Workers(threads, cluster),
+            on_progress=show,
+        )
+    if json:
+        print_json(summary(found))
+    else:
+        print(sentence(found))
+    if found.status != "finished":
+        raise typer.Exit(130)
+
+
+def summary(found: "Subsets") -> dict[str, Any]:
+    """The subsets and what is known of them."""
+    return {
+        "n": len(found.names),
+        "bits": found.total,
+        "lower_bound": found.lower_bound,
+        "mu": found.families.sizes.tolist(),
+        "lower_bounds": found.lower_bounds.tolist(),
+        "proved_optimal_vertices": int(found.proved.sum()),
+        "method": found.method,
+        "seconds": round(found.seconds, 3),
+        "status": found.status,
+        "subsets": {
+            name: [[found.names[parent] for parent in members] for members in found.families.sets_of(vertex)]
+            for vertex, name in enumerate(found.names)
+        },
+    }
+
+
+def sentence(found: "Subsets") -> str:
+    """The result in a few lines."""
+    return (
+        f"{found.total} subsets for {len(found.names)} vertices; at least {found.lower_bound} are needed\n"
+        f"proved smallest for {int(found.proved.sum())} vertices; {found.method}, {found.seconds:.2f} s, {found.status}"
+    )
