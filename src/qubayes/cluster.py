@@ -1,19 +1,29 @@
 """Where work runs: threads of this process, or an existing Dask cluster (design §9).
 
-Work is a list of items and a function of the shared input and one item. Kernels release the GIL, so threads are enough here.
+Work is a list of items and a function of the shared input and one item. Kernels release the GIL, so threads are
+enough here.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
 from typing import Any, TypeVar
 
+from . import __version__
 from .errors import MissingPackageError, QubayesError, SettingError
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_PATIENCE = 10  # seconds that a scheduler has to answer
+_PATIENCE_FOR_WORKERS = 30  # seconds; a nanny needs some to put a new worker in the place of one that died
+_MOST_LOSSES = 3  # times that all workers may die without one finished task in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,9 @@ class Workers:
     @property
     def count(self) -> int:
         """Number of threads of this process that may work at once."""
-        return self.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else self.threads or os.cpu_count() or 1
+        if self.threads:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(
@@ -73,31 +85,122 @@ def _finished(pending: dict[Future[Result], int]) -> Iterator[tuple[int, Result]
 def _on_cluster(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], cluster: Any
 ) -> Iterator[tuple[int, Result]]:
-    client, owned = _client(cluster)
+    waiting = deque(range(len(items)))
+    with _connected(cluster) as client:
+        batch = _Batch(client, task, shared)
+        try:
+            while waiting or batch.pending:
+                while waiting and batch.has_room:
+                    index = waiting.popleft()
+                    batch.submit(index, items[index])
+                index, future = batch.next()
+                if future.cancelled():
+                    batch.renew()
+                    waiting.append(index)
+                else:
+                    yield index, batch.result(future)
+        finally:
+            batch.close()
+
+
+class _Batch:
+    """Tasks on a cluster over one shared input, a few at a time: results are not held while the caller is slow."""
+
+    def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
+        self.pending: dict[Any, int] = {}  # future -> index of its item
+        self._client, self._task, self._shared = client, task, shared
+        self._finished = _dask().as_completed()
+        self._losses = 0
+        self._remote = self._send()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another task would be begun soon: two for each thread of the cluster."""
+        threads: int = sum(self._client.nthreads().values())
+        return len(self.pending) < max(2, 2 * threads)
+
+    def submit(self, index: int, item: object) -> None:
+        """Hand one item to the cluster. A worker that dies under it costs this task, which another worker repeats."""
+        future = self._client.submit(self._task, self._remote, item, pure=False)
+        self.pending[future] = index
+        self._finished.add(future)
+
+    def next(self) -> tuple[int, Any]:
+        """(index, future) of the next task that ended."""
+        future = next(self._finished)
+        return self.pending.pop(future), future
+
+    def result(self, future: Any) -> Any:
+        """What the task returned. The cluster forgets it once the future is dropped."""
+        try:
+            result = future.result()
+        except _dask().KilledWorker as error:
+            raise QubayesError(
+                "several workers of the cluster died one after the other at the same piece of work, perhaps for want "
+                "of memory; give them more, or leave out --cluster"
+            ) from error
+        self._losses = 0
+        return result
+
+    def renew(self) -> None:
+        """Send the shared input again if it was lost, as happens when all the workers that held it died."""
+        if not self._remote.cancelled():
+            return
+        self._losses += 1
+        if self._losses > _MOST_LOSSES:
+            raise QubayesError(
+                f"all workers of the cluster died {self._losses} times before they finished anything; look at their "
+                "logs, or leave out --cluster"
+            )
+        self._remote = self._send()
+
+    def close(self) -> None:
+        """Call off what has not ended."""
+        with suppress(Exception):  # the cluster may be gone, which is told elsewhere
+            self._client.cancel([*self.pending, self._remote], force=True)
+
+    def _send(self) -> Any:
+        """The shared input on every worker of the cluster."""
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
+            _check_versions(self._client)
+            # As a list of one: Dask would take a tuple or a dictionary apart.
+            return self._client.scatter([self._shared], broadcast=True, hash=False, timeout=_PATIENCE_FOR_WORKERS)[0]
+        except OSError as error:
+            raise QubayesError(
+                f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
+            ) from error
+
+
+def _check_versions(client: Any) -> None:
+    """Raise unless the cluster has this version of qubayes: a worker dies of a task that it cannot unpack."""
+    found = client.run(version, "qubayes", on_error="return")
+    for place, installed in found.items():
+        if installed != __version__:
+            what = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
+            raise QubayesError(f"the worker {place} has {what}; install qubayes {__version__} on the whole cluster")
+
+
+@contextmanager
+def _connected(cluster: Any) -> Iterator[Any]:
+    """A client of the cluster; closed at the end unless it was the caller's own."""
+    distributed = _dask()
+    if isinstance(cluster, distributed.Client):
+        yield cluster
+        return
     try:
-        remote = client.scatter(shared, broadcast=True, hash=False)
-        futures = {
-            client.submit(task, remote, item, pure=False, retries=3): index for index, item in enumerate(items)
-        }
-        from distributed import as_completed
-
-        for future, result in as_completed(futures, with_results=True):
-            yield futures[future], result
-            future.release()
-    finally:
-        if owned:
-            client.close()
+        client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise QubayesError(
+            f"no Dask scheduler answers at {cluster}; start one, or leave out --cluster ({error})"
+        ) from error
+    with client:
+        yield client
 
 
-def _client(cluster: Any) -> tuple[Any, bool]:
-    """A client of the cluster, and whether it is ours to close."""
+def _dask() -> Any:
+    """The package `distributed`, which is optional."""
     try:
-        from distributed import Client
+        return import_module("distributed")
     except ImportError:
         raise MissingPackageError("a cluster needs Dask; install it with: pip install 'qubayes[dask]'") from None
-    if isinstance(cluster, Client):
-        return cluster, False
-    try:
-        return Client(cluster, timeout=10, set_as_default=False), True
-    except (OSError, ValueError) as error:
-        raise QubayesError(f"no Dask scheduler answers at {cluster}; start one, or leave out --cluster ({error})") from error

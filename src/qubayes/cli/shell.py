@@ -1,11 +1,12 @@
 """What every command shares: how it prints, how it shows progress, how it fails."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 from ..errors import QubayesError
 from ..progress import OnProgress, Progress, silent
@@ -14,19 +15,46 @@ from ..progress import OnProgress, Progress, silent
 def guarded(command: Callable[[], Any]) -> None:
     """Run the command; a QubayesError becomes one line on stderr and exit code 1, an interrupt exit code 130."""
     try:
-        command()
+        _run(command)
+        sys.stdout.flush()  # a full disk shows now, while there is still someone to say so
     except QubayesError as error:
-        print(f"qubayes: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(1)
+        _fail(" ".join(str(error).split()), 1)
     except KeyboardInterrupt:
-        print("qubayes: interrupted", file=sys.stderr)
-        sys.exit(130)
+        _fail("interrupted", 130)
     except MemoryError:
-        print("qubayes: out of memory; `qubayes plan` tells what fits", file=sys.stderr)
+        _fail("out of memory; `qubayes plan` tells what fits", 1)
+    except BrokenPipeError:  # the reader had enough, and knows it
+        _abandon_stdout()
         sys.exit(1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    except OSError as error:
+        _abandon_stdout()
+        place = f" {error.filename}" if error.filename else ""
+        _fail(f"cannot read or write{place}: {error.strerror or error}", 1)
+
+
+def _run(command: Callable[[], Any]) -> None:
+    """Run the command; an app ends in SystemExit even where all went well, and turns an interrupt into one."""
+    try:
+        command()
+    except SystemExit as end:
+        cause = end.__context__
+        while cause and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__ or cause.__context__
+        if cause:
+            raise KeyboardInterrupt from end
+        if end.code:
+            raise
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"qubayes: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _abandon_stdout() -> None:
+    """Let what is still unwritten go nowhere; Python would try it once more at its end, and complain."""
+    with suppress(OSError):  # io.UnsupportedOperation too: a stdout without a file needs no care
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
