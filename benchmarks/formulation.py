@@ -3,7 +3,7 @@
     python benchmarks/formulation.py DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--json OUT.json]
 
 DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are found once for
-each instance; each QUBO is then assembled in a process of its own, which tells its seconds (kernels compiled before) and
+each instance; each QUBO is then assembled in its own process, which tells its seconds (kernels compiled before) and
 the most memory that it held.
 """
 
