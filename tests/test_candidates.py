@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import scores
-from strategies import datasets
 
 from qubayes import Workers
 from qubayes.candidates import Search, identify
-from qubayes.candidates.kernels import SERIES, SMALL_PRIOR
 from qubayes.candidates.levels import _series
 from qubayes.candidates.problem import merge_rows, prepare_rows
+from qubayes.candidates.terms import SERIES, SMALL_PRIOR
 from qubayes.data import Dataset
 from qubayes.errors import ConstraintError, DataError, SettingError
 from qubayes.knowledge import Knowledge
 from qubayes.score import NAMES, Score, local_score
+from reference import scores
+from strategies import datasets
 
 
 def by_vertex(candidates):

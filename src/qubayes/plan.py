@@ -15,8 +15,8 @@ import numpy as np
 
 from .candidates import Candidates, Search
 from .candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
-from .candidates.kernels import Above
 from .candidates.levels import Block, Level, concatenate, heads_of, make_above, next_level, sets_of_heads
+from .candidates.tables import Above
 from .cluster import Workers, run
 from .data.dataset import Dataset
 from .errors import SettingError

@@ -19,9 +19,9 @@ from ..progress import OnProgress, Progress, silent
 from ..score import Score
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
-from .kernels import Above
 from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
 from .problem import prepare_rows, prepare_rule
+from .tables import Above
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
 _LEAST_BLOCKS = 64

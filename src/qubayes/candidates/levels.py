@@ -7,22 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints, SmallInts
-from .kernels import (
-    BDEU,
-    BDS,
-    K2,
-    LIKELIHOOD,
-    SERIES,
-    SMALL_PRIOR,
-    TABLE_WIDTH,
-    Above,
-    Below,
-    Found,
-    Rows,
-    Rule,
-    scan_bits,
-    scan_rows,
-)
+from .scanning import scan as scan_heads
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Found, Rows, Rule
+from .terms import SERIES, SMALL_PRIOR, TABLE_WIDTH
 
 _MOST_TABLE_ROWS = 1 << 14  # 128 MB; priors beyond these are computed on the fly
 _FIRST_CAPACITY = 1 << 14  # candidates of a block; a block that finds more is scanned again with room for all
@@ -173,8 +160,7 @@ def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
         found = Found(
             np.empty(capacity, np.int32), np.empty((capacity, max(1, level.k - 1)), np.int32), np.empty(capacity)
         )
-        arguments = (level.k, chosen, level.rows, level.rule, level.below, above, found)
-        count = int(scan_bits(*arguments) if level.rows.bits.shape[1] else scan_rows(*arguments, most_cells(level)))
+        count = int(scan_heads(level.k, chosen, level.rows, level.rule, level.below, above, found, most_cells(level)))
         if count <= capacity:
             return Block(found.child[:count], found.parents[:count, : level.k - 1], found.score[:count])
         capacity = count

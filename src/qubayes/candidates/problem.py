@@ -10,7 +10,7 @@ from ..families import VertexSet
 from ..knowledge import Allowed
 from ..score import Score, local_score
 from .candidates import tolerance
-from .kernels import BDEU, BDS, K2, LIKELIHOOD, Rows, Rule
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Rows, Rule
 
 _KINDS = {"bdeu": BDEU, "bds": BDS, "k2": K2, "bic": LIKELIHOOD, "aic": LIKELIHOOD, "loglik": LIKELIHOOD}
 

@@ -1,0 +1,221 @@
+"""Cell counts of sets of variables: the prefix of a set once, then each further member.
+
+Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Ints, SmallInts, Words
+from .tables import Below, Rows, kernel, leaf
+
+_FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
+_HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
+
+
+class Scratch(NamedTuple):
+    """Room for the counts of one thread. Depth d holds the partition by the first d members of the prefix."""
+
+    labels: SmallInts  # (k, R) state of each active row
+    active: SmallInts  # (k, R) rows that share their state with another row
+    n_active: Ints  # (k,)
+    n_labels: Ints  # (k,)
+    singles: Ints  # (k,) rows that are alone in their state: they stay so, whatever is added
+    cells: SmallInts  # (most cells,) all zero between calls
+    histogram: SmallInts  # (4096,) place of a count in `values`, plus one; all zero between calls
+    bits: Words  # (k, words) rows in which every member of the prefix is 1
+    prefix_cells: SmallInts  # (2^(k-1),) rows in which exactly these members of the prefix are 1
+    ones_base: Ints  # (2^(k-1),) plus x: where the all-ones count of these members and x stands
+    values: SmallInts  # cell counts of the set
+    times: SmallInts  # how often each occurs
+
+
+@kernel
+def make_scratch(k: int, data: Rows, most_cells: int) -> Scratch:
+    """Scratch for level k, with the partition by nothing at depth 0."""
+    n_rows, n_words = data.codes.shape[1], data.bits.shape[1]
+    half = 1 << (k - 1) if n_words else 0
+    most_values = max(2 * half, _FEW_CELLS + _HISTOGRAM + data.total // _HISTOGRAM + 2)
+    scratch = Scratch(
+        np.zeros((k, n_rows), np.int32), np.empty((k, n_rows), np.int32),
+        np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k, np.int64),
+        np.zeros(most_cells, np.int32), np.zeros(_HISTOGRAM, np.int32),
+        np.empty((k, n_words), np.uint64), np.zeros(half, np.int32), np.zeros(half, np.int64),
+        np.empty(most_values, np.int32), np.empty(most_values, np.int32),
+    )  # fmt: skip
+    for t in range(n_rows):
+        scratch.active[0, t] = t
+    scratch.n_active[0] = n_rows
+    scratch.n_labels[0] = 1
+    for w in range(n_words):
+        scratch.bits[0, w] = ~np.uint64(0)
+    for t in range(2 * half):
+        scratch.times[t] = 1
+    return scratch
+
+
+@leaf
+def add_member(depth: int, x: int, data: Rows, scratch: Scratch) -> None:
+    """Split the partition at `depth` by variable x, into depth + 1."""
+    if data.bits.shape[1]:
+        for w in range(data.bits.shape[1]):
+            scratch.bits[depth + 1, w] = scratch.bits[depth, w] & data.bits[x, w]
+    else:
+        _refine(depth, x, data, scratch)
+
+
+@leaf
+def _refine(depth: int, x: int, data: Rows, scratch: Scratch) -> None:
+    r = data.observed[x]
+    column = data.codes[x]
+    label, row = scratch.labels[depth], scratch.active[depth]
+    n = scratch.n_active[depth]
+    for t in range(n):
+        scratch.cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
+    fresh = 0
+    kept = 0
+    single = scratch.singles[depth]
+    for t in range(n):
+        cell = label[t] * r + column[row[t]]
+        if scratch.cells[cell] == 1:
+            single += 1
+            scratch.cells[cell] = 0
+            continue
+        if scratch.cells[cell] > 0:  # first visit: the weight gives way to −1 − label
+            scratch.cells[cell] = -1 - fresh
+            fresh += 1
+        scratch.labels[depth + 1, kept] = -1 - scratch.cells[cell]
+        scratch.active[depth + 1, kept] = row[t]
+        kept += 1
+    for t in range(n):
+        scratch.cells[label[t] * r + column[row[t]]] = 0
+    scratch.n_active[depth + 1] = kept
+    scratch.n_labels[depth + 1] = fresh
+    scratch.singles[depth + 1] = single
+
+
+@leaf
+def count_rows(depth: int, x: int, data: Rows, scratch: Scratch) -> int:
+    """Set scratch.values and .times to the cell counts of prefix + {x}; returns how many there are."""
+    r = data.observed[x]
+    column = data.codes[x]
+    label, row, cells = scratch.labels[depth], scratch.active[depth], scratch.cells
+    values, times = scratch.values, scratch.times
+    n_active = scratch.n_active[depth]
+    if data.merged:
+        for t in range(n_active):
+            cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
+    else:
+        for t in range(n_active):
+            cells[label[t] * r + column[row[t]]] += 1
+    n_cells = scratch.n_labels[depth] * r
+    n_values = 0
+    if scratch.singles[depth]:
+        values[0] = 1
+        times[0] = scratch.singles[depth]
+        n_values = 1
+    if n_cells <= _FEW_CELLS:
+        for cell in range(n_cells):
+            values[n_values] = cells[cell]
+            times[n_values] = 1
+            n_values += 1
+            cells[cell] = 0
+        return n_values
+    scratch.histogram[1] = n_values
+    if n_cells <= n_active:
+        for cell in range(n_cells):
+            n_values = _tally(cells[cell], n_values, scratch)
+            cells[cell] = 0
+    else:
+        for t in range(n_active):
+            cell = label[t] * r + column[row[t]]
+            n_values = _tally(cells[cell], n_values, scratch)
+            cells[cell] = 0
+    for t in range(n_values):
+        if values[t] < _HISTOGRAM:
+            scratch.histogram[values[t]] = 0
+    return n_values
+
+
+@leaf
+def _tally(value: int, n_values: int, scratch: Scratch) -> int:
+    if value == 0:
+        return n_values
+    if value < _HISTOGRAM:
+        place = scratch.histogram[value]
+        if place > 0:
+            scratch.times[place - 1] += 1
+            return n_values
+        scratch.histogram[value] = n_values + 1
+    scratch.values[n_values] = value
+    scratch.times[n_values] = 1
+    return n_values + 1
+
+
+@leaf
+def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, below: Below) -> int:
+    """Lexicographic rank of a set of `size` that starts with the prefix less the positions skip and skip_too.
+
+    If one member x is still to come, subtract n − 1 − x.
+    """
+    rank = below.sizes[size] - 1
+    place = 0
+    for j in range(length):
+        if j != skip and j != skip_too:
+            rank -= below.drop[size - place, prefix[j]]
+            place += 1
+    return rank
+
+
+@leaf
+def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, scratch: Scratch) -> None:
+    """Cell counts of the prefix by bit mask, and where the all-ones counts of (mask of the prefix) + {x} begin."""
+    length = k - 1
+    none = prefix[0] * 0 - 1
+    for mask in range(1 << length):
+        size = 0
+        for t in range(length):
+            if mask >> t & 1:
+                chosen[size] = prefix[t]
+                size += 1
+        start = below.ones_start[size]
+        scratch.prefix_cells[mask] = below.ones[start + base_rank(chosen, size, none, none, size, below)]
+        if size < length:
+            start = below.ones_start[size + 1] - (n - 1)
+            scratch.ones_base[mask] = start + base_rank(chosen, size, none, none, size + 1, below)
+    _only(length, scratch.prefix_cells)
+
+
+@leaf
+def _only(length: int, cells: SmallInts) -> None:
+    """From "all of mask are 1" to "exactly mask is 1", in place."""
+    for t in range(length):
+        for mask in range(1 << length):
+            if not mask >> t & 1:
+                cells[mask] -= cells[mask | (1 << t)]
+
+
+@leaf
+def count_bits(length: int, x: int, data: Rows, below: Below, scratch: Scratch) -> int:
+    """Set scratch.values to the cell counts of prefix + {x}; returns the number of rows in which all are 1."""
+    half = 1 << length
+    all_ones = 0
+    for w in range(data.bits.shape[1]):
+        all_ones += _popcount(scratch.bits[length, w] & data.bits[x, w])
+    values = scratch.values
+    for mask in range(half - 1):
+        values[mask] = below.ones[scratch.ones_base[mask] + x]
+    values[half - 1] = all_ones
+    _only(length, values)
+    for mask in range(half):
+        values[half + mask] = scratch.prefix_cells[mask] - values[mask]
+    return all_ones
+
+
+@leaf
+def _popcount(x: np.uint64) -> int:
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
