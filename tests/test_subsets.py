@@ -211,7 +211,7 @@ def test_a_cluster_gives_the_same_result():
     candidates = candidates_of(*([*triples(rng, elements=9, count=40), ()] for _ in range(3)))
     here = cover(candidates)
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         assert same(here, cover(candidates, workers=Workers(cluster=client)))
