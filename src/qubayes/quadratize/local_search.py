@@ -181,20 +181,20 @@ def _most_wanted(rows, uses, state, step):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _search(rows, uses, state, steps):  # type: ignore[no-untyped-def]
-    """The smallest choice met. Each step drops a set, adds one for a discontent row, and makes discontent rows weigh
-    more.
-    """
+    """The smallest choice met. A step makes room, adds a set for a discontent row, lets discontent rows weigh more."""
     best = state.chosen.copy()
+    limit = state.counts[0]
     for step in range(steps):
         if state.counts[1] == 0:
             best[:] = state.chosen
-            if state.counts[0] == 0:
+            limit = state.counts[0] - 1
+            if limit < 0:
                 break
-            _flip(rows, uses, state, state.picked[_draw(state, state.counts[0])], step)  # one set fewer from here on
-        if state.counts[0] > 0:
+        while state.counts[0] > 0 and state.counts[0] >= limit:  # room for one set below the limit
             dropped = _least_missed(rows, uses, state, step)
-            if dropped >= 0:
-                _flip(rows, uses, state, dropped, step)
+            if dropped < 0:
+                dropped = state.picked[_draw(state, state.counts[0])]
+            _flip(rows, uses, state, dropped, step)
         if state.counts[1] > 0:
             added = _most_wanted(rows, uses, state, step)
             if added >= 0:

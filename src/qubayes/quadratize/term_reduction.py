@@ -29,6 +29,8 @@ def fewest_couplers(
     """The plan with the fewest couplers among those with at most `extra_sets` more sets than `start`, for Assumptions
     1 and 2.
     """
+    if not terms:
+        return Thrift(start, 0, True)
     program = _Program(terms, assumptions)
     program.model.at_least(-(len(start.sets) + extra_sets), [], program.sets.values())
     values, bound, proved = program.model.solve(time_limit, program.columns_of(start))

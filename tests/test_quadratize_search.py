@@ -1,0 +1,122 @@
+"""The parts of the search for a family: what Algorithm 1 closes, the local search, dimod as a yardstick."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.quadratize import quadratize, trade_off
+from qubayes.quadratize.family import bits, couplers, holds, plan_for
+from qubayes.quadratize.greedy import merge_commonest, prune
+from qubayes.quadratize.local_search import Rows, improve
+from qubayes.quadratize.peer import smaller_by_dimod
+from qubayes.quadratize.reduction import closed_sets, reduce_space
+from reference import polynomials as oracle
+from test_quadratize import EXAMPLE, polynomials, random_polynomial, support
+
+
+def masks(terms):
+    return tuple(sorted({sum(1 << v for v in t) for t in terms}))
+
+
+def as_set(mask):
+    return frozenset(bits(mask))
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
+@settings(deadline=None, max_examples=25)
+@given(terms=polynomials(variables=4, terms=4))
+def test_closed_sets_are_in_every_smallest_family(assumptions, terms):
+    closed = {as_set(s) for s in closed_sets(masks(terms), assumptions)}
+    assert {t for t in support(terms) if len(t) == 1} <= closed
+    assert all(closed <= set(family) for family in oracle.smallest_families(support(terms), assumptions))
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
+@settings(deadline=None, max_examples=25)
+@given(terms=polynomials(variables=4, terms=4))
+def test_what_is_left_open_holds_a_smallest_family(assumptions, terms):
+    space = reduce_space(masks(terms), assumptions)
+    allowed = {as_set(s) for s in (*space.closed, *space.candidates)}
+    assert any(set(family) <= allowed for family in oracle.smallest_families(support(terms), assumptions))
+
+
+def test_row_2_read_by_its_explanation_keeps_the_optimum():
+    """As printed, row 2 would close {0,1} and more here and end with five sets."""
+    terms = {(0,): 1.0, (0, 1): 1.0, (0, 2): 1.0, (0, 1, 2): 1.0, (0, 1, 2, 3): 1.0}
+    result = quadratize(terms, assumptions="terms-exclusive")
+    assert result.proved and len(result.sets) == 4
+
+
+@st.composite
+def rows_and_choice(draw):
+    """Random rows over few sets, and the choice of everything."""
+    sets = draw(st.integers(2, 7))
+    starts, guards, first, second = [0], [], [], []
+    for _ in range(draw(st.integers(1, 8))):
+        guard = draw(st.integers(-1, sets - 1))
+        guards.append(guard if guard not in guards else -1)
+        for _ in range(draw(st.integers(1, 3))):
+            a, b = draw(st.integers(0, sets - 1)), draw(st.integers(-1, sets - 1))
+            first.append(a)
+            second.append(-1 if a == b else b)
+        starts.append(len(first))
+    return Rows(*(np.array(x, dtype=np.int64) for x in (starts, guards, first, second))), np.ones(sets, dtype=np.bool_)
+
+
+def content(rows, chosen):
+    """Whether every row that asks has an option whose sets are chosen."""
+    for row, guard in enumerate(rows.guard):
+        options = range(rows.start[row], rows.start[row + 1])
+        served = any(chosen[rows.first[o]] and (rows.second[o] < 0 or chosen[rows.second[o]]) for o in options)
+        if (guard < 0 or chosen[guard]) and not served:
+            return False
+    return True
+
+
+@settings(deadline=None, max_examples=150)
+@given(rows_and_choice())
+def test_local_search_finds_the_smallest_choice(problem):
+    rows, everything = problem
+    before = everything.copy()
+    found = improve(rows, everything, 3_000)
+    assert content(rows, found) and (everything == before).all()
+    least = min(sum(c) for c in product((False, True), repeat=len(everything)) if content(rows, c))
+    assert found.sum() == least
+
+
+@pytest.mark.parametrize("run", [0, 1, 2])
+def test_merging_gives_products_of_two(run):
+    terms = masks(random_polynomial(10, 30, (3, 5, 7), 1))
+    family = merge_commonest(terms, run) | {1 << v for v in range(10)}
+    assert holds(family, terms, "conventional")
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    terms=polynomials(variables=5, terms=5), assumptions=st.sampled_from(["general", "terms-exclusive", "conventional"])
+)
+def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumptions):
+    family = merge_commonest(masks(terms)) | {1 << v for t in terms for v in t}
+    pruned = prune(family, masks(terms), assumptions)
+    assert pruned <= family
+    assert oracle.holds([as_set(s) for s in pruned], support(terms), assumptions)
+
+
+def test_dimods_family_is_a_conventional_one():
+    terms = random_polynomial(9, 25, (2, 3, 5), 0)
+    family = smaller_by_dimod(terms, {v: 1 << v for v in range(9)}, 10**6)
+    assert family is not None and holds(family, masks(terms), "conventional")
+    assert smaller_by_dimod(terms, {v: 1 << v for v in range(9)}, len(family)) is None
+
+
+def test_plan_uses_couplers_that_are_there():
+    plan = plan_for([0b100, 0b1000, 0b111], masks([(0, 1, 2, 3), (0, 1, 2), (3,), (2, 3)]), "general")
+    assert plan.splits == {} and len(couplers(plan)) == 3
+
+
+def test_trade_off_of_little():
+    assert trade_off({}, extra_bits=0) == ((0, 0, True),)
+    assert trade_off(EXAMPLE, assumptions="conventional", extra_bits=0)[0][:2] == (6, 8)
