@@ -1,0 +1,36 @@
+"""The documentation names only what exists."""
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_PAPER = (ROOT / "docs/paper.md").read_text()
+ROWS = re.findall(r"^\| (.+?) \| `(qubayes[\w.]+)` \| `([\w./]+)::(\w+)` \|$", _PAPER, re.M)
+
+
+def test_the_table_was_found():
+    assert len(ROWS) > 30
+
+
+@pytest.mark.parametrize(("part", "function", "file", "test"), ROWS, ids=[row[0][:40] for row in ROWS])
+def test_function_and_test_exist(part, function, file, test):
+    module, name = function.rsplit(".", 1)
+    assert hasattr(import_module(module), name)
+    tree = ast.parse((ROOT / "tests" / file).read_text())
+    assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("page", sorted((*ROOT.glob("docs/*.md"), *ROOT.glob("*.md"))), ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
+    assert all((page.parent / link).exists() for link in links)
+    assert page.read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("program", re.findall(r"`(benchmarks/\w+\.py)`", _PAPER))
+def test_benchmarks_exist(program):
+    assert (ROOT / program).exists()
