@@ -196,8 +196,58 @@ def _raise(core: Core, places: Ints, walk: Walk, row: Whole, amount: Whole) -> N
 
 
 @njit(nogil=True, cache=True)
+def _descend(
+    core: Core, table: Ints, places: Ints, walk: Walk, found: Bools, first: Whole, patience: int
+) -> tuple[Whole, Whole]:
+    """Cover what is open, then walk at one column less than the smallest cover so far, which is kept in `found`.
+
+    Ends after `patience` steps without a smaller one; returns its size and the number of the last step.
+    """
+    nothing = len(found) + 1
+    size, step, last = nothing, first, first
+    while step - last <= patience or size == nothing:
+        step += 1
+        if walk.tally[1] == 0:
+            while walk.tally[0]:
+                column = _cheapest(walk, np.int64(-1))
+                if walk.score[column] > 0:
+                    break
+                _flip(core, table, places, walk, column)
+            if walk.tally[0] < size:
+                found[:] = walk.inside
+                size, last = walk.tally[0], step
+            if size == 0:
+                break
+        if size < nothing:
+            column = _cheapest(walk, step)
+            _flip(core, table, places, walk, column)
+            walk.stamp[column] = step
+            if walk.tally[1] == 0:
+                continue
+        row = np.int64(walk.uncovered[np.random.randint(walk.tally[1])])  # noqa: NPY002
+        column = _best_for(core, places, walk, row, step)
+        _flip(core, table, places, walk, column)
+        walk.stamp[column] = step
+        if size < nothing:
+            for index in range(walk.tally[1]):
+                _raise(core, places, walk, np.int64(walk.uncovered[index]), np.int64(1))
+    return size, step
+
+
+@njit(nogil=True, cache=True)
+def _kicked(kicks: Kicks, group: Whole, helpers: Bools, walk: Walk) -> Ints:
+    """The columns to flip: a group of kicks, or else the helpers that are not chosen, or else a tenth of the chosen."""
+    if group < len(kicks.start) - 1:
+        return kicks.columns[kicks.start[group] : kicks.start[group + 1]].astype(np.int64)
+    if helpers.any():
+        return np.flatnonzero(helpers & ~walk.inside)
+    order = np.random.permutation(walk.tally[0])[: 1 + walk.tally[0] // 10]  # noqa: NPY002
+    return walk.chosen[order].astype(np.int64)
+
+
+@njit(nogil=True, cache=True)
 def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, patience: int, seed: int) -> Bools:
-    """Descend by row weighting; after `patience` steps without a smaller cover kick the incumbent and descend again."""
+    """Descend by row weighting, kick the incumbent and descend again, until the work is done."""
     np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
     rows, columns = len(core.fixed), len(core.columns)
     walk = Walk(
@@ -206,63 +256,24 @@ def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, pati
         np.zeros(columns, np.int32), np.zeros(rows, np.int32), np.zeros(3, np.int64),
     )  # fmt: skip
     incumbent, found = np.ones(columns, np.bool_), np.ones(columns, np.bool_)
-    column: Whole
-    row: Whole
-    incumbent_size, step, groups = columns + 1, np.int64(0), len(kicks.start) - 1
+    step: Whole = np.int64(0)
+    incumbent_size: Whole = columns + 1
     _start(core, table, places, walk)
     helpers = walk.score == 0  # columns that cover no row alone pay only together: the first kick takes them all in
-    kicked = False
+    group = len(kicks.start) - 1
     while True:
-        # Cover what is open, then walk at one column less than the smallest cover of this descent.
-        found_size, last = columns + 1, step
-        while step - last <= patience or found_size > columns:
-            step += 1
-            if walk.tally[1] == 0:
-                while walk.tally[0]:
-                    column = _cheapest(walk, np.int64(-1))
-                    if walk.score[column] > 0:
-                        break
-                    _flip(core, table, places, walk, column)
-                if walk.tally[0] < found_size:
-                    found[:] = walk.inside
-                    found_size, last = walk.tally[0], step
-                if found_size == 0:
-                    break
-            if found_size <= columns:
-                column = _cheapest(walk, step)
-                _flip(core, table, places, walk, column)
-                walk.stamp[column] = step
-                if walk.tally[1] == 0:
-                    continue
-            row = np.int64(walk.uncovered[np.random.randint(walk.tally[1])])  # noqa: NPY002
-            column = _best_for(core, places, walk, row, step)
-            _flip(core, table, places, walk, column)
-            walk.stamp[column] = step
-            if found_size <= columns:
-                for index in range(walk.tally[1]):
-                    _raise(core, places, walk, np.int64(walk.uncovered[index]), np.int64(1))
-        if found_size <= incumbent_size:
-            incumbent_size = found_size
+        size, step = _descend(core, table, places, walk, found, step, patience)
+        if size <= incumbent_size:
+            incumbent_size = size
             incumbent[:] = found
         if walk.tally[2] >= work or incumbent_size <= 1:
             return incumbent
         for row in range(rows):
             if walk.weight[row] > 1:
                 _raise(core, places, walk, row, 1 - walk.weight[row])
-        for column in range(columns):
-            if incumbent[column] != walk.inside[column]:
-                _flip(core, table, places, walk, column)
-        group = np.random.randint(groups + 1) if kicked else groups  # noqa: NPY002
-        kicked = True
-        if group < groups:
-            for index in range(kicks.start[group], kicks.start[group + 1]):
-                column = np.int64(kicks.columns[index])
-                _flip(core, table, places, walk, column)
-                walk.stamp[column] = step
-        elif helpers.any():
-            for column in np.flatnonzero(helpers & ~walk.inside):
-                _flip(core, table, places, walk, column)
-                walk.stamp[column] = step
-        else:
-            for _ in range(1 + incumbent_size // 10):
-                _flip(core, table, places, walk, np.int64(walk.chosen[np.random.randint(walk.tally[0])]))  # noqa: NPY002
+        for column in np.flatnonzero(incumbent != walk.inside):
+            _flip(core, table, places, walk, column)
+        for column in _kicked(kicks, group, helpers, walk):
+            _flip(core, table, places, walk, column)
+            walk.stamp[column] = step
+        group = np.random.randint(len(kicks.start))  # noqa: NPY002

@@ -135,7 +135,7 @@ def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, i
 
 def _work(task: Task, core: Core) -> int:
     # Small cores settle early: their share of the work shrinks with them.
-    return int(task.budget.effort * SEARCH_WORK * min(1.0, len(core.columns) / 500) * len(core.column_rows))
+    return int(task.budget.effort * SEARCH_WORK * min(1.0, (100 + len(core.columns)) / 600) * len(core.column_rows))
 
 
 def _result(incidence: Incidence, columns: Ints, bound: int) -> Covered:
