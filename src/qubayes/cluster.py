@@ -7,7 +7,7 @@ enough here.
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -94,11 +94,17 @@ def _on_cluster(
                     index = waiting.popleft()
                     batch.submit(index, items[index])
                 index, future = batch.next()
-                if future.cancelled():
+                try:
+                    result = batch.result(future)
+                except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
                     batch.renew()
                     waiting.append(index)
-                else:
-                    yield index, batch.result(future)
+                    continue
+                yield index, result
+        except _dask().comm.CommClosedError as error:
+            raise QubayesError(
+                "the Dask scheduler went away; with -o the finished blocks are kept: run again with --resume"
+            ) from error
         finally:
             batch.close()
 
@@ -109,7 +115,7 @@ class _Batch:
     def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
         self.pending: dict[Any, int] = {}  # future -> index of its item
         self._client, self._task, self._shared = client, task, shared
-        self._finished = _dask().as_completed()
+        self._finished = _dask().as_completed(loop=client.loop)
         self._losses = 0
         self._remote = self._send()
 
@@ -144,7 +150,7 @@ class _Batch:
 
     def renew(self) -> None:
         """Send the shared input again if it was lost, as happens when all the workers that held it died."""
-        if not self._remote.cancelled():
+        if self._remote.status == "finished":
             return
         self._losses += 1
         if self._losses > _MOST_LOSSES:

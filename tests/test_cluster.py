@@ -1,0 +1,201 @@
+"""The same work on threads and on a real Dask cluster of two worker processes."""
+
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from candidate_cases import assert_one_line, data_file, dependent_data, run
+from qubayes import cluster as cluster_module
+from qubayes.candidates import Search, identify, write_candidates
+from qubayes.cluster import Workers
+from qubayes.cluster import run as run_tasks
+from qubayes.errors import MissingPackageError, QubayesError, SettingError
+from qubayes.score import Score
+
+DATASET, SEARCH = dependent_data(25, 200, seed=5), Search(3, Score("bds"))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)  # one that died in the test before is back
+        yield client
+
+
+def assert_same(found, expected) -> None:
+    assert found.names == expected.names and found.stamp == expected.stamp
+    assert np.array_equal(found.scores.view(np.uint64), expected.scores.view(np.uint64))
+    for ours, theirs in zip(found.families, expected.families, strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return identify(DATASET, SEARCH, workers=Workers(threads=1))
+
+
+def test_cluster_finds_the_same_bits(client, cluster, expected, tmp_path):
+    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=cluster.scheduler_address)), expected)
+    checkpoint = tmp_path / "x.blocks"
+    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=client), checkpoint=checkpoint), expected)
+    assert client.status == "running", "a client of the caller stays open"
+
+
+def test_a_search_survives_a_killed_worker(client, expected):
+    pids = list(client.run(os.getpid).values())
+    assert os.getpid() not in pids and len(set(pids)) == 2
+    reports = []
+
+    def kill_one(progress):
+        reports.append(progress.done)
+        if len(reports) == SEARCH.max_parents + 2:  # the second block of the last level
+            os.kill(pids[0], signal.SIGKILL)
+
+    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=client), on_progress=kill_one), expected)
+    assert len(reports) > SEARCH.max_parents + 5 and sorted(set(reports)) == reports
+
+
+def test_command_line(client, cluster, expected, tmp_path, capsys):
+    output = tmp_path / "x.jkl"
+    arguments = ["candidates", data_file(tmp_path, DATASET), "-m", 3, "--score", "bds", "-o", output]
+    code, _, err = run(capsys, *arguments, "--cluster", cluster.scheduler_address)
+    assert code == 0, err
+    found = output.read_bytes()
+    output.unlink()
+    assert run(capsys, *arguments)[0] == 0 and output.read_bytes() == found
+    write_candidates(expected, tmp_path / "expected.jkl")
+    assert (tmp_path / "expected.jkl").read_bytes() == found
+
+
+def count_and_die(folder: str, item: int) -> int:
+    """Leave a trace of the call; the first to come to item 5 dies of it."""
+    Path(folder, f"{item}-{uuid.uuid4()}").touch()
+    if item == 5:
+        try:
+            Path(folder, "died").touch(exist_ok=False)
+        except FileExistsError:
+            return item * item
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * item
+
+
+def test_a_worker_that_dies_costs_only_its_tasks(client, tmp_path):
+    found = dict(run_tasks(count_and_die, str(tmp_path), range(40), Workers(cluster=client)))
+    assert found == {item: item * item for item in range(40)}
+    calls = [int(path.name.partition("-")[0]) for path in tmp_path.glob("*-*")]
+    assert calls.count(5) == 2 and set(calls) == set(range(40))
+    assert len(calls) <= 40 + 4  # what it had in hand: at most the four tasks that are in flight
+
+
+def measure(shared: dict[str, int], item: int) -> tuple[int, int]:
+    return len(shared), item
+
+
+def test_shared_input_is_sent_again_when_every_worker_died(client):
+    pids = list(client.run(os.getpid).values())
+    shared = {"a": 1, "b": 2, "c": 3}
+    results = run_tasks(measure, shared, range(30), Workers(cluster=client))
+    found = dict([next(results)])
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    found.update(results)
+    assert found == {item: (3, item) for item in range(30)}
+
+
+def tasks_known_to(client: Client) -> int:
+    return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+
+def test_few_tasks_are_in_flight_and_closing_calls_them_off(client):
+    assert tasks_known_to(client) == 0
+    results = run_tasks(measure, {}, range(1000), Workers(cluster=client))
+    for _ in range(10):
+        next(results)
+        assert 0 < tasks_known_to(client) <= 2 * 2 + 2  # two for each thread, the shared input, the one just taken
+    results.close()
+    deadline = time.monotonic() + 20
+    while tasks_known_to(client):
+        assert time.monotonic() < deadline, "tasks are left on the cluster"
+        time.sleep(0.02)
+
+
+def refuse(shared: object, item: int) -> None:
+    raise SettingError(f"item {item} is refused")
+
+
+@pytest.mark.parametrize("where", ["cluster", "one thread", "two threads"])
+def test_errors_of_a_task_reach_the_caller(where, client):
+    workers = {"cluster": Workers(cluster=client), "one thread": Workers(1), "two threads": Workers(2)}[where]
+    with pytest.raises(SettingError, match=r"item \d is refused"):
+        list(run_tasks(refuse, (), range(3), workers))
+
+
+def test_no_work_at_all(client):
+    for workers in (Workers(cluster=client), Workers(1), Workers(2)):
+        assert list(run_tasks(measure, {}, [], workers)) == []
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "carrier-pigeon://x:1"])
+def test_nobody_answers(address, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(cluster_module, "_PATIENCE", 1)
+    data = data_file(tmp_path, DATASET)
+    before = time.monotonic()
+    code, _, err = run(capsys, "candidates", data, "-m", 1, "-o", tmp_path / "x.jkl", "--cluster", address)
+    assert_one_line(code, err, f"no Dask scheduler answers at {address}", "start one", "--cluster")
+    assert time.monotonic() - before < 15 and not (tmp_path / "x.jkl").exists()
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.5)
+    with (
+        LocalCluster(processes=True, n_workers=0, dashboard_address=":0") as empty,
+        pytest.raises(QubayesError, match="no worker"),
+    ):
+        list(run_tasks(measure, {}, [1], Workers(cluster=empty.scheduler_address)))
+
+
+def test_the_scheduler_dies():
+    code = """
+from distributed import LocalCluster
+cluster = LocalCluster(processes=False, protocol="tcp", n_workers=1, threads_per_worker=2, dashboard_address=":0")
+print(cluster.scheduler_address, flush=True)
+input()
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            address = process.stdout.readline().strip()
+            results = run_tasks(operator.add, 1, range(20), Workers(cluster=address))
+            index, result = next(results)
+            assert result == index + 1
+        finally:
+            process.kill()
+        with pytest.raises(QubayesError, match=r"the Dask scheduler went away.*--resume"):
+            list(results)
+
+
+def test_a_cluster_with_another_version(client, monkeypatch):
+    monkeypatch.setattr(cluster_module, "__version__", "99.0")
+    with pytest.raises(QubayesError, match=r"has qubayes .*; install qubayes 99\.0 on the whole cluster"):
+        list(run_tasks(measure, {}, [1], Workers(cluster=client)))
+
+
+def test_without_dask(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'qubayes\[dask\]'"):
+        list(run_tasks(measure, {}, [1], Workers(cluster="tcp://127.0.0.1:9")))
