@@ -1,4 +1,8 @@
-"""Structure learning of Bayesian networks through the smallest QUBO known."""
+"""Structure learning of Bayesian networks through the smallest QUBO known.
+
+One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO, `decode` an
+annealer's answer.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,27 +10,54 @@ from typing import TYPE_CHECKING, Any
 from .errors import QubayesError
 
 if TYPE_CHECKING:
-    from .candidates import Candidates
+    from .candidates import Candidates, Search, identify, read_candidates, write_candidates
     from .cluster import Workers
-    from .data import Dataset
-    from .subsets import Subsets
+    from .data import Dataset, ReadSettings, read
+    from .formulation import Formulation, decode, formulate
+    from .knowledge import Knowledge
+    from .score import Score, local_score
+    from .subsets import Subsets, cover
 
 __version__ = "0.1.0"
 
 # Where each name lives. Loaded on first use: importing qubayes alone loads no numba, polars or dimod.
 _HOMES = {
-    "Candidates": "candidates",
-    "Dataset": "data",
-    "Subsets": "subsets",
-    "Workers": "cluster",
+    "candidates": ("Candidates", "Search", "identify", "read_candidates", "write_candidates"),
+    "cluster": ("Workers",),
+    "data": ("Dataset", "ReadSettings", "read"),
+    "formulation": ("Formulation", "decode", "formulate"),
+    "knowledge": ("Knowledge",),
+    "score": ("Score", "local_score"),
+    "subsets": ("Subsets", "cover"),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["Candidates", "Dataset", "QubayesError", "Subsets", "Workers", "__version__"]
+__all__ = [
+    "Candidates",
+    "Dataset",
+    "Formulation",
+    "Knowledge",
+    "QubayesError",
+    "ReadSettings",
+    "Score",
+    "Search",
+    "Subsets",
+    "Workers",
+    "__version__",
+    "cover",
+    "decode",
+    "formulate",
+    "identify",
+    "local_score",
+    "read",
+    "read_candidates",
+    "write_candidates",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'qubayes' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def formulate(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .npz.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.")],
     order: Annotated[str, typer.Option(help="Order bits: chordal, or scc as in the paper.")] = "chordal",
     penalty: Annotated[str, typer.Option(help="Penalties: tight, or paper.")] = "tight",
     cover: Annotated[str, typer.Option(help="How subsets are found: auto, search, ilp or ilp-only.")] = "auto",

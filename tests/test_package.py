@@ -1,0 +1,47 @@
+"""What the package promises as a whole."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qubayes
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("numba", "polars", "dimod", "scipy", "highspy", "networkx", "pandas", "narwhals", "distributed")
+
+
+@pytest.mark.parametrize("name", qubayes.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(qubayes, name) is not None
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'learn_everything'"):
+        _ = qubayes.learn_everything
+
+
+@pytest.mark.parametrize("code", ["import qubayes", "import qubayes.cli"])
+def test_imports_are_light(code):
+    report = f"{code}; import sys; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_readmes_python_runs(monkeypatch, capsys):
+    [code] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "README.md", "exec"), {})
+    assert "'total'" in capsys.readouterr().out
+
+
+def test_the_readme_has_two_commands():
+    commands = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(commands) == 2 and all(command.count("\n") == 1 for command in commands)
+    assert commands[1] == "sh scripts/test.sh\n" and "scripts/test.sh" in (ROOT / ".ci/run").read_text()
+
+
+def test_versions_agree():
+    assert f'version = "{qubayes.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"## {qubayes.__version__} " in (ROOT / "CHANGELOG.md").read_text()
