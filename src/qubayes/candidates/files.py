@@ -2,7 +2,7 @@
 
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -13,7 +13,7 @@ from ..errors import FormatError
 from ..files import ending, replacing
 from .candidates import Candidates
 from .jkl import read_jkl, write_jkl
-from .lines import opened
+from .lines import check_words, opened
 from .native import read_native, write_native
 from .pss import read_pss, write_pss
 
@@ -59,13 +59,18 @@ def _guessed(path: Path) -> str:
     raise FormatError(f"{path} is not a known file of scores; allowed endings are {_ALLOWED}")
 
 
-def check_output(path: str | Path) -> None:
-    """Raise if candidate sets cannot be written there: asked before a long search, not after it."""
+def check_output(path: str | Path, names: Sequence[str] = ()) -> None:
+    """Raise if candidate sets of variables with these names cannot be written there.
+
+    Asked before a long search, not after it.
+    """
     path = Path(path)
     if ending(path) not in _TEXT and path.suffix.lower() != _NATIVE:
         raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
     if not path.absolute().parent.is_dir():
         raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+    if ending(path) in _TEXT:
+        check_words(names, ending(path))
 
 
 def write_candidates(candidates: Candidates, path: str | Path) -> None:

@@ -59,6 +59,8 @@ def candidates(
     with progress_bar() as show:
         try:
             dataset = read(data, reading)
+            if output:
+                check_output(output, dataset.names)
             found = identify(
                 dataset,
                 search,
