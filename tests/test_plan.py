@@ -1,6 +1,7 @@
 """Forecasts of the search for candidate sets."""
 
 import json
+from itertools import pairwise
 from math import comb
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_what_is_measured_is_what_the_search_finds(dataset):
 
 def test_costs_grow_with_the_number_of_parents(dataset):
     forecasts = plan(dataset, Search(6))
-    for fewer, more in zip(forecasts, forecasts[1:], strict=False):
+    for fewer, more in pairwise(forecasts):
         assert fewer.families < more.families
         assert fewer.seconds < more.seconds
         assert fewer.memory <= more.memory

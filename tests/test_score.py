@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import scores as reference
-from strategies import datasets
 
 from qubayes.data import Dataset
 from qubayes.errors import SettingError
 from qubayes.score import NAMES, Score, local_score
+from reference import scores as reference
+from strategies import datasets
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,7 +1,7 @@
 """Structure learning of Bayesian networks through the smallest QUBO known.
 
-One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO, `decode` an
-annealer's answer.
+One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
+`decode` an annealer's answer.
 """
 
 from importlib import import_module
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from .errors import QubayesError
 
 if TYPE_CHECKING:
-    from .candidates import Candidates, Search, identify, read_candidates, write_candidates
+    from .candidates import Candidates, Search, read_candidates, write_candidates
+    from .candidates.identify import identify
     from .cluster import Workers
     from .data import Dataset, ReadSettings, read
     from .formulation import Formulation, decode, formulate
     from .knowledge import Knowledge
     from .score import Score, local_score
-    from .subsets import Subsets, cover
+    from .subsets import Subsets
+    from .subsets.cover import cover
 
 __version__ = "0.1.0"
 

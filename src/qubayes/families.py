@@ -4,6 +4,7 @@ Candidate parent sets and candidate parent subsets are both of this shape.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -45,5 +46,5 @@ class Families(NamedTuple):
         bounds = self.set_start[first : last + 1].tolist()
         offset = bounds[0] if bounds else 0
         members = self.members[offset : bounds[-1] if bounds else 0].tolist()
-        for start, stop in zip(bounds, bounds[1:], strict=False):
+        for start, stop in pairwise(bounds):
             yield tuple(members[start - offset : stop - offset])
