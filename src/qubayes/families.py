@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import Ints, SmallInts, frozen
+from .arrays import Bools, Ints, SmallInts, frozen
 
 VertexSet = tuple[int, ...]  # ascending indices
 
@@ -48,3 +48,37 @@ class Families(NamedTuple):
         members = self.members[offset : bounds[-1] if bounds else 0].tolist()
         for start, stop in pairwise(bounds):
             yield tuple(members[start - offset : stop - offset])
+
+
+def well_formed(families: Families) -> bool:
+    """Whether the arrays are what they should be: ascending sets of vertices, none with the vertex that it belongs to.
+
+    For arrays from outside: whatever the numbers are, nothing is read beyond an array's end.
+    """
+    vertex_start, set_start, members = families
+    return (
+        _parts(vertex_start, len(set_start) - 1)
+        and _parts(set_start, len(members))
+        and bool(((members >= 0) & (members < families.n)).all())
+        and bool((np.diff(members) > 0)[neighbours(set_start)].all())
+        and not bool((members == np.repeat(_owners(vertex_start), np.diff(set_start))).any())
+    )
+
+
+def neighbours(start: Ints) -> Bools:
+    """(start[-1] - 1,) whether k and k + 1 are in the same part."""
+    total = int(start[-1])
+    same = np.ones(max(total - 1, 0), dtype=np.bool_)
+    borders = start[1:-1]
+    same[borders[(borders > 0) & (borders < total)] - 1] = False
+    return same
+
+
+def _parts(start: Ints, total: int) -> bool:
+    """Whether start cuts 0 .. total-1 into parts."""
+    return bool(start[0] == 0 and start[-1] == total and (start[1:] >= start[:-1]).all())
+
+
+def _owners(vertex_start: Ints) -> Ints:
+    """(sets,) the vertex of each set."""
+    return np.repeat(np.arange(len(vertex_start) - 1), np.diff(vertex_start))

@@ -1,6 +1,7 @@
 """Files that are whole or absent: written beside their place, then renamed into it."""
 
 import gzip
+import json
 import os
 import tempfile
 import zlib
@@ -78,3 +79,14 @@ def read_text(path: str | Path) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FormatError(f"{path}, line {line}: a NUL byte; this is no text file")
     return text
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """The JSON object that the text holds."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise FormatError("a JSON object is expected")
+    return value

@@ -31,18 +31,11 @@ def read_candidates(path: str | Path) -> Candidates:
     kind = ending(path)
     try:
         if kind == _NATIVE:
-            return _read_native(path)
+            return read_native(path)
         with opened(path) as file:
             return _TEXT[kind if kind in _TEXT else _guessed(path)][0](file)
     except FormatError as error:
         raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
-
-
-def _read_native(path: Path) -> Candidates:
-    try:
-        return read_native(path)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _guessed(path: Path) -> str:

@@ -6,9 +6,10 @@ begin with `#` are comments; one of them keeps the stamp of our own files.
 
 from typing import IO, BinaryIO
 
+from ..files import json_object
 from .candidates import Candidates, Stamp
 from .lines import Lines, Listing, check_words, shown, write_sections
-from .stamps import json_object, stamp_as_json, stamp_of
+from .stamps import stamp_as_json, stamp_of
 
 _STAMP = "# qubayes "
 

@@ -6,9 +6,10 @@ format has no counts; our own files keep them with the stamp, so that a file tha
 
 from typing import IO, Any, BinaryIO
 
+from ..files import json_object
 from .candidates import Candidates, Stamp
 from .lines import Lines, Listing, check_words, shown, write_sections
-from .stamps import json_object, stamp_as_json, stamp_of
+from .stamps import stamp_as_json, stamp_of
 
 _STAMP = "qubayes"
 

@@ -18,17 +18,6 @@ def stamp_as_json(stamp: Stamp, **more: int) -> str:
         raise FormatError(f"the stamp {stamp} cannot be written: {error}; give finite numbers") from error
 
 
-def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object that the text holds."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise FormatError("a JSON object is expected")
-    return value
-
-
 def stamp_of(facts: dict[str, Any]) -> Stamp:
     """The stamp that was written as these facts."""
     for key, value in facts.items():

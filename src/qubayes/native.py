@@ -1,0 +1,127 @@
+"""The container of the project's own binary files: facts and arrays, exact, checked and quick, for results of any size.
+
+All numbers are little endian: the magic (16 bytes), version and length of the header (4 bytes each); the header (JSON,
+the facts); the arrays one after the other, as the format lays them out; crc32 of all that came before.
+"""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
+
+import numpy as np
+
+from .arrays import AnyArray, frozen
+from .errors import FormatError
+from .files import json_object
+
+Facts: TypeAlias = dict[str, Any]
+Layout: TypeAlias = tuple[tuple[str, int], ...]  # type and length of each array
+
+_VERSION = 1
+_START = struct.Struct("<16sII")  # magic, version, length of the header
+_END = struct.Struct("<I")  # crc32
+_BLOCK = 1 << 22  # bytes
+
+
+class Format(NamedTuple):
+    """A kind of file: how it begins, what it holds, and which arrays follow the facts."""
+
+    magic: bytes  # 16 of them
+    content: str  # "candidate sets"
+    advice: str  # where to get such a file
+    layout: Callable[[Facts], Layout]  # raises FormatError where facts are missing or are not what they should be
+
+
+def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[AnyArray]) -> None:
+    """Write the facts and the arrays."""
+    try:
+        header = json.dumps(facts, allow_nan=False).encode("ascii")
+    except ValueError as error:
+        raise FormatError(f"cannot write {kind.content}: {error}; give finite numbers") from error
+    layout = kind.layout(facts)
+    if [len(array) for array in arrays] != [length for _, length in layout]:
+        raise FormatError(f"cannot write {kind.content}: the arrays do not have the lengths that belong together")
+    parts = [
+        _bytes_of(np.ascontiguousarray(array, dtype=number)) for array, (number, _) in zip(arrays, layout, strict=True)
+    ]
+    checksum = 0
+    for part in (_START.pack(kind.magic, _VERSION, len(header)), header, *parts):
+        checksum = zlib.crc32(part, checksum)
+        file.write(part)
+    file.write(_END.pack(checksum))
+
+
+def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
+    """The facts and the arrays that `write_arrays` wrote; what the numbers mean is for the caller to check."""
+    try:
+        with path.open("rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, kind)
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def sizes_of(facts: Facts) -> tuple[int, int, int]:
+    """Numbers of vertices, sets and members of the named families that the facts speak of."""
+    names, sets, members = (facts.get(key) for key in ("names", "sets", "members"))
+    if not _are_names(names) or not _is_count(sets) or not _is_count(members):
+        raise FormatError("the header does not hold different names and the numbers of sets and members")
+    return len(names), sets, members
+
+
+def _read(file: IO[bytes], size: int, kind: Format) -> tuple[Facts, list[AnyArray]]:
+    """Nothing is allocated before the sizes agree with the file's."""
+    start = file.read(_START.size)
+    header = file.read(_header_length(start, size, kind))
+    facts = json_object(header)
+    layout = kind.layout(facts)
+    body = sum(length * np.dtype(number).itemsize for number, length in layout)
+    if size != len(start) + len(header) + body + _END.size:
+        raise FormatError(f"the file has {size} bytes and its header speaks of {body} in arrays; it was cut short")
+    checksum = zlib.crc32(header, zlib.crc32(start))
+    arrays = []
+    for number, length in layout:
+        array = np.empty(length, dtype=number)
+        checksum = _fill(array, file, checksum)
+        arrays.append(frozen(array))
+    if file.read(_END.size) != _END.pack(checksum):
+        raise FormatError("the checksum does not agree; the file was damaged: make it again")
+    return facts, arrays
+
+
+def _header_length(start: bytes, size: int, kind: Format) -> int:
+    if len(start) < _START.size or not start.startswith(kind.magic):
+        raise FormatError(f"not a file of {kind.content} made by qubayes; {kind.advice}")
+    _, version, length = _START.unpack(start)
+    if version != _VERSION:
+        raise FormatError(f"the file has version {version}; this qubayes reads version {_VERSION}")
+    if length > size - _START.size:
+        raise FormatError(f"the file has {size} bytes and speaks of a header of {length}; it was cut short")
+    return int(length)
+
+
+def _fill(array: AnyArray, file: IO[bytes], checksum: int) -> int:
+    """Fill the array from the file; the checksum goes on over its bytes."""
+    view = _bytes_of(array)
+    for begin in range(0, len(view), _BLOCK):
+        part = view[begin : begin + _BLOCK]
+        if file.readinto(part) != len(part):  # type: ignore[attr-defined]
+            raise FormatError("the file ended while it was read; nothing was kept")
+        checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def _bytes_of(array: AnyArray) -> Any:
+    """The memory of the array, byte by byte."""
+    return array.view(np.uint8).data
+
+
+def _are_names(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < 2**60
