@@ -3,16 +3,19 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from formulation_cases import candidates_of, random_scores
+from formulation_cases import candidates_of, random_scores, subsets_of, whole_subsets
+from qubayes.candidates import read_candidates
 from qubayes.cli import app
 from qubayes.errors import QubayesError
 from qubayes.formulation import energy
 from qubayes.machines import read_model, read_qubo
+from qubayes.subsets import cover, write_subsets
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,42 @@ def test_text_output_and_bad_settings(scores_file, tmp_path):
     for bad in (["--order", "none"], ["--penalty", "huge"], ["--cover", "magic"], ["-o", str(tmp_path / "x.txt")]):
         done = CliRunner().invoke(app, ["formulate", str(scores_file), *bad])
         assert isinstance(done.exception, QubayesError), bad
+
+
+def test_subsets_from_a_file(scores_file, tmp_path):
+    candidates = read_candidates(scores_file)
+    write_subsets(whole_subsets(candidates), tmp_path / "whole.qbs")
+    whole = formulate(scores_file, "--subsets", tmp_path / "whole.qbs")
+    assert whole["mu"] == candidates.per_vertex.tolist()  # as in the file, and not as few as could be found
+    found = formulate(scores_file, "-o", tmp_path / "found.bqm", "--threads", 1)
+    assert sum(found["mu"]) < sum(whole["mu"])
+    write_subsets(cover(candidates), tmp_path / "found.qbs")
+    read = formulate(scores_file, "--subsets", tmp_path / "found.qbs", "-o", tmp_path / "read.bqm")
+    assert {**read, "seconds": None} == {**found, "seconds": None}
+    assert (tmp_path / "read.bqm").read_bytes() == (tmp_path / "found.bqm").read_bytes()
+    told = CliRunner().invoke(app, ["formulate", str(scores_file), "--subsets", str(tmp_path / "found.qbs")])
+    assert f"subsets read from {tmp_path / 'found.qbs'}" in told.stdout
+
+
+def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("qubayes.cluster._PATIENCE", 1)
+    candidates = read_candidates(scores_file)
+    whole = whole_subsets(candidates)
+    lists = [list(whole.families.sets_of(vertex)) for vertex in range(candidates.n)]
+    write_subsets(whole, tmp_path / "whole.qbs")
+    write_subsets(replace(whole, names=tuple("abcdef")), tmp_path / "names.qbs")
+    write_subsets(subsets_of(candidates, [sets[:1] for sets in lists]), tmp_path / "few.qbs")
+    for bad, words in [
+        (["--subsets", tmp_path / "names.qbs"], "different variables; cover these candidates"),
+        (["--subsets", tmp_path / "few.qbs"], "no union of two of its subsets; cover the candidates again"),
+        (["--subsets", scores_file], "not a file of subsets"),
+        (["--subsets", tmp_path / "none.qbs"], "cannot read"),
+        (["--subsets", tmp_path / "whole.qbs", "--cover", "search"], "give one"),
+        (["--threads", 0], "threads = 0"),
+        (["--cluster", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
+    ]:
+        done = CliRunner().invoke(app, ["formulate", str(scores_file), *map(str, bad)])
+        assert isinstance(done.exception, QubayesError) and words in str(done.exception), (bad, done.exception)
 
 
 def test_a_missing_file_is_one_line():

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from qubayes.subsets import read_subsets
+
 FILE = """3
 a 4
 -1.0 2 b c
@@ -50,3 +52,18 @@ def test_an_unknown_method_is_one_line(run):
     done = run("x.jkl", "--cover", "gurobi")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "choose one of" in done.stderr
+
+
+def test_the_subsets_are_written(run, tmp_path):
+    done = run("x.jkl", "-o", "x.qbs", "--threads", "1", "--seed", "1")
+    assert done.returncode == 0 and done.stdout.endswith("written to x.qbs\n"), done.stderr
+    found = read_subsets(tmp_path / "x.qbs")
+    assert [list(found.families.sets_of(vertex)) for vertex in range(3)] == [[(1,), (2,)], [], [(0, 1)]]
+    assert found.names == ("a", "b", "c") and found.lower_bounds.tolist() == [2, 0, 1] and found.status == "finished"
+
+
+@pytest.mark.parametrize("name", ["x.jkl", "none/x.qbs"])
+def test_a_place_that_cannot_be_written_is_told_before_the_search(run, tmp_path, name):
+    done = run("missing.jkl", "-o", name)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and f"{name}" in done.stderr
+    assert "cannot write" in done.stderr and (tmp_path / "x.jkl").read_text() == FILE

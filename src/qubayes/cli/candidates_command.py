@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, DataFile, reads_data
+from .options import AsJson, Cluster, DataFile, Threads, reads_data
 from .shell import Clock, print_json, progress_bar
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bde
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
 ]
-Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
-Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
 
 
 def register(app: typer.Typer) -> None:

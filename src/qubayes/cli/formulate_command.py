@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Seed
+from .options import AsJson, Cluster, Seed, Threads
 from .shell import print_json, progress_bar
 
 if TYPE_CHECKING:
@@ -22,7 +22,12 @@ def formulate(
     file: Annotated[Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.")],
     order: Annotated[str, typer.Option(help="Order bits: chordal, or scc as in the paper.")] = "chordal",
     penalty: Annotated[str, typer.Option(help="Penalties: tight, or paper.")] = "tight",
-    cover: Annotated[str, typer.Option(help="How subsets are found: auto, search, ilp or ilp-only.")] = "auto",
+    cover: Annotated[
+        str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
+    ] = None,
+    subsets_file: Annotated[
+        Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
+    ] = None,
     ordering: Annotated[
         str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
     ] = "penalties",
@@ -31,29 +36,46 @@ def formulate(
         typer.Option("-o", "--output", help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json"),
     ] = None,
     seed: Seed = 0,
+    threads: Threads = None,
+    cluster: Cluster = None,
     json: AsJson = False,
 ) -> None:
     """Turn candidate parent sets into a QUBO with few bits, and tell its size."""
     from ..candidates.files import read_candidates
+    from ..cluster import Workers
+    from ..errors import SettingError
     from ..formulation import formulate as assemble
     from ..subsets import cover as find_subsets
+    from ..subsets import read_subsets
 
+    if subsets_file and cover:
+        raise SettingError(f"--subsets {subsets_file} and --cover {cover}; give one: subsets are read or found")
     candidates = read_candidates(file)
-    with progress_bar(quiet=json) as on_progress:
-        subsets = find_subsets(candidates, method=cover, seed=seed, on_progress=on_progress)
-    formulation = assemble(candidates, subsets, order=order, penalty=penalty)
+    if subsets_file:
+        subsets = read_subsets(subsets_file)
+    else:
+        with progress_bar(quiet=json) as show:
+            subsets = find_subsets(
+                candidates, method=cover or "auto", seed=seed, workers=Workers(threads, cluster), on_progress=show
+            )
+    formulation = assemble(candidates, subsets, order=order, penalty=penalty, workers=Workers(threads))
     if output is not None:
         write(formulation, output, ordering)
     facts = facts_of(formulation, subsets)
     if json:
         print_json(facts)
         return
+    print_facts(facts, f"read from {subsets_file}, found in" if subsets_file else "found in")
+
+
+def print_facts(facts: dict[str, Any], origin: str) -> None:
+    """The size of the QUBO in a few lines."""
     u, r, z, total = facts["bits"].values()
     least, largest = facts["coefficient_range"]
     print(f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {facts['couplers']:,} couplers")
     print(f"coefficients from {least:.6g} to {largest:.6g}")
     print(f"{facts['proved_optimal_vertices']} of {facts['n']} vertices have a provably smallest family of subsets")
-    print(f"{facts['seconds']['cover']} s for the subsets, {facts['seconds']['assemble']} s for the QUBO")
+    print(f"subsets {origin} {facts['seconds']['cover']} s; QUBO assembled in {facts['seconds']['assemble']} s")
 
 
 def facts_of(formulation: "Formulation", subsets: "Subsets") -> dict[str, Any]:

@@ -18,6 +18,8 @@ DataFile = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
 
 _READING = {
     "missing": Annotated[

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .candidates_command import Ess, KnowledgeFile, ScoreName, Threads
-from .options import AsJson, DataFile, reads_data
+from .candidates_command import Ess, KnowledgeFile, ScoreName
+from .options import AsJson, DataFile, Threads, reads_data
 from .shell import print_json
 
 if TYPE_CHECKING:

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import AsJson, Cluster, Seed, Threads
+from .shell import print_json, progress_bar
+
 if TYPE_CHECKING:
     from ..subsets import Subsets
 
@@ -15,23 +18,28 @@ def register(app: typer.Typer) -> None:
 
 
 def subsets(
-    file: Annotated[Path, typer.Argument(help="Candidate parent sets: .jkl, .pss, .qbc")],
-    cover: Annotated[str, typer.Option(help="auto, search, ilp (Algorithm 2 first) or ilp-only")] = "auto",
-    seconds: Annotated[float, typer.Option(help="Limit of the integer program, per vertex")] = 60.0,
-    effort: Annotated[float, typer.Option(help="Multiplies the work of the search")] = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same subsets")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Default: all cores")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable result")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar")] = False,
+    file: Annotated[Path, typer.Argument(help="Candidate parent sets: .jkl, .scores, .pss, .qbc.")],
+    cover: Annotated[str, typer.Option(help="auto, search, ilp (Algorithm 2 first) or ilp-only.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="Limit of the integer program, per vertex.")] = 60.0,
+    effort: Annotated[float, typer.Option(help="Multiplies the work of the search.")] = 1.0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .qbs file, for `formulate --subsets`.")
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
     """Find the smallest families whose unions of two give every candidate parent set."""
     from ..candidates import read_candidates
     from ..cluster import Workers
-    from ..subsets import Budget
+    from ..subsets import Budget, write_subsets
     from ..subsets import cover as find
-    from .shell import print_json, progress_bar
+    from ..subsets.files import check_output
 
+    if output:
+        check_output(output)
     with progress_bar(quiet=quiet) as show:
         found = find(
             read_candidates(file),
@@ -41,10 +49,14 @@ def subsets(
             workers=Workers(threads, cluster),
             on_progress=show,
         )
-    if json:
+    if output:
+        write_subsets(found, output)
+    if as_json:
         print_json(summary(found))
     else:
         print(sentence(found))
+        if output:
+            print(f"written to {output}")
     if found.status != "finished":
         raise typer.Exit(130)
 
