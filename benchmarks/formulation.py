@@ -1,21 +1,25 @@
 """Bits, couplers, range of coefficients, seconds and memory of both formulations, beside the paper's Tables 1 and 2.
 
-    python benchmarks/formulation.py DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--json OUT.json]
+    python benchmarks/formulation.py DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--subsets COVERS]
+        [--json OUT.json]
 
-DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are found once for
-each instance; each QUBO is then assembled in its own process, which tells its seconds (kernels compiled before) and
+DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are read from
+COVERS/{name}_m{m}_s{seed}.qbs, or found once for each instance if they are not there; each QUBO is then assembled in its own process, which tells its seconds (kernels compiled before) and
 the most memory that it held.
 """
 
 import argparse
 import json
-import pickle
 import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qubayes.candidates import Candidates
+    from qubayes.subsets import Subsets
 
 # Table 1, "IP + Algorithm 2": binary variables; Table 2, right column: seconds.
 PAPER = {
@@ -36,6 +40,7 @@ PAPER = {
     ("andes", 2): (28810, 249),
     ("andes", 3): (31162, 209),
 }
+CANDIDATES, SUBSETS = "candidates.qbc", "subsets.qbs"  # what a process that assembles finds in its folder
 MODES = (("scc", "paper"), ("chordal", "tight"))
 
 
@@ -62,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--instances", type=_instances, help="name:m, separated by commas; all sixteen unless given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cover", default="search")
+    parser.add_argument("--subsets", type=Path, metavar="COVERS", help="take subsets from the .qbs files there")
     parser.add_argument("--json")
     parser.add_argument("--assemble", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -73,39 +79,50 @@ def _instances(text: str) -> list[tuple[str, int]]:
 
 def _measured(directory: Path, name: str, parents: int, options: argparse.Namespace) -> dict[str, Any] | None:
     """One row, or None if the instance is not there."""
-    from qubayes.candidates.files import read_candidates
+    from qubayes.candidates import read_candidates, write_candidates
     from qubayes.formulation import ogorman_bits
-    from qubayes.subsets import cover
+    from qubayes.subsets import write_subsets
 
-    found = sorted(directory.glob(f"{name}_m{parents}_s{options.seed}.*"))
+    stem = f"{name}_m{parents}_s{options.seed}"
+    found = sorted(file for file in directory.glob(f"{stem}.*") if file.suffix != ".qbs")
     if not found:
         return None
     candidates = read_candidates(found[0])
-    subsets = cover(candidates, method=options.cover)
+    subsets = _subsets(candidates, stem, options)
     row: dict[str, Any] = {"instance": name, "m": parents, "seed": options.seed, "candidates": candidates.total}
-    row |= {"cover_seconds": subsets.seconds, "ogorman_bits": ogorman_bits(candidates)["total"]}
+    row |= {"cover": subsets.method, "cover_seconds": subsets.seconds}
+    row["ogorman_bits"] = ogorman_bits(candidates)["total"]
     row["table1_bits"], row["table2_seconds"] = PAPER.get((name, parents), (None, None))
-    with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
-        pickle.dump((candidates, subsets), file)
-        file.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        write_candidates(candidates, Path(folder, CANDIDATES))
+        write_subsets(subsets, Path(folder, SUBSETS))
         for order, penalty in MODES:
-            command = [sys.executable, __file__, file.name, "--assemble", order, penalty]
+            command = [sys.executable, __file__, folder, "--assemble", order, penalty]
             row[penalty] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return row
 
 
-def _assembled(path: Path, order: str, penalty: str) -> dict[str, Any]:
+def _subsets(candidates: "Candidates", stem: str, options: argparse.Namespace) -> "Subsets":
+    """Those of the file if there is one, new ones otherwise."""
+    from qubayes.subsets import cover, read_subsets
+
+    if options.subsets and (file := options.subsets / f"{stem}.qbs").exists():
+        return read_subsets(file)
+    return cover(candidates, method=options.cover)
+
+
+def _assembled(folder: Path, order: str, penalty: str) -> dict[str, Any]:
     """What one mode takes, measured in this process; a formulation of a few bits has compiled the kernels before."""
     import numpy as np
 
-    from qubayes.candidates import Candidates
+    from qubayes.candidates import Candidates, read_candidates
     from qubayes.families import Families
     from qubayes.formulation import formulate
-    from qubayes.subsets import cover
+    from qubayes.subsets import cover, read_subsets
 
     small = Candidates(("a", "b"), Families.of([[(1,), ()], [(0,), ()]]), np.array([-1.0, -2.0, -1.0, -2.0]))
     formulate(small, cover(small), order=order, penalty=penalty)
-    candidates, subsets = pickle.loads(path.read_bytes())
+    candidates, subsets = read_candidates(folder / CANDIDATES), read_subsets(folder / SUBSETS)
     formulation = formulate(candidates, subsets, order=order, penalty=penalty)
     least, largest = formulation.coefficient_range
     return {

@@ -1,9 +1,10 @@
 """Candidate parent subsets on the paper's instances, beside the paper's Tables 1, 2 and D.5.
 
     python benchmarks/subsets.py FOLDER [--instances chess:3,andes:3] [--seconds 60] [--methods ilp-only,ilp,auto]
+        [--save DIR]
 
 FOLDER holds candidate files named {instance}_m{m}_s{seed}.qbc (or .jkl). Prints a Markdown
-table: means over the seeds found.
+table: means over the seeds found. The covers of `auto` are kept as DIR/{instance}_m{m}_s{seed}.qbs.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 from qubayes.candidates import Candidates, read_candidates
 from qubayes.cluster import Workers
 from qubayes.families import Families
-from qubayes.subsets import Budget, Subsets, cover
+from qubayes.subsets import Budget, Subsets, cover, write_subsets
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def main() -> None:
             budget = Budget(seconds=arguments.seconds, effort=arguments.effort, program=arguments.program)
             results = [cover(c, method=method, budget=budget, workers=Workers(arguments.threads)) for c in loaded]
             print(line(instance, method, loaded, results), flush=True)
+            if arguments.save and method == "auto":
+                save(results, [arguments.save / f"{file.stem}.qbs" for file in files])
 
 
 def parse() -> argparse.Namespace:
@@ -82,7 +85,15 @@ def parse() -> argparse.Namespace:
         "--program", type=int, default=Budget().program, help="columns of the largest core given to it by auto"
     )
     parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--save", type=Path, metavar="DIR", help="keep the covers of auto there")
     return parser.parse_args()
+
+
+def save(results: list[Subsets], places: list[Path]) -> None:
+    """Write each cover to its place."""
+    for result, place in zip(results, places, strict=True):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_subsets(result, place)
 
 
 def warm_up(methods: list[str]) -> None:
