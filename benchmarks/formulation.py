@@ -4,8 +4,8 @@
         [--json OUT.json]
 
 DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are read from
-COVERS/{name}_m{m}_s{seed}.qbs, or found once for each instance if they are not there; each QUBO is then assembled in its own process, which tells its seconds (kernels compiled before) and
-the most memory that it held.
+COVERS/{name}_m{m}_s{seed}.qbs, or found once for each instance if they are not there. Each QUBO is then assembled in
+its own process, which tells its seconds (kernels compiled before) and the most memory that it held.
 """
 
 import argparse
