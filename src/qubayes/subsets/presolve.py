@@ -116,6 +116,17 @@ def _implies(incidence: Incidence, alone: Ints, row: int, other: int) -> bool:
     return True
 
 
+class Reduction(NamedTuple):
+    """A problem on its way to being reduced; the arrays are written to."""
+
+    status: Status  # (columns,)
+    row_open: Bools  # (rows,)
+    alone: Ints  # (rows,) masks of `_ways`; of open rows only, as all that follows
+    together: Ints  # (rows,)
+    opened: Ints  # (rows,) mask of the positions of open columns
+    counts: Ints  # (columns,) number of open rows that hold the column
+
+
 @njit(nogil=True, cache=True)
 def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
@@ -127,70 +138,113 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
     """
     rows, columns = len(row_open), len(status)
     alone, together, opened = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    counts = np.zeros(columns, np.int64)
+    reduction = Reduction(status, row_open, alone, together, opened, np.zeros(columns, np.int64))
     changed = True
     while changed:
-        changed = False
-        for row in range(rows):
-            if not row_open[row]:
-                continue
-            masks = _masks(incidence, status, row)
-            alone[row], together[row], covered = _ways(incidence, row, masks[0], masks[1])
-            if covered:
-                row_open[row] = False
-                changed = True
-            elif together[row] == 0 and alone[row] & (alone[row] - 1) == 0:
-                for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-                    if alone[row] >> p & 1:
-                        status[incidence.row_columns[incidence.row_start[row] + p]] = 2
-                row_open[row] = False
-                changed = True
-        if changed:
+        changed = _settle_rows(incidence, reduction)
+        if not changed:
+            _count(incidence, reduction)
+            changed = _exclude_columns(incidence, reduction)
+        if not changed:
+            changed = _drop_implied_rows(incidence, reduction)
+
+
+@njit(nogil=True, cache=True)
+def _settle_rows(incidence: Incidence, reduction: Reduction) -> bool:
+    """Whether some row was covered already or forced a column; such rows are open no more (steps 1 and 2)."""
+    status, row_open, alone, together, _, _ = reduction
+    changed = False
+    for row in range(len(row_open)):
+        if not row_open[row]:
             continue
-        counts[:] = 0
-        for row in range(rows):
-            if row_open[row]:
-                opened[row] = _masks(incidence, status, row)[0]
-                for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
-                    counts[incidence.row_columns[place]] += 1
-        for column in range(columns):
-            if status[column] != 1:
-                continue
-            if counts[column] == 0:
-                status[column] = 0
-                continue
-            first = incidence.column_start[column]
-            while not row_open[incidence.column_rows[first]]:
-                first += 1
-            row = incidence.column_rows[first]
-            for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
-                other = incidence.row_columns[place]
-                if other == column or status[other] == 0 or counts[other] < counts[column]:
-                    continue
-                if status[other] == 1 and _replaces(incidence, alone, opened, row_open, column, other):
-                    status[column] = 0
-                    changed = True
-                    for member in range(first, incidence.column_start[column + 1]):
-                        home = incidence.column_rows[member]
-                        gone = ~(1 << incidence.column_positions[member])
-                        opened[home] &= gone
-                        alone[home] &= gone
-                    break
-        if changed:
-            continue
-        for row in range(rows):
-            if not row_open[row] or together[row] != 0:
-                continue
-            rare, least = -1, columns + rows + 1
+        masks = _masks(incidence, status, row)
+        alone[row], together[row], covered = _ways(incidence, row, masks[0], masks[1])
+        if covered:
+            row_open[row] = False
+            changed = True
+        elif together[row] == 0 and alone[row] & (alone[row] - 1) == 0:
             for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-                column = incidence.row_columns[incidence.row_start[row] + p]
-                if alone[row] >> p & 1 and counts[column] < least:
-                    rare, least = column, counts[column]
-            for place in range(incidence.column_start[rare], incidence.column_start[rare + 1]):
-                other = incidence.column_rows[place]
-                if other != row and row_open[other] and _implies(incidence, alone, row, other):
-                    row_open[other] = False
-                    changed = True
+                if alone[row] >> p & 1:
+                    status[incidence.row_columns[incidence.row_start[row] + p]] = 2
+            row_open[row] = False
+            changed = True
+    return changed
+
+
+@njit(nogil=True, cache=True)
+def _count(incidence: Incidence, reduction: Reduction) -> None:
+    """Note the open columns of each open row, and in how many open rows each column is."""
+    status, row_open, _, _, opened, counts = reduction
+    counts[:] = 0
+    for row in range(len(row_open)):
+        if row_open[row]:
+            opened[row] = _masks(incidence, status, row)[0]
+            for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
+                counts[incidence.row_columns[place]] += 1
+
+
+@njit(nogil=True, cache=True)
+def _exclude_columns(incidence: Incidence, reduction: Reduction) -> bool:
+    """Whether some column was excluded because another one replaces it (step 3); those in no open row go unasked."""
+    status, row_open, alone, _, opened, counts = reduction
+    changed = False
+    for column in range(len(status)):
+        if status[column] != 1:
+            continue
+        if counts[column] == 0:
+            status[column] = 0
+            continue
+        first = incidence.column_start[column]
+        while not row_open[incidence.column_rows[first]]:
+            first += 1
+        row = incidence.column_rows[first]  # whatever replaces the column is in this row too
+        for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
+            other = incidence.row_columns[place]
+            if other == column or status[other] != 1 or counts[other] < counts[column]:
+                continue
+            if _replaces(incidence, alone, opened, row_open, column, other):
+                _exclude(incidence, reduction, column)
+                changed = True
+                break
+    return changed
+
+
+@njit(nogil=True, cache=True)
+def _exclude(incidence: Incidence, reduction: Reduction, column: int) -> None:
+    """Exclude the column, and take it out of the masks of its rows."""
+    reduction.status[column] = 0
+    for place in range(incidence.column_start[column], incidence.column_start[column + 1]):
+        row, gone = incidence.column_rows[place], ~(1 << incidence.column_positions[place])
+        reduction.opened[row] &= gone
+        reduction.alone[row] &= gone
+
+
+@njit(nogil=True, cache=True)
+def _drop_implied_rows(incidence: Incidence, reduction: Reduction) -> bool:
+    """Whether some row was dropped because whatever covers another one covers it alone (step 4)."""
+    _, row_open, alone, together, _, _ = reduction
+    changed = False
+    for row in range(len(row_open)):
+        if not row_open[row] or together[row] != 0:
+            continue
+        rare = _rarest(incidence, reduction, row)  # rows that this one implies hold each of its columns
+        for place in range(incidence.column_start[rare], incidence.column_start[rare + 1]):
+            other = incidence.column_rows[place]
+            if other != row and row_open[other] and _implies(incidence, alone, row, other):
+                row_open[other] = False
+                changed = True
+    return changed
+
+
+@njit(nogil=True, cache=True)
+def _rarest(incidence: Incidence, reduction: Reduction, row: int) -> int:
+    """The column in fewest open rows among those that cover the row alone."""
+    rare, least = -1, len(reduction.row_open) + 1
+    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+        column = incidence.row_columns[incidence.row_start[row] + p]
+        if reduction.alone[row] >> p & 1 and reduction.counts[column] < least:
+            rare, least = column, reduction.counts[column]
+    return rare
 
 
 def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
