@@ -207,11 +207,13 @@ def print_large(tasks: Iterable[Task], scores: Iterable[str]) -> None:
 
 
 def print_peer(task: Task) -> None:
-    """Local scores per second, ours and pgmpy's, one after the other on the same data."""
-    outcome = apart(task)
+    """Local scores per second, ours and pgmpy's on the same data: medians of three turns each, taken in turn."""
+    turns = [(apart(task), in_process("--peer", task)) for _ in range(3)]
+    outcome, peer = turns[0]
     scores = outcome.n * sum(comb(outcome.n - 1, k) for k in range(task.max_parents + 1))
-    peer = in_process("--peer", task)
-    ours, theirs = scores / outcome.seconds, peer["scores"] / peer["seconds"]
+    seconds = statistics.median(outcome.seconds for outcome, _ in turns)
+    peer_seconds = statistics.median(peer["seconds"] for _, peer in turns)
+    ours, theirs = scores / seconds, peer["scores"] / peer_seconds
     print(f"\n## Local scores per second: `bdeu` on {task.name}, m = {task.max_parents}\n")
     print_row(["program", "threads", "local scores", "seconds", "per second", "ratio"])
     print_row(["---"] + ["--:"] * 5)
@@ -220,12 +222,12 @@ def print_peer(task: Task) -> None:
             "qubayes",
             f"{task.threads or cores()}",
             f"{scores:,}",
-            f"{outcome.seconds:.2f}",
+            f"{seconds:.2f}",
             f"{ours:,.0f}",
             f"{ours / theirs:,.0f}",
         ]
     )
-    print_row(["pgmpy", "1", f"{peer['scores']:,}", f"{peer['seconds']:.2f}", f"{theirs:,.0f}", "1"])
+    print_row(["pgmpy", "1", f"{peer['scores']:,}", f"{peer_seconds:.2f}", f"{theirs:,.0f}", "1"])
     print(f"\nLargest difference between the scores of both: {peer['difference']:.1e}")
 
 

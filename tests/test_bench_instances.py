@@ -18,7 +18,7 @@ probability ( b | a ) { (no) 1.0, 0.0; (yes) 0.0, 1.0; }
 
 @pytest.fixture
 def folder(tmp_path):
-    """Forty transactions: item 1 or 2 (the class), item 3 always, and the bits of the row's number as items 10 to 15."""
+    """Forty transactions: item 1 or 2 (the class), item 3 always, the bits of the row's number as items 10 to 15."""
     lines = []
     for row in range(40):
         bits = [str(10 + bit) for bit in range(6) if row >> bit & 1]
