@@ -15,7 +15,7 @@ import numpy as np
 
 from .candidates import Candidates, Search
 from .candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
-from .candidates.levels import Block, Level, concatenate, heads_of, make_above, next_level, sets_of_heads
+from .candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
 from .candidates.tables import Above
 from .cluster import Workers, run
 from .data.dataset import Dataset
@@ -86,8 +86,8 @@ def _forecasts(dataset: Dataset, search: Search, workers: Workers) -> Iterator[F
 
 def _pace(level: Level, workers: Workers) -> _Pace:
     """Visit random sets of the level for half a second on all threads."""
-    heads, sets = heads_of(level), sets_of_heads(level)
-    order = np.random.default_rng(0).permutation(len(heads)).tolist()
+    sets = sets_of_heads(level)
+    order = np.random.default_rng(0).permutation(len(level.heads)).tolist()
     shared = (level, _thin(level))
     spent, visited, found = 0.0, 0, 0
     batch = 2 * workers.count

@@ -3,15 +3,27 @@
 Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from ..arrays import Ints, SmallInts, Words
 from .tables import Below, Rows, kernel, leaf
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
+
+
+@cast(Any, intrinsic)
+def _popcount(typing_context: Any, word: Any) -> Any:
+    """The processor's own instruction: number of ones in a 64-bit word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
 
 
 class Scratch(NamedTuple):
@@ -211,11 +223,3 @@ def count_bits(length: int, x: int, data: Rows, below: Below, scratch: Scratch) 
     for mask in range(half):
         values[half + mask] = scratch.prefix_cells[mask] - values[mask]
     return all_ones
-
-
-@leaf
-def _popcount(x: np.uint64) -> int:
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))

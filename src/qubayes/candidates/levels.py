@@ -19,6 +19,7 @@ class Level(NamedTuple):
     """Everything that a block of level k needs."""
 
     k: int
+    heads: Ints  # (heads, 0, 1 or 2) the first members of the sets, in lexicographic order
     rows: Rows
     rule: Rule
     below: Below
@@ -50,7 +51,7 @@ def start_level(rows: Rows, rule: Rule, k_last: int) -> Level:
         table=np.zeros((0, 0)),
         series=_series(min(rows.total, TABLE_WIDTH - 1) + 1),
     )
-    return _with_table(Level(1, rows, rule, below))
+    return _with_table(Level(1, _heads(n, 1), rows, rule, below))
 
 
 def next_level(level: Level, above: Above) -> Level:
@@ -61,7 +62,8 @@ def next_level(level: Level, above: Above) -> Level:
         best=above.best,
         ones=np.concatenate([level.below.ones, above.ones]) if len(above.ones) else level.below.ones,
     )
-    return _with_table(level._replace(k=level.k + 1, below=below))
+    k = level.k + 1
+    return _with_table(level._replace(k=k, heads=_heads(len(level.rule.declared), k), below=below))
 
 
 def make_above(level: Level, *, last: bool) -> Above:
@@ -122,29 +124,26 @@ def _rising(counts: Floats | int, prior: float) -> Floats:
     return np.where(values == 0, 0.0, gammaln(values + prior) - gammaln(prior))
 
 
-def heads_of(level: Level) -> Ints:
-    """The first members (at most two) of the sets of the level, in lexicographic order."""
-    n, length = len(level.rule.declared), min(2, level.k - 1)
-    if length == 0:
+def _heads(n: int, k: int) -> Ints:
+    if k == 1:
         return np.zeros((1, 0), np.int64)
-    firsts = np.arange(n - level.k + 1)
-    if length == 1:
-        return firsts.reshape(-1, 1)
-    return np.array([(a, b) for a in firsts for b in range(a + 1, n - level.k + 2)], dtype=np.int64).reshape(-1, 2)
+    if k == 2:
+        return np.arange(n - 1).reshape(-1, 1)
+    return np.stack(np.triu_indices(n - k + 2, 1), axis=1).astype(np.int64)
 
 
 def sets_of_heads(level: Level) -> Ints:
     """How many sets of the level start with each head."""
-    n, heads = len(level.rule.declared), heads_of(level)
-    if heads.shape[1] == 0:
+    n, length = len(level.rule.declared), level.heads.shape[1]
+    if length == 0:
         return np.array([n])
-    rest = level.k - heads.shape[1]
-    return np.array([comb(n - 1 - int(last), rest) for last in heads[:, -1]], dtype=np.int64)
+    sets: Ints = level.below.drop[level.k - length][level.heads[:, -1]]
+    return sets
 
 
 def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
     """Ranges of heads of about equal work. They depend on the problem alone, never on the number of workers."""
-    if len(heads_of(level)) == 0:
+    if len(level.heads) == 0:
         return []
     done = np.cumsum(sets_of_heads(level))
     cuts = np.searchsorted(done, np.arange(sets_per_block, int(done[-1]), sets_per_block)) + 1
@@ -154,7 +153,7 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
 
 def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
     """The candidates among the sets that start with heads[0] .. heads[1]-1."""
-    chosen = heads_of(level)[heads[0] : heads[1]]
+    chosen = level.heads[heads[0] : heads[1]]
     capacity = _FIRST_CAPACITY
     while True:
         found = Found(

@@ -219,9 +219,7 @@ def _judge(
                     _keep(k, t, score, members, found, n_found)
                     n_found += 1
                 best = max(score, threshold)
-                # No superset scores more than this: docs/candidates.md proves it.
-                bound = -rule.price * parameters if rule.kind == LIKELIHOOD else -n_cells * log(rule.arities[child])
-                if bound <= best:
+                if store and _bound(n_cells, child, parameters, rule) <= best:
                     best = inf
         if store:
             above.best[child, parent_rank] = best
@@ -229,6 +227,14 @@ def _judge(
         above.cells[rank] = n_cells
         _store_terms(n_cells, joint, counts, rank, below, above, rule, moments)
     return n_found
+
+
+@leaf
+def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
+    """No superset scores more than this: docs/candidates.md proves it."""
+    if rule.kind == LIKELIHOOD:
+        return -rule.price * parameters
+    return -n_cells * log(rule.arities[child])
 
 
 @leaf
