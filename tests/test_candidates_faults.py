@@ -115,7 +115,6 @@ def test_full_disk_at_the_result(large_result, capsys):
     assert not [path for path in folder.iterdir() if path.suffix == ".part"]
 
 
-@pytest.mark.xfail(strict=True, reason="identify() removes the blocks before the result is on disk")
 def test_full_disk_at_the_result_keeps_the_blocks(large_result, capsys):
     folder, arguments, whole = large_result
     with limited(len(whole) - 1):

@@ -25,7 +25,7 @@ _FORMAT = 2
 
 
 class Checkpoint:
-    """The blocks that are done. Use as a context manager; call `finish` when the result is safe elsewhere."""
+    """The blocks that are done. Use as a context manager; the file stays, for its owner to remove."""
 
     def __init__(self, path: Path, search: dict[str, object], *, resume: bool) -> None:
         self.path = path
@@ -58,11 +58,6 @@ class Checkpoint:
             raise QubayesError(
                 f"cannot write {self.path}: {error.strerror}; make room and run again with --resume"
             ) from error
-
-    def finish(self) -> None:
-        """Remove the file."""
-        self._file.close()
-        self.path.unlink(missing_ok=True)
 
     def _create(self) -> IO[bytes]:
         file = open(self.path, "wb")  # noqa: SIM115, PTH123 -- closed by __exit__

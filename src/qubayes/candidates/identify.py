@@ -48,7 +48,7 @@ def identify(
     """The parent sets that score more than every one of their subsets, for each vertex, exactly.
 
     The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes
-    on from it. An interrupt leaves the file in place; the end of the search removes it.
+    on from it. The file stays: remove it once the result is safe elsewhere.
     """
     check(dataset, search)
     level = first_level(dataset, search)
@@ -67,8 +67,6 @@ def identify(
         for done, block in _last_level(level, workers or Workers(), kept):
             blocks.append(block)
             on_progress(Progress("candidates", before + done, total))
-        if kept:
-            kept.finish()
     return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp_of(dataset, search))
 
 

@@ -71,8 +71,9 @@ def candidates(
             if checkpoint and checkpoint.exists():
                 print(f"qubayes: finished blocks are kept in {checkpoint}; go on with --resume", file=sys.stderr)
             raise
-    if output:
+    if output and checkpoint:
         write_candidates(found, output)
+        checkpoint.unlink(missing_ok=True)  # not before: a full disk must not cost the search
     if as_json:
         print_json(summary(found, clock.seconds))
     else:
