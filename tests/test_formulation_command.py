@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -87,6 +88,25 @@ def test_subsets_from_a_file(scores_file, tmp_path):
     assert (tmp_path / "read.bqm").read_bytes() == (tmp_path / "found.bqm").read_bytes()
     told = CliRunner().invoke(app, ["formulate", str(scores_file), "--subsets", str(tmp_path / "found.qbs")])
     assert f"subsets read from {tmp_path / 'found.qbs'}" in told.stdout
+
+
+def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp_path, monkeypatch):
+    @contextmanager
+    def interrupting(*, quiet):
+        def show(progress):
+            raise KeyboardInterrupt
+
+        yield show
+
+    monkeypatch.setattr("qubayes.cli.formulate_command.progress_bar", interrupting)
+    done = CliRunner().invoke(
+        app, ["formulate", str(scores_file), "--threads", "1", "--json", "-o", str(tmp_path / "model.bqm")]
+    )
+    assert done.exit_code == 130 and "interrupted; the best covers found so far" in done.stderr
+    facts = json.loads(done.stdout)
+    assert read_qubo(tmp_path / "model.bqm")[0].bits == facts["bits"]["total"]
+    sizes = read_candidates(scores_file).per_vertex  # every vertex but the first one reached keeps its sets
+    assert sum(mu == size for mu, size in zip(facts["mu"], sizes.tolist(), strict=True)) >= 5
 
 
 def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, monkeypatch):

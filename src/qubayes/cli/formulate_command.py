@@ -1,5 +1,6 @@
 """`qubayes formulate`: candidate parent sets as a QUBO."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,8 +65,11 @@ def formulate(
     facts = facts_of(formulation, subsets)
     if json:
         print_json(facts)
-        return
-    print_facts(facts, f"read from {subsets_file}, found in" if subsets_file else "found in")
+    else:
+        print_facts(facts, f"read from {subsets_file}, found in" if subsets_file else "found in")
+    if not subsets_file and subsets.status != "finished":
+        print(f"qubayes: subsets: {subsets.status}", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 def print_facts(facts: dict[str, Any], origin: str) -> None:
