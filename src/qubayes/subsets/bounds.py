@@ -8,17 +8,17 @@ most nine of the fifteen edges), while the relaxation is content with 20 / 4 = 5
 """
 
 import math
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import combinations, permutations
-from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints
+from ..arrays import AnyArray, Bools, Floats, Ints
+from ..jit import leaf
 from .incidence import Incidence, table_starts
 from .presolve import Core
-from .program import Limits, Program, dual_bound, program_of, solver_of, ways
+from .program import Limits, Program, dual_bound, program_of, solver_of
 
 SIX = 6
 TRIPLES = tuple(combinations(range(SIX), 3))
@@ -39,54 +39,24 @@ class Triples(NamedTuple):
 
 def packing_bound(core: Core) -> int:
     """Number of rows, chosen greedily, no two of which share an open column: each needs a column of its own."""
-    used = np.zeros(len(core.columns) + 1, dtype=bool)
-    starts, columns = core.row_start.tolist(), core.row_columns
-    lengths = np.bitwise_count(core.open)
+    order = np.argsort(np.bitwise_count(core.open), kind="stable")
+    return int(_pack(core, order, np.zeros(len(core.columns), np.bool_)))
+
+
+@leaf
+def _pack(core: Core, order: Ints, used: Bools) -> int:
     found = 0
-    for row in np.argsort(lengths, kind="stable").tolist():
-        own = columns[starts[row] : starts[row + 1]]
-        own = own[own >= 0]
-        if not used[own].any():
-            used[own] = True
+    for index in range(len(order)):
+        first, last = core.row_start[order[index]], core.row_start[order[index] + 1]
+        free = True
+        for place in range(first, last):
+            free &= core.row_columns[place] < 0 or not used[core.row_columns[place]]
+        if free:
             found += 1
+            for place in range(first, last):
+                if core.row_columns[place] >= 0:
+                    used[core.row_columns[place]] = True
     return found
-
-
-def smaller_is_impossible(core: Core, size: int, nodes: int = 300) -> bool:
-    """Whether no cover of the core has fewer than `size` columns, shown by a search tree; False if that grew too large.
-
-    A way to cover a row is a mask of one or two columns. Branch on the ways of the row with the fewest.
-    """
-    rows, stack, seen = _ways_of_rows(core), [(0, size - 1)], 0
-    while stack:
-        chosen, allowed = stack.pop()
-        seen += 1
-        left = [[way & ~chosen for way in row] for row in rows]
-        left = [row for row in left if all(row)]
-        if not left or seen > nodes:
-            return False
-        used = needed = 0  # rows without common columns cost the cheapest of their ways each
-        for row in left:
-            reach = reduce(or_, row)
-            if not reach & used:
-                used, needed = used | reach, needed + min(map(int.bit_count, row))
-        if needed <= allowed:
-            stack += [
-                (chosen | way, allowed - way.bit_count()) for way in min(left, key=len) if way.bit_count() <= allowed
-            ]
-    return True
-
-
-def _ways_of_rows(core: Core) -> list[list[int]]:
-    """The ways to cover each row, as masks of columns; rows with few ways first."""
-    found = []
-    for row, start in enumerate(core.row_start[:-1].tolist()):
-        columns = core.row_columns[start : core.row_start[row + 1]].tolist()
-        first = core.row_partners[row]
-        masks = core.partners[first : first + len(columns)].tolist()
-        alone, pairs = ways(masks, int(core.fixed[row]), int(core.open[row]))
-        found.append([1 << columns[p] for p in alone] + [1 << columns[p] | 1 << columns[q] for p, q in pairs])
-    return sorted(found, key=len)
 
 
 def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int, iterations: int) -> int:

@@ -4,9 +4,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ..arrays import Bools, Ints, SmallInts
+from ..jit import leaf
 from .incidence import Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
@@ -38,7 +38,7 @@ def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
     return np.flatnonzero(status == CLOSED), cores_of(incidence, status, row_open)
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _masks(incidence: Incidence, status: Status, row: int) -> tuple[int, int]:
     """Positions of the open and of the closed columns of a row."""
     first, last = incidence.row_start[row], incidence.row_start[row + 1]
@@ -52,7 +52,7 @@ def _masks(incidence: Incidence, status: Status, row: int) -> tuple[int, int]:
     return opened, closed
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _ways(incidence: Incidence, row: int, opened: int, closed: int) -> tuple[int, int, bool]:
     """Open positions that cover the row alone, open positions that do in pairs only, and whether the closed ones do."""
     partners = incidence.row_partners[row]
@@ -69,18 +69,22 @@ def _ways(incidence: Incidence, row: int, opened: int, closed: int) -> tuple[int
     return alone, together, covered
 
 
-@njit(nogil=True, cache=True)
 def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
     """For each row the masks of `_ways`."""
-    rows = len(incidence.row_start) - 1
-    alone, together, covered = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
-    for row in range(rows):
-        masks = _masks(incidence, status, row)
-        alone[row], together[row], covered[row] = _ways(incidence, row, masks[0], masks[1])
+    alone, together = np.zeros((2, incidence.rows), np.int64)
+    covered = np.zeros(incidence.rows, np.bool_)
+    _fill_ways(incidence, status, alone, together, covered)
     return alone, together, covered
 
 
-@njit(nogil=True, cache=True)
+@leaf
+def _fill_ways(incidence: Incidence, status: Status, alone: Ints, together: Ints, covered: Bools) -> None:
+    for row in range(len(covered)):
+        masks = _masks(incidence, status, row)
+        alone[row], together[row], covered[row] = _ways(incidence, row, masks[0], masks[1])
+
+
+@leaf
 def _replaces(incidence: Incidence, alone: Ints, opened: Ints, row_open: Bools, column: int, other: int) -> bool:
     """Whether `other` does in every open row what `column` can do there."""
     for place in range(incidence.column_start[column], incidence.column_start[column + 1]):
@@ -102,7 +106,7 @@ def _replaces(incidence: Incidence, alone: Ints, opened: Ints, row_open: Bools, 
     return True
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _implies(incidence: Incidence, alone: Ints, row: int, other: int) -> bool:
     """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
     for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
@@ -127,7 +131,6 @@ class Reduction(NamedTuple):
     counts: Ints  # (columns,) number of open rows that hold the column
 
 
-@njit(nogil=True, cache=True)
 def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
 
@@ -136,9 +139,13 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
     (this contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one
     if every column that covers the other covers it alone.
     """
-    rows, columns = len(row_open), len(status)
-    alone, together, opened = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    reduction = Reduction(status, row_open, alone, together, opened, np.zeros(columns, np.int64))
+    alone, together, opened = np.zeros((3, len(row_open)), np.int64)
+    counts = np.zeros(len(status), np.int64)
+    _reduce(incidence, Reduction(status, row_open, alone, together, opened, counts))
+
+
+@leaf
+def _reduce(incidence: Incidence, reduction: Reduction) -> None:
     changed = True
     while changed:
         changed = _settle_rows(incidence, reduction)
@@ -149,7 +156,7 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
             changed = _drop_implied_rows(incidence, reduction)
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _settle_rows(incidence: Incidence, reduction: Reduction) -> bool:
     """Whether some row was covered already or forced a column; such rows are open no more (steps 1 and 2)."""
     status, row_open, alone, together, _, _ = reduction
@@ -171,11 +178,12 @@ def _settle_rows(incidence: Incidence, reduction: Reduction) -> bool:
     return changed
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _count(incidence: Incidence, reduction: Reduction) -> None:
     """Note the open columns of each open row, and in how many open rows each column is."""
     status, row_open, _, _, opened, counts = reduction
-    counts[:] = 0
+    for column in range(len(counts)):
+        counts[column] = 0
     for row in range(len(row_open)):
         if row_open[row]:
             opened[row] = _masks(incidence, status, row)[0]
@@ -183,7 +191,7 @@ def _count(incidence: Incidence, reduction: Reduction) -> None:
                 counts[incidence.row_columns[place]] += 1
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _exclude_columns(incidence: Incidence, reduction: Reduction) -> bool:
     """Whether some column was excluded because another one replaces it (step 3); those in no open row go unasked."""
     status, row_open, alone, _, opened, counts = reduction
@@ -209,7 +217,7 @@ def _exclude_columns(incidence: Incidence, reduction: Reduction) -> bool:
     return changed
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _exclude(incidence: Incidence, reduction: Reduction, column: int) -> None:
     """Exclude the column, and take it out of the masks of its rows."""
     reduction.status[column] = 0
@@ -219,7 +227,7 @@ def _exclude(incidence: Incidence, reduction: Reduction, column: int) -> None:
         reduction.alone[row] &= gone
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _drop_implied_rows(incidence: Incidence, reduction: Reduction) -> bool:
     """Whether some row was dropped because whatever covers another one covers it alone (step 4)."""
     _, row_open, alone, together, _, _ = reduction
@@ -236,7 +244,7 @@ def _drop_implied_rows(incidence: Incidence, reduction: Reduction) -> bool:
     return changed
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _rarest(incidence: Incidence, reduction: Reduction, row: int) -> int:
     """The column in fewest open rows among those that cover the row alone."""
     rare, least = -1, len(reduction.row_open) + 1

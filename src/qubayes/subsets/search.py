@@ -3,9 +3,9 @@
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Bools, Ints, SmallInts
+from ..jit import leaf
 from .incidence import Incidence, pivot_table
 from .presolve import Core
 
@@ -37,12 +37,31 @@ class Walk(NamedTuple):
     place: SmallInts  # (columns,) index in `chosen`
     row_place: SmallInts  # (rows,) index in `uncovered`
     tally: Ints  # (3,) chosen columns, uncovered rows, row updates so far
+    found: Bools  # (columns,) the smallest cover of the last descent
+    best: Bools  # (columns,) the smallest cover so far
+    helpers: Bools  # (columns,) those that cover no row alone
+    kicked: SmallInts  # (columns,) scratch
+
+
+def walk_of(core: Core) -> Walk:
+    """A walk that has not begun."""
+    rows, columns = len(core.fixed), len(core.columns)
+    score, stamp = np.zeros((2, columns), np.int64)
+    chosen, place, kicked = np.zeros((3, columns), np.int32)
+    state, pivots, weight = np.zeros((3, rows), np.int64)
+    uncovered, row_place = np.zeros((2, rows), np.int32)
+    inside, found, best, helpers = np.zeros((4, columns), np.bool_)
+    return Walk(
+        inside, state, pivots, score, weight, stamp, chosen, uncovered, place, row_place, np.zeros(3, np.int64),
+        found, best, helpers, kicked,
+    )  # fmt: skip
 
 
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
     """A cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
-    kicks = kicks_of(core, incidence)
-    return _search(core, pivot_table(), PLACES, kicks, work, patience_of(core), seed)
+    walk = walk_of(core)
+    _search(core, pivot_table(), PLACES, kicks_of(core, incidence), walk, work, patience_of(core), seed)
+    return walk.best
 
 
 def patience_of(core: Core) -> int:
@@ -64,7 +83,7 @@ def kicks_of(core: Core, incidence: Incidence) -> Kicks:
     return Kicks(np.concatenate([[0], np.cumsum(lengths)]), columns)
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _look(core: Core, table: Ints, row: Whole, state: Whole) -> Whole:
     """Positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
     start = core.row_table[row]
@@ -91,7 +110,7 @@ def _look(core: Core, table: Ints, row: Whole, state: Whole) -> Whole:
     return word
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: Whole) -> None:
     """Take the column in or out, and bring states, scores and lists up to date."""
     if walk.inside[column]:
@@ -132,15 +151,11 @@ def _flip(core: Core, table: Ints, places: Ints, walk: Walk, column: Whole) -> N
             walk.tally[1] += 1
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _start(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
     """Nothing chosen, every weight 1."""
-    walk.inside[:] = False
-    walk.score[:] = 0
-    walk.stamp[:] = 0
-    walk.weight[:] = 1
-    walk.tally[:] = 0
     for row in range(len(core.fixed)):
+        walk.weight[row] = 1
         walk.state[row] = core.fixed[row]
         walk.pivots[row] = _look(core, table, row, core.fixed[row])
         walk.uncovered[row] = row
@@ -153,7 +168,7 @@ def _start(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
     walk.tally[1] = len(core.fixed)
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _best_for(core: Core, places: Ints, walk: Walk, row: Whole, step: Whole) -> Whole:
     """The column that covers this uncovered row and most weight; of equals the one that rested longest."""
     best, score, stamp = np.int64(-1), np.int64(-1), np.int64(0)
@@ -169,7 +184,7 @@ def _best_for(core: Core, places: Ints, walk: Walk, row: Whole, step: Whole) -> 
     return best
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _cheapest(walk: Walk, step: Whole) -> Whole:
     """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
     best, score, stamp = np.int64(walk.chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
@@ -184,7 +199,7 @@ def _cheapest(walk: Walk, step: Whole) -> Whole:
     return best
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _raise(core: Core, places: Ints, walk: Walk, row: Whole, amount: Whole) -> None:
     """Add to the weight of a row."""
     walk.weight[row] += amount
@@ -195,15 +210,13 @@ def _raise(core: Core, places: Ints, walk: Walk, row: Whole, amount: Whole) -> N
         walk.score[core.row_columns[core.row_start[row] + places[low % 67]]] += amount
 
 
-@njit(nogil=True, cache=True)
-def _descend(
-    core: Core, table: Ints, places: Ints, walk: Walk, found: Bools, first: Whole, patience: int
-) -> tuple[Whole, Whole]:
-    """Cover what is open, then walk at one column less than the smallest cover so far, which is kept in `found`.
+@leaf
+def _descend(core: Core, table: Ints, places: Ints, walk: Walk, first: Whole, patience: int) -> tuple[Whole, Whole]:
+    """Cover what is open, then walk at one column less than the smallest cover so far, which is kept in `walk.found`.
 
     Ends after `patience` steps without a smaller one; returns its size and the number of the last step.
     """
-    nothing = len(found) + 1
+    nothing = len(walk.found) + 1
     size, step, last = nothing, first, first
     while step - last <= patience or size == nothing:
         step += 1
@@ -214,7 +227,7 @@ def _descend(
                     break
                 _flip(core, table, places, walk, column)
             if walk.tally[0] < size:
-                found[:] = walk.inside
+                _copy(walk.inside, walk.found)
                 size, last = walk.tally[0], step
             if size == 0:
                 break
@@ -234,46 +247,76 @@ def _descend(
     return size, step
 
 
-@njit(nogil=True, cache=True)
-def _kicked(kicks: Kicks, group: Whole, helpers: Bools, walk: Walk) -> Ints:
-    """The columns to flip: a group of kicks, or else the helpers that are not chosen, or else a tenth of the chosen."""
+@leaf
+def _copy(source: Bools, target: Bools) -> None:
+    for column in range(len(source)):  # numba takes half a second to compile target[:] = source
+        target[column] = source[column]
+
+
+@leaf
+def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
+    """How many columns to flip, put into `walk.kicked`: a group of kicks, or else helpers, or else some chosen ones."""
+    count = np.int64(0)
     if group < len(kicks.start) - 1:
-        return kicks.columns[kicks.start[group] : kicks.start[group + 1]].astype(np.int64)
-    if helpers.any():
-        return np.flatnonzero(helpers & ~walk.inside)
-    order = np.random.permutation(walk.tally[0])[: 1 + walk.tally[0] // 10]  # noqa: NPY002
-    return walk.chosen[order].astype(np.int64)
+        for place in range(kicks.start[group], kicks.start[group + 1]):
+            walk.kicked[count] = kicks.columns[place]
+            count += 1
+        return count
+    helped = False
+    for column in range(len(walk.helpers)):
+        helped |= walk.helpers[column]
+        if walk.helpers[column] and not walk.inside[column]:
+            walk.kicked[count] = column
+            count += 1
+    return count if helped else _choose_some(walk)
 
 
-@njit(nogil=True, cache=True)
-def _search(core: Core, table: Ints, places: Ints, kicks: Kicks, work: int, patience: int, seed: int) -> Bools:
-    """Descend by row weighting, kick the incumbent and descend again, until the work is done."""
+@leaf
+def _choose_some(walk: Walk) -> Whole:
+    """A tenth of the chosen columns and one more, put into `walk.kicked` in random order."""
+    total = walk.tally[0]
+    for index in range(total):
+        walk.kicked[index] = walk.chosen[index]
+    for last in range(total - 1, 0, -1):
+        other = np.random.randint(last + 1)  # noqa: NPY002
+        walk.kicked[last], walk.kicked[other] = walk.kicked[other], walk.kicked[last]
+    return np.int64(min(total, 1 + total // 10))
+
+
+@leaf
+def _search(
+    core: Core, table: Ints, places: Ints, kicks: Kicks, walk: Walk, work: int, patience: int, seed: int
+) -> None:
+    """Descend by row weighting, kick the incumbent `walk.best` and descend again, until the work is done."""
     np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
-    rows, columns = len(core.fixed), len(core.columns)
-    walk = Walk(
-        np.zeros(columns, np.bool_), np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(columns, np.int64),
-        np.ones(rows, np.int64), np.zeros(columns, np.int64), np.zeros(columns, np.int32), np.zeros(rows, np.int32),
-        np.zeros(columns, np.int32), np.zeros(rows, np.int32), np.zeros(3, np.int64),
-    )  # fmt: skip
-    incumbent, found = np.ones(columns, np.bool_), np.ones(columns, np.bool_)
+    columns = len(core.columns)
     step: Whole = np.int64(0)
-    incumbent_size: Whole = columns + 1
+    best_size: Whole = np.int64(columns + 1)
     _start(core, table, places, walk)
-    helpers = walk.score == 0  # columns that cover no row alone pay only together: the first kick takes them all in
+    for column in range(columns):  # those that pay only together: the first kick takes them all in
+        walk.helpers[column] = walk.score[column] == 0
     group = len(kicks.start) - 1
     while True:
-        size, step = _descend(core, table, places, walk, found, step, patience)
-        if size <= incumbent_size:
-            incumbent_size = size
-            incumbent[:] = found
-        if walk.tally[2] >= work or incumbent_size <= 1:
-            return incumbent
-        for row in range(rows):
-            if walk.weight[row] > 1:
-                _raise(core, places, walk, row, 1 - walk.weight[row])
-        for column in np.flatnonzero(incumbent != walk.inside):
-            _flip(core, table, places, walk, column)
-        for column in _kicked(kicks, group, helpers, walk):
-            _flip(core, table, places, walk, column)
-            walk.stamp[column] = step
+        size, step = _descend(core, table, places, walk, step, patience)
+        if size <= best_size:
+            best_size = size
+            _copy(walk.found, walk.best)
+        if walk.tally[2] >= work or best_size <= 1:
+            return
+        _return_to_best(core, table, places, walk)
+        for index in range(_choose_kick(kicks, group, walk)):
+            kicked = np.int64(walk.kicked[index])
+            _flip(core, table, places, walk, kicked)
+            walk.stamp[kicked] = step
         group = np.random.randint(len(kicks.start))  # noqa: NPY002
+
+
+@leaf
+def _return_to_best(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
+    """The incumbent again, every weight 1."""
+    for row in range(len(core.fixed)):
+        if walk.weight[row] > 1:
+            _raise(core, places, walk, row, 1 - walk.weight[row])
+    for column in range(len(walk.best)):
+        if walk.best[column] != walk.inside[column]:
+            _flip(core, table, places, walk, column)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays import Bools, Ints
-from .bounds import packing_bound, relaxation_bound, smaller_is_impossible
+from .bounds import packing_bound, relaxation_bound
 from .cover import Covered, Task, counting_bound
 from .family import Family
 from .incidence import Incidence, incidence_of
@@ -13,11 +13,12 @@ from .presolve import CLOSED, OPEN, Core, Status, all_ways, core_of, presolve
 from .program import Limits, program_of, solve_program
 from .reduction import reduce_as_paper
 from .search import search
+from .tree import MOST_COLUMNS, smallest_cover
 
 SEARCH_WORK = 1500  # row updates of the search per entry of the core
 TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others for long
 TRIAL = 0.05  # part of the work that each trial may spend
-SMALL_CORE = 32  # columns of a core that is settled by a small search tree
+TREE = 2000  # nodes of the search tree of a core with few columns
 LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
 NODES = 50
 ITERATIONS = 200  # of the interior point method, a round
@@ -106,7 +107,7 @@ def _search_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, i
 def _trials(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
     """The best of a few short searches, and its seed."""
     work = int(TRIAL * _work(task, core))
-    seeds = np.random.SeedSequence(task.seed).generate_state(TRIALS if len(core.columns) > SMALL_CORE else 1)
+    seeds = np.random.SeedSequence(task.seed).generate_state(TRIALS if len(core.columns) > MOST_COLUMNS else 1)
     runs = [(search(core, incidence, work=work, seed=seed), seed) for seed in seeds.tolist()]
     return min(runs, key=lambda run: int(run[0].sum()))
 
@@ -120,8 +121,9 @@ def _continued(task: Task, core: Core, incidence: Incidence, known: Bools, seed:
 def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
     best, seed = _trials(task, core, incidence)
     bound = packing_bound(core)
-    if bound < best.sum() and len(core.columns) <= SMALL_CORE and smaller_is_impossible(core, int(best.sum())):
-        bound = int(best.sum())
+    if bound < best.sum() and len(core.columns) <= MOST_COLUMNS:
+        best, proved = smallest_cover(core, best, TREE)
+        bound = int(best.sum()) if proved else bound
     if bound < best.sum() and len(core.rows) <= LARGEST_RELAXATION:
         rounds, size = task.budget.rounds, int(best.sum())
         bound = max(bound, relaxation_bound(core, incidence, size=size, rounds=rounds, iterations=ITERATIONS))

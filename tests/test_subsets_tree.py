@@ -1,0 +1,53 @@
+"""The search tree of small cores: the optimum, or nothing said."""
+
+import random
+
+import numpy as np
+
+from qubayes.subsets.family import family_from
+from qubayes.subsets.incidence import incidence_of
+from qubayes.subsets.presolve import OPEN, core_of, presolve
+from qubayes.subsets.tree import MOST_COLUMNS, smallest_cover, ways_of
+from reference.covers import covers, optimum
+
+
+def whole(sets):
+    """The problem without any reduction, as one core."""
+    incidence = incidence_of(family_from(sets))
+    status = np.full(incidence.columns, OPEN, dtype=np.int8)
+    return incidence, core_of(incidence, status, np.arange(incidence.rows))
+
+
+def test_the_tree_finds_and_proves_the_optimum_from_any_cover():
+    rng = random.Random(4)
+    for _ in range(60):
+        sets = [frozenset(rng.sample(range(5), rng.randint(1, 4))) for _ in range(7)]
+        incidence, core = whole(sets)
+        assert len(core.columns) <= MOST_COLUMNS
+        chosen, proved = smallest_cover(core, np.ones(len(core.columns), dtype=np.bool_), 10**6)
+        elements = family_from(sets).elements
+        members = [frozenset(elements[list(own)].tolist()) for own in incidence.sets(core.columns[chosen])]
+        assert proved and covers(sets, members) and len(members) == optimum(sets), sets
+
+
+def test_a_tree_that_grows_too_large_says_nothing():
+    sets = [{e} for e in range(7)] + [{a, b, c} for a in range(7) for b in range(a) for c in range(b)]
+    _, (core,) = presolve(incidence_of(family_from(sets)))
+    known = np.ones(len(core.columns), dtype=np.bool_)
+    few, proved = smallest_cover(core, known, 2)
+    assert not proved and few.sum() == known.sum()
+    best, proved = smallest_cover(core, known, 10**6)
+    assert proved and best.sum() == 9  # Turan: 21 pairs less the 12 of a graph without triangles
+
+
+def test_the_ways_of_a_row():
+    """Of {0, 1, 2}: itself, two pairs, or a pair and the singleton that it lacks."""
+    incidence, core = whole([{0, 1, 2}])
+    ways = ways_of(core)
+    sets = [frozenset(own) for own in incidence.sets(core.columns)]
+    found = {frozenset(own for p, own in enumerate(sets) if word >> p & 1) for word in ways.columns.tolist() if word}
+    full = frozenset({0, 1, 2})
+    assert len(sets) == 7 and ways.start.tolist() == [0, len(found)]
+    assert found == {frozenset({full})} | {
+        frozenset({a, b}) for a in sets for b in sets if full not in (a, b) and a | b == full
+    }
