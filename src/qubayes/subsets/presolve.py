@@ -39,12 +39,12 @@ def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
 
 
 @leaf
-def _masks(incidence: Incidence, status: Status, row: int) -> tuple[int, int]:
+def _masks(row_start: Ints, row_columns: SmallInts, status: Status, row: int) -> tuple[int, int]:
     """Positions of the open and of the closed columns of a row."""
-    first, last = incidence.row_start[row], incidence.row_start[row + 1]
+    first, last = row_start[row], row_start[row + 1]
     opened, closed = 0, 0
     for place in range(first, last):
-        kind = status[incidence.row_columns[place]]
+        kind = status[row_columns[place]]
         if kind == 1:
             opened |= 1 << (place - first)
         elif kind == 2:
@@ -53,18 +53,22 @@ def _masks(incidence: Incidence, status: Status, row: int) -> tuple[int, int]:
 
 
 @leaf
-def _ways(incidence: Incidence, row: int, opened: int, closed: int) -> tuple[int, int, bool]:
-    """Open positions that cover the row alone, open positions that do in pairs only, and whether the closed ones do."""
-    partners = incidence.row_partners[row]
-    alone, together, covered = 0, 0, False
-    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-        mask = incidence.partners[partners + p]
+def _ways(partners: Ints, first: int, opened: int, closed: int) -> tuple[int, int, bool]:
+    """Open positions that cover a row alone, open positions that do in pairs only, and whether the closed ones do.
+
+    Its partners begin at `first`.
+    """
+    alone, together, covered, p = 0, 0, False, 0
+    while (opened | closed) >> p:
+        mask = partners[first + p]
         if closed >> p & 1 and mask & closed:
             covered = True
         if opened >> p & 1 and mask & (closed | 1 << p):
             alone |= 1 << p
-    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-        if (opened & ~alone) >> p & 1 and incidence.partners[partners + p] & opened & ~alone:
+        p += 1
+    while p:
+        p -= 1
+        if (opened & ~alone) >> p & 1 and partners[first + p] & opened & ~alone:
             together |= 1 << p
     return alone, together, covered
 
@@ -80,8 +84,10 @@ def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
 @leaf
 def _fill_ways(incidence: Incidence, status: Status, alone: Ints, together: Ints, covered: Bools) -> None:
     for row in range(len(covered)):
-        masks = _masks(incidence, status, row)
-        alone[row], together[row], covered[row] = _ways(incidence, row, masks[0], masks[1])
+        masks = _masks(incidence.row_start, incidence.row_columns, status, row)
+        alone[row], together[row], covered[row] = _ways(
+            incidence.partners, incidence.row_partners[row], masks[0], masks[1]
+        )
 
 
 @leaf
@@ -107,13 +113,13 @@ def _replaces(incidence: Incidence, alone: Ints, opened: Ints, row_open: Bools, 
 
 
 @leaf
-def _implies(incidence: Incidence, alone: Ints, row: int, other: int) -> bool:
+def _implies(row_start: Ints, row_columns: SmallInts, alone: Ints, row: int, other: int) -> bool:
     """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
-    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
+    for p in range(row_start[row + 1] - row_start[row]):
         if alone[row] >> p & 1:
-            column, found = incidence.row_columns[incidence.row_start[row] + p], False
-            for q in range(incidence.row_start[other + 1] - incidence.row_start[other]):
-                if alone[other] >> q & 1 and incidence.row_columns[incidence.row_start[other] + q] == column:
+            column, found = row_columns[row_start[row] + p], False
+            for q in range(row_start[other + 1] - row_start[other]):
+                if alone[other] >> q & 1 and row_columns[row_start[other] + q] == column:
                     found = True
             if not found:
                 return False
@@ -164,8 +170,8 @@ def _settle_rows(incidence: Incidence, reduction: Reduction) -> bool:
     for row in range(len(row_open)):
         if not row_open[row]:
             continue
-        masks = _masks(incidence, status, row)
-        alone[row], together[row], covered = _ways(incidence, row, masks[0], masks[1])
+        masks = _masks(incidence.row_start, incidence.row_columns, status, row)
+        alone[row], together[row], covered = _ways(incidence.partners, incidence.row_partners[row], masks[0], masks[1])
         if covered:
             row_open[row] = False
             changed = True
@@ -186,7 +192,7 @@ def _count(incidence: Incidence, reduction: Reduction) -> None:
         counts[column] = 0
     for row in range(len(row_open)):
         if row_open[row]:
-            opened[row] = _masks(incidence, status, row)[0]
+            opened[row] = _masks(incidence.row_start, incidence.row_columns, status, row)[0]
             for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
                 counts[incidence.row_columns[place]] += 1
 
@@ -238,7 +244,11 @@ def _drop_implied_rows(incidence: Incidence, reduction: Reduction) -> bool:
         rare = _rarest(incidence, reduction, row)  # rows that this one implies hold each of its columns
         for place in range(incidence.column_start[rare], incidence.column_start[rare + 1]):
             other = incidence.column_rows[place]
-            if other != row and row_open[other] and _implies(incidence, alone, row, other):
+            if (
+                other != row
+                and row_open[other]
+                and _implies(incidence.row_start, incidence.row_columns, alone, row, other)
+            ):
                 row_open[other] = False
                 changed = True
     return changed
@@ -259,18 +269,32 @@ def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core
     """The connected parts of what is open."""
     if not row_open.any():
         return []
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    parts = np.full(incidence.rows, -1)
+    _label_parts(incidence.row_start, incidence.row_columns, status, row_open, np.arange(incidence.columns), parts)
+    return [core_of(incidence, status, np.flatnonzero(parts == part)) for part in np.unique(parts[row_open]).tolist()]
 
-    rows, columns = len(row_open), len(status)
-    owner = np.repeat(np.arange(rows), np.diff(incidence.row_start))
-    live = row_open[owner] & (status[incidence.row_columns] == OPEN)
-    ends = (owner[live], rows + incidence.row_columns[live])
-    graph = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(rows + columns, rows + columns))
-    label = connected_components(graph, directed=False)[1]
-    parts, part_of = np.unique(np.where(row_open, label[:rows], -1), return_inverse=True)
-    first = int(parts[0] < 0)
-    return [core_of(incidence, status, np.flatnonzero(part_of == part)) for part in range(first, len(parts))]
+
+@leaf
+def _label_parts(
+    row_start: Ints, row_columns: SmallInts, status: Status, row_open: Bools, parent: Ints, parts: Ints
+) -> None:
+    """Give each open row the least column of its part; `parent` holds the trees of a union-find over columns."""
+    for labelling in range(2):
+        for row in range(len(row_open)):
+            root = np.int64(-1)
+            for place in range(row_start[row], row_start[row + 1]):
+                column = np.int64(row_columns[place])
+                if not row_open[row] or status[column] != 1:
+                    continue
+                while parent[column] != column:
+                    parent[column] = parent[parent[column]]
+                    column = parent[column]
+                if root < 0:
+                    root = column
+                parent[max(root, column)] = min(root, column)
+                root = min(root, column)
+            if labelling:
+                parts[row] = root
 
 
 def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:

@@ -185,11 +185,10 @@ def _best_for(core: Core, places: Ints, walk: Walk, row: Whole, step: Whole) -> 
 
 
 @leaf
-def _cheapest(walk: Walk, step: Whole) -> Whole:
+def _cheapest(chosen: SmallInts, scores: Ints, stamps: Ints, tally: Ints, step: Whole) -> Whole:
     """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
-    best, score, stamp = np.int64(walk.chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0)
-    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.tally[0]
-    walk.tally[2] += count >> 3
+    best, score, stamp, count = np.int64(chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0), tally[0]
+    tally[2] += count >> 3
     for index in range(count):
         column = np.int64(chosen[index])  # one type of argument everywhere: numba compiles each function once
         if scores[column] > score or (stamps[column] == step - 1 and count > 1):
@@ -222,7 +221,7 @@ def _descend(core: Core, table: Ints, places: Ints, walk: Walk, first: Whole, pa
         step += 1
         if walk.tally[1] == 0:
             while walk.tally[0]:
-                column = _cheapest(walk, np.int64(-1))
+                column = _cheapest(walk.chosen, walk.score, walk.stamp, walk.tally, np.int64(-1))
                 if walk.score[column] > 0:
                     break
                 _flip(core, table, places, walk, column)
@@ -232,7 +231,7 @@ def _descend(core: Core, table: Ints, places: Ints, walk: Walk, first: Whole, pa
             if size == 0:
                 break
         if size < nothing:
-            column = _cheapest(walk, step)
+            column = _cheapest(walk.chosen, walk.score, walk.stamp, walk.tally, step)
             _flip(core, table, places, walk, column)
             walk.stamp[column] = step
             if walk.tally[1] == 0:
@@ -268,18 +267,17 @@ def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
         if walk.helpers[column] and not walk.inside[column]:
             walk.kicked[count] = column
             count += 1
-    return count if helped else _choose_some(walk)
+    return count if helped else _choose_some(walk.chosen, walk.kicked, walk.tally[0])
 
 
 @leaf
-def _choose_some(walk: Walk) -> Whole:
-    """A tenth of the chosen columns and one more, put into `walk.kicked` in random order."""
-    total = walk.tally[0]
+def _choose_some(chosen: SmallInts, kicked: SmallInts, total: Whole) -> Whole:
+    """A tenth of the chosen columns and one more, put into `kicked` in random order."""
     for index in range(total):
-        walk.kicked[index] = walk.chosen[index]
+        kicked[index] = chosen[index]
     for last in range(total - 1, 0, -1):
         other = np.random.randint(last + 1)  # noqa: NPY002
-        walk.kicked[last], walk.kicked[other] = walk.kicked[other], walk.kicked[last]
+        kicked[last], kicked[other] = kicked[other], kicked[last]
     return np.int64(min(total, 1 + total // 10))
 
 
@@ -303,20 +301,28 @@ def _search(
             _copy(walk.found, walk.best)
         if walk.tally[2] >= work or best_size <= 1:
             return
-        _return_to_best(core, table, places, walk)
-        for index in range(_choose_kick(kicks, group, walk)):
-            kicked = np.int64(walk.kicked[index])
-            _flip(core, table, places, walk, kicked)
-            walk.stamp[kicked] = step
+        for row in range(len(core.fixed)):
+            if walk.weight[row] > 1:
+                _raise(core, places, walk, row, 1 - walk.weight[row])
+        for kicking in range(2):  # back to the incumbent, then the kick; `_flip` is compiled into each place of its use
+            if kicking:
+                count = _choose_kick(kicks, group, walk)
+            else:
+                count = _choose_changed(walk.best, walk.inside, walk.kicked)
+            for index in range(count):
+                kicked = np.int64(walk.kicked[index])
+                _flip(core, table, places, walk, kicked)
+                if kicking:
+                    walk.stamp[kicked] = step
         group = np.random.randint(len(kicks.start))  # noqa: NPY002
 
 
 @leaf
-def _return_to_best(core: Core, table: Ints, places: Ints, walk: Walk) -> None:
-    """The incumbent again, every weight 1."""
-    for row in range(len(core.fixed)):
-        if walk.weight[row] > 1:
-            _raise(core, places, walk, row, 1 - walk.weight[row])
-    for column in range(len(walk.best)):
-        if walk.best[column] != walk.inside[column]:
-            _flip(core, table, places, walk, column)
+def _choose_changed(best: Bools, inside: Bools, kicked: SmallInts) -> Whole:
+    """In how many columns the two covers differ; they are put into `kicked`."""
+    count = np.int64(0)
+    for column in range(len(best)):
+        if best[column] != inside[column]:
+            kicked[count] = column
+            count += 1
+    return count
