@@ -18,7 +18,7 @@ from .tree import MOST_COLUMNS, smallest_cover
 SEARCH_WORK = 1500  # row updates of the search per entry of the core
 TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others for long
 TRIAL = 0.05  # part of the work that each trial may spend
-TREE = 2000  # nodes of the search tree of a core with few columns
+TREE = 10_000  # nodes of the search tree of a core with few columns
 LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
 NODES = 50
 ITERATIONS = 200  # of the interior point method, a round
