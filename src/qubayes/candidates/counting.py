@@ -10,7 +10,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..arrays import Ints, SmallInts, Words
-from .tables import Below, Rows, kernel, leaf
+from ..jit import kernel, leaf
+from .tables import Below, Rows
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one

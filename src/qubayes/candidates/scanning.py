@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
+from ..jit import kernel, leaf
 from .counting import Scratch, add_member, base_rank, count_bits, count_rows, make_scratch, set_prefix_cells
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Counts, Found, Rows, Rule, kernel, leaf
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Counts, Found, Rows, Rule
 from .terms import SERIES, sum_by_table, sum_terms
 
 

@@ -1,17 +1,10 @@
 """What enters the kernels: the data, the score, and what one level of the search leaves for the next."""
 
-from typing import Any, NamedTuple
-
-from numba import njit
+from typing import NamedTuple
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
 
 BDEU, BDS, K2, LIKELIHOOD = 0, 1, 2, 3
-
-kernel: Any = njit(nogil=True, cache=True)
-# Called millions of times a second with many arrays. Without numba's reference counting (nothing is allocated here) a
-# call is free: alarm m=4 took 6.5 µs a set with it, 3.3 µs without.
-leaf: Any = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]
 
 
 class Rows(NamedTuple):

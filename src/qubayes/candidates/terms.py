@@ -3,7 +3,8 @@
 from math import lgamma, log
 
 from ..arrays import Floats
-from .tables import Below, Counts, leaf
+from ..jit import leaf
+from .tables import Below, Counts
 
 TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
 SMALL_PRIOR = 1 / 64  # up to this prior the power series below is exact to double precision
