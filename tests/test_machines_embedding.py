@@ -109,3 +109,21 @@ def test_command_tells_what_does_not_fit(tmp_path):
     assert result.exit_code == 0
     assert (told["found"], told["impossible"], told["physical_qubits"]) == (False, True, None)
     assert "does not fit" in runner.invoke(app, ["embed", str(tmp_path / "m.bqm"), "--topology", "chimera:4"]).stdout
+
+
+def test_command_compares_both_formulations(tmp_path):
+    """Candidate sets of three variables that want each other: both QUBOs are embedded and told side by side."""
+    scores = {"a": [("b", "c", -1.0), ("b", -1.5)], "b": [("a", -1.0)], "c": [("a", "b", -1.0)]}
+    lines = ["3"]
+    for child, sets in scores.items():
+        lines.append(f"{child} {len(sets) + 1}")
+        lines += [f"{score} {len(parents)} {' '.join(parents)}" for *parents, score in sets]
+        lines.append("-5.0 0")
+    (tmp_path / "x.jkl").write_text("\n".join(lines) + "\n")
+    arguments = ["embed", str(tmp_path / "x.jkl"), "--topology", "chimera:4"]
+    answer = json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)
+    for name in ("default", "paper"):
+        assert answer[name]["found"] and answer[name]["physical_qubits"] >= answer[name]["bits"] > 0
+    assert answer["default"]["bits"] < answer["paper"]["bits"]
+    text = runner.invoke(app, arguments).stdout
+    assert "default: " in text and "paper: " in text
