@@ -78,6 +78,7 @@ class Run:
         self.bound = float(candidates.scores[candidates.families.vertex_start[:-1]].sum())
         self._name, self._on_progress, self._lock = name, on_progress, threading.Lock()
         self._began, self._reported = time.perf_counter(), 0.0
+        self._end = math.inf if limits.seconds is None else limits.seconds
         self.trace.append((0.0, self.score))
 
     @property
@@ -90,7 +91,7 @@ class Run:
         """Seconds that are left; infinite without a time limit, 0 once the run was interrupted."""
         if self.stop[0]:
             return 0.0
-        return math.inf if self.limits.seconds is None else max(0.0, self.limits.seconds - self.elapsed)
+        return max(0.0, self._end - self.elapsed)
 
     @property
     def over(self) -> bool:
@@ -120,6 +121,15 @@ class Run:
         """No network scores more than this."""
         with self._lock:
             self.bound = min(self.bound, bound)
+
+    @contextmanager
+    def shortened(self, seconds: float) -> Iterator[None]:
+        """Inside the block at most this much time is left."""
+        end, self._end = self._end, min(self._end, self.elapsed + seconds)
+        try:
+            yield
+        finally:
+            self._end = end
 
     def report(self, note: str = "", *, done: float | None = None, total: float | None = None) -> None:
         """Tell the user, at most ten times a second, how far the run is: of its time unless `done` and `total` say."""

@@ -1,5 +1,6 @@
 """The verb of the stage: the best network of candidate parent sets that a solver finds."""
 
+import math
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
@@ -29,6 +30,7 @@ SOLVERS = {
     "order-sa": ("order_sa", "OrderAnnealing"),
     "asobs": ("asobs", "AcyclicSelection"),
     "exact": ("exact", "Exact"),
+    "auto": ("auto", "ExactThenAnneal"),
     "dimod": ("sampler", "DimodSampler"),
 }
 
@@ -53,10 +55,14 @@ def solve(
     *,
     limits: Limits | None = None,
     start: Network | None = None,
+    bound_seconds: float = 0.0,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
     """The best network that the solver finds within the limits, starting from `start` if it is given.
+
+    With `bound_seconds` that much time goes first into a bound on every network's score, which gives the result a gap
+    and ends the search once the bound is reached.
 
     Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
     alone. Where a formulation is given the result has its bits, and their energy was checked to be -score.
@@ -72,9 +78,20 @@ def solve(
         raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
+    bound = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
+    run.tighten(bound)
     ending = _search(chosen, formulation if chosen.takes == "formulation" else candidates, run)
     return _solution(candidates, formulation, run, chosen.name, ending)
+
+
+def _bound(candidates: Candidates, seconds: float, on_progress: OnProgress) -> float:
+    """A bound on the score of every network, for which this many seconds may be spent."""
+    if seconds <= 0:
+        return math.inf
+    from .bound import upper_bound
+
+    return upper_bound(candidates, seconds, on_progress=on_progress).value
 
 
 def _search(solver: Solver, problem: Any, run: Run) -> Ending:
