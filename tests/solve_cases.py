@@ -1,0 +1,57 @@
+"""Candidate sets for the tests of the solvers, and a slow way to their best network."""
+
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+
+from qubayes.candidates import Candidates
+from qubayes.candidates.prune import prune
+from qubayes.formulation import Formulation, formulate
+from qubayes.subsets import cover
+
+
+def random_candidates(n: int, seed: int, sets: int = 6, most: int = 3, ties: bool = False) -> Candidates:
+    """Random parent sets with random scores; with `ties` the scores are small whole numbers."""
+    random = np.random.default_rng(seed)
+    lists = []
+    for vertex in range(n):
+        others = [v for v in range(n) if v != vertex]
+        every = [s for size in range(1, most + 1) for s in combinations(others, size)]
+        picked = random.permutation(len(every))[:sets]
+        score = (
+            (lambda size: float(random.integers(1, 4) * size)) if ties else (lambda size: 5 * size * random.random())
+        )
+        lists.append([((), -20.0), *((every[p], -20.0 + score(len(every[p]))) for p in sorted(picked))])
+    return prune([f"v{v}" for v in range(n)], lists)
+
+
+def with_required_edge(n: int, seed: int) -> Candidates:
+    """The same with the edge v0 -> v1 in every set of v1."""
+    free = random_candidates(n, seed)
+    lists = [list(free.of(vertex)) for vertex in range(n)]
+    lists[1] = list({tuple(sorted({0, *members})): score for members, score in lists[1]}.items())
+    lists[0] = [(members, score) for members, score in lists[0] if 1 not in members]
+    return prune(free.names, lists)
+
+
+def formulated(candidates: Candidates) -> Formulation:
+    """The QUBO of the candidates."""
+    return formulate(candidates, cover(candidates))
+
+
+def best_score(candidates: Candidates) -> float:
+    """The score of the best network, by dynamic programming over the set of vertices that come first."""
+    families = [[(frozenset(members), score) for members, score in candidates.of(v)] for v in range(candidates.n)]
+
+    @cache
+    def best(first: frozenset[int]) -> float:
+        if not first:
+            return 0.0
+        return max(best(first - {v}) + within(v, first - {v}) for v in first)
+
+    @cache
+    def within(vertex: int, allowed: frozenset[int]) -> float:
+        return max((score for members, score in families[vertex] if members <= allowed), default=-np.inf)
+
+    return best(frozenset(range(candidates.n)))

@@ -1,0 +1,235 @@
+"""What every solver owes its user, whichever it is (design §7)."""
+
+import math
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qubayes.candidates import Candidates
+from qubayes.cluster import Workers
+from qubayes.errors import ConstraintError, QubayesError, SettingError
+from qubayes.families import Families
+from qubayes.network import Network
+from qubayes.network.network import find_cycle
+from qubayes.progress import Progress
+from qubayes.solve import SOLVERS, Limits, Solution, solve, solver_named
+from solve_cases import best_score, formulated, random_candidates, with_required_edge
+
+NAMES = [name for name in SOLVERS if name != "bqp" or find_spec("pyscipopt")]
+COUNTING = [name for name in NAMES if solver_named(name).counts]
+SECONDS = 0.5
+
+
+def searched(name: str, candidates: Candidates, **more: Any) -> Solution:
+    """The solver's result for the candidates, formulated where it needs that."""
+    solver = solver_named(name)
+    problem = formulated(candidates) if solver.takes == "formulation" else candidates
+    more.setdefault("limits", Limits(SECONDS, seed=1))
+    return solve(problem, solver, **more)
+
+
+def assert_sound(solution: Solution, candidates: Candidates) -> None:
+    """The network is a DAG of candidate sets, and its score is theirs."""
+    families = [dict(candidates.of(vertex)) for vertex in range(candidates.n)]
+    total = math.fsum(families[vertex][parents] for vertex, parents in enumerate(solution.parents))
+    assert solution.score == total
+    assert not find_cycle(solution.parents)
+    assert solution.bound >= solution.score
+    assert solution.trace[-1][1] == solution.score
+    assert [score for _, score in solution.trace] == sorted({score for _, score in solution.trace})
+    assert solution.status
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_small_instances_are_solved(name, seed):
+    candidates = random_candidates(6, seed)
+    solution = searched(name, candidates, limits=Limits(2.0, seed=seed))
+    assert_sound(solution, candidates)
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ties(name):
+    candidates = random_candidates(5, 3, ties=True)
+    solution = searched(name, candidates)
+    assert_sound(solution, candidates)
+    assert solution.score == best_score(candidates)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_required_edges_are_kept(name):
+    candidates = with_required_edge(5, 2)
+    solution = searched(name, candidates)
+    assert_sound(solution, candidates)
+    assert 0 in solution.parents[1]
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_few_vertices(name, n):
+    candidates = random_candidates(n, 0)
+    solution = searched(name, candidates)
+    assert_sound(solution, candidates) if n else None
+    assert solution.score == pytest.approx(best_score(candidates))
+    assert solution.proved or n == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vertices_without_candidate_sets(name):
+    candidates = Candidates(("a", "b"), Families.of([[()], [()]]), np.array([-1.0, -2.0]))
+    solution = searched(name, candidates)
+    assert solution.parents == ((), ()) and solution.score == -3.0
+    assert solution.proved and solution.gap == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_time_returns_the_start(name):
+    candidates = random_candidates(5, 0)
+    solution = searched(name, candidates, limits=Limits(0.0))
+    assert solution.parents == ((),) * 5 and solution.score == solution.empty_score
+    assert "no time" in solution.status
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_the_same_seed_and_moves_give_the_same_result_on_any_number_of_threads(name):
+    candidates = random_candidates(12, 5, sets=20)
+    results = [
+        searched(name, candidates, limits=Limits(None, moves=2000, seed=3), workers=Workers(threads))
+        for threads in (1, 2, 2)
+    ]
+    assert len({result.parents for result in results}) == 1
+    assert len({tuple(score for _, score in result.trace)[-1] for result in results}) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in COUNTING])
+def test_a_solver_without_moves_says_so(name):
+    with pytest.raises(SettingError, match="counts no moves"):
+        searched(name, random_candidates(3, 0), limits=Limits(None, moves=10))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_time_limit_is_kept(name):
+    candidates = random_candidates(25, 7, sets=60)
+    searched(name, candidates, limits=Limits(0.2))  # kernels are compiled now
+    began = time.perf_counter()
+    solution = searched(name, candidates, limits=Limits(1.0))
+    taken = time.perf_counter() - began
+    assert solution.seconds <= 1.05 + 0.2  # the tests may share their cores with others
+    assert taken >= solution.seconds
+    assert solution.seconds >= 0.95 or solution.proved or "limit" not in solution.status
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_good_start_is_never_lost(name):
+    candidates = random_candidates(8, 9)
+    best = searched("exact", candidates, limits=Limits(5.0))
+    assert best.proved
+    again = searched(name, candidates, start=best.network, limits=Limits(0.05))
+    assert again.score == best.score
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupt_returns_the_best_so_far(name):
+    candidates = random_candidates(25, 7, sets=60)
+    searched(name, candidates, limits=Limits(0.2))
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.perf_counter()
+    solution = searched(name, candidates, limits=Limits(30.0))
+    taken = time.perf_counter() - began
+    timer.cancel()
+    assert_sound(solution, candidates)
+    assert solution.proved or (solution.interrupted and "interrupted" in solution.status)
+    assert taken < 10
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupt_in_the_receiver_of_progress(name):
+    candidates = random_candidates(25, 7, sets=60)
+
+    def refuse(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    solution = searched(name, candidates, limits=Limits(5.0), on_progress=refuse)
+    assert_sound(solution, candidates)
+    assert solution.proved or solution.interrupted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_progress_tells_the_score(name):
+    told: list[Progress] = []
+    candidates = random_candidates(25, 7, sets=60)
+    searched(name, candidates, limits=Limits(1.0), on_progress=told.append)
+    assert all(0 <= progress.done <= progress.total for progress in told)
+    assert told or name in ("exact", "auto", "bqp")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_input_may_be_read_only_and_is_not_changed(name):
+    candidates = random_candidates(6, 4)
+    before = candidates.scores.copy()
+    assert not candidates.scores.flags.writeable
+    searched(name, candidates)
+    assert (candidates.scores == before).all()
+
+
+def test_a_formulation_gives_bits_whose_energy_is_minus_the_score():
+    candidates = random_candidates(6, 1)
+    formulation = formulated(candidates)
+    solution = solve(formulation, "anneal", limits=Limits(None, moves=2000))
+    assert solution.bits is not None and len(solution.bits) == formulation.qubo.bits
+    assert solution.energy == pytest.approx(-solution.score, rel=1e-9)
+
+
+def test_solvers_of_the_qubo_want_a_formulation():
+    with pytest.raises(SettingError, match="formulate the candidates first"):
+        solve(random_candidates(3, 0), "sa")
+
+
+def test_a_bound_beforehand_gives_a_gap_or_a_proof():
+    candidates = random_candidates(8, 2)
+    solution = solve(candidates, "anneal", limits=Limits(5.0), bound_seconds=2.0)
+    assert solution.proved
+    assert solution.seconds < 2.5  # the search ends once the bound is reached
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(SettingError, match="choose one of anneal"):
+        solver_named("magic")
+    with pytest.raises(SettingError, match="has no setting 'magic'"):
+        solver_named("anneal", magic=1)
+
+
+@pytest.mark.parametrize("limits", [{"seconds": -1.0}, {"seconds": math.nan}, {"moves": -1}, {"seed": -1}])
+def test_limits_out_of_range(limits):
+    with pytest.raises(SettingError):
+        Limits(**limits)
+
+
+def test_faults_of_the_candidates_are_named():
+    bad = Candidates(("a", "b"), Families.of([[()], [(0,), ()]]), np.array([-1.0, math.inf, -2.0]))
+    with pytest.raises(QubayesError, match="'b' scores inf"):
+        solve(bad)
+    with pytest.raises(QubayesError, match="'b' has no candidate set"):
+        solve(replace(bad, families=Families.of([[()], []]), scores=np.array([-1.0])))
+
+
+def test_a_cycle_of_required_edges_is_named():
+    families = Families.of([[(2,)], [(0,)], [(1,)]])
+    with pytest.raises(ConstraintError, match=r"form the cycle .* -> .* -> .* -> "):
+        solve(Candidates(("a", "b", "c"), families, np.zeros(3)))
+
+
+def test_a_start_with_other_names_is_refused():
+    with pytest.raises(QubayesError, match="'x' is in only one"):
+        solve(random_candidates(2, 0), start=Network(("v0", "v1", "x"), ((), (), ())))

@@ -1,0 +1,79 @@
+"""Components, and networks as choices."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.candidates import Candidates
+from qubayes.candidates.prune import prune
+from qubayes.families import Families
+from qubayes.solve.choices import best_inside, best_of_order, parents_of
+from qubayes.solve.parts import join, split
+from solve_cases import best_score, random_candidates
+
+
+def sparse_candidates(n: int, seed: int) -> Candidates:
+    """Few sets, mostly of earlier vertices: many components."""
+    random = np.random.default_rng(seed)
+    lists = []
+    for vertex in range(n):
+        near = [v for v in range(max(0, vertex - 3), min(n, vertex + 2)) if v != vertex]
+        sets = {(): -10.0}
+        for _ in range(4):
+            members = tuple(sorted(random.permutation(near)[: random.integers(1, 3)].tolist()))
+            sets.setdefault(members, -10.0 + 9.0 * random.random())
+        lists.append(list(sets.items()))
+    return prune([f"v{v}" for v in range(n)], lists)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 8), st.integers(0, 10_000))
+def test_the_best_of_the_parts_is_the_best_of_the_whole(n, seed):
+    candidates = sparse_candidates(n, seed)
+    parts = split(candidates)
+    total = 0.0
+    for part in parts:
+        names = tuple(candidates.names[v] for v in part.vertices)
+        total += best_score(Candidates(names, part.families, part.scores))
+    alone = np.setdiff1d(np.arange(n), np.concatenate([[], *(part.vertices for part in parts)]).astype(int))
+    total += candidates.scores[candidates.families.vertex_start[:-1][alone]].sum()
+    assert total == pytest.approx(best_score(candidates))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 8), st.integers(0, 10_000))
+def test_sets_of_a_part_are_in_order_and_stand_for_candidate_sets(n, seed):
+    candidates = sparse_candidates(n, seed)
+    for part in split(candidates):
+        assert (part.scores == candidates.scores[part.numbers]).all()
+        for local, vertex in enumerate(part.vertices.tolist()):
+            sets = list(part.families.sets_of(local))
+            first, last = part.families.vertex_start[local : local + 2]
+            assert (np.diff(part.scores[first:last]) <= 0).all()
+            assert len(set(sets)) == len(sets) and all(set(sets[-1]) <= set(members) for members in sets)
+            for members, number in zip(sets, part.numbers[first:last].tolist(), strict=True):
+                (whole,) = parents_of(candidates, [number])
+                assert {part.vertices[m] for m in members} == set(whole) & set(part.vertices.tolist())
+                assert vertex not in whole
+
+
+def test_vertices_in_no_part_take_their_best_set():
+    candidates = prune(["a", "b", "c"], [[((), -3.0)], [((), -3.0), ((0,), -1.0)], [((), -3.0), ((0, 1), -2.0)]])
+    assert split(candidates) == []
+    assert parents_of(candidates, join(candidates, [], [])) == ((), (0,), (0, 1))
+
+
+def test_best_of_an_order_and_inside():
+    candidates = random_candidates(5, 0)
+    order = [3, 1, 4, 0, 2]
+    chosen = parents_of(candidates, best_of_order(candidates, order))
+    inside = parents_of(candidates, best_inside(candidates, [set(order[: order.index(v)]) for v in range(5)]))
+    assert chosen == inside
+    for vertex, members in enumerate(chosen):
+        scores = {s: score for s, score in candidates.of(vertex) if set(s) <= set(order[: order.index(vertex)])}
+        assert scores[members] == max(scores.values())
+
+
+def test_no_vertices():
+    assert split(Candidates((), Families.of([]), np.zeros(0))) == []
