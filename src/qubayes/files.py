@@ -47,14 +47,12 @@ def ending(path: str | Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of the file, unpacked if its name ends in `.gz`."""
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """The content of the file, unpacked if its name ends in `.gz`; an error if it is longer than `most` bytes."""
     path = Path(path)
     try:
-        if path.suffix.lower() == ".gz":
-            with gzip.open(path, "rb") as file:
-                return file.read()
-        return path.read_bytes()
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            content = file.read() if most is None else file.read(most + 1)
     except FileNotFoundError:
         raise FormatError(f"no such file: {path}; give a file that exists") from None
     except IsADirectoryError:
@@ -63,11 +61,14 @@ def read_bytes(path: str | Path) -> bytes:
         raise FormatError(f"{path} is not a whole gzip file ({error}); fetch or pack it again") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         raise FormatError(f"cannot read {path!s}: {getattr(error, 'strerror', None) or error}") from None
+    if most is not None and len(content) > most:
+        raise FormatError(f"{path} holds more than {most} bytes unpacked; at most {most} are read")
+    return content
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, most: int | None = None) -> str:
     """The text of the file (UTF-8, a byte order mark dropped), unpacked if its name ends in `.gz`."""
-    content = read_bytes(path)
+    content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

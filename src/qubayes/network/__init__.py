@@ -1,7 +1,39 @@
-"""Bayesian networks: graph, states, parameters; files; samples."""
+"""Bayesian networks: graph, equivalence class, parameters, comparison; files; samples."""
 
 from .bif import read_bif
+from .compare import Agreement, Comparison, compare
+from .equivalence import Cpdag, cpdag, skeleton, v_structures
+from .files import check_network_path, holds_tables, read_network, write_network
+from .json_files import read_about
+from .modelstring import from_modelstring, to_modelstring
 from .network import Network
+from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy
+from .parameters import fit, log_likelihood, vertex_scores
 from .sample import sample
 
-__all__ = ["Network", "read_bif", "sample"]
+__all__ = [
+    "Agreement",
+    "Comparison",
+    "Cpdag",
+    "Network",
+    "check_network_path",
+    "compare",
+    "cpdag",
+    "fit",
+    "from_modelstring",
+    "from_networkx",
+    "from_pgmpy",
+    "holds_tables",
+    "log_likelihood",
+    "read_about",
+    "read_bif",
+    "read_network",
+    "sample",
+    "skeleton",
+    "to_modelstring",
+    "to_networkx",
+    "to_pgmpy",
+    "v_structures",
+    "vertex_scores",
+    "write_network",
+]

@@ -6,15 +6,18 @@ that are not given. `table` lists the numbers with the child's states slowest, t
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from ..arrays import Floats
-from ..errors import FormatError, QubayesError
+from ..errors import FormatError
 from ..files import read_text
+from .assembly import MOST_BYTES, assembled, unholdable, with_tables
 from .network import Network
 
 # Only `default` lets a small file ask for a large table: this is 400 MB of it.
@@ -27,6 +30,41 @@ _ROW = re.compile(r'\s*+\(((?:"[^"\n]*"|[^()"]++)*+)\)([-+.0-9eE,\s]*+);')
 _NUMBERS = re.compile(r"([-+.0-9eE,\s]*+);")
 _PROPERTY = re.compile(r'(?:"[^"]*+"|[^";{}]++)*+;')
 _PUNCTUATION = frozenset("{}()[];,|")
+_PLAIN = re.compile(r"[\w.-]+")  # written without quotes, which most other readers do not know
+
+
+def bif_text(network: Network) -> str:
+    """The network as a BIF file, in the dialect of the Bayesian network repository."""
+    states, tables = with_tables(".bif", network)
+    if not network.n:
+        raise FormatError("a .bif file cannot hold a network without vertices; write .json instead")
+    names = [_written(name) for name in network.names]
+    labels = [[_written(state) for state in its] for its in states]
+    lines = ["network unknown {", "}"]
+    for name, its in zip(names, labels, strict=True):
+        lines += [f"variable {name} {{", f"  type discrete [ {len(its)} ] {{ {', '.join(its)} }};", "}"]
+    for vertex, (parents, table) in enumerate(zip(network.parents, tables, strict=True)):
+        given = f" | {', '.join(names[p] for p in parents)}" if parents else ""
+        lines += [f"probability ( {names[vertex]}{given} ) {{", *_rows(table, [labels[p] for p in parents]), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(table: Floats, labels: list[list[str]]) -> Iterator[str]:
+    """The lines of a probability block; repr gives every number back exactly."""
+    for given, numbers in zip(product(*labels), table.reshape(-1, table.shape[-1]).tolist(), strict=True):
+        start = f"({', '.join(given)})" if given else "table"
+        yield f"  {start} {', '.join(map(repr, numbers))};"
+
+
+def _written(name: str) -> str:
+    if _PLAIN.fullmatch(name):
+        return name
+    if not name:
+        raise unholdable(".bif", name, "it is empty")
+    for bad, called in (('"', "a quotation mark"), ("\n", "a line break"), ("\0", "a NUL character")):
+        if bad in name:
+            raise unholdable(".bif", name, f"it has {called}", ".json" if bad != '"' else ".xmlbif")
+    return f'"{name}"'
 
 
 @dataclass(slots=True)
@@ -43,7 +81,7 @@ class _Block:
 
 def read_bif(path: str | Path) -> Network:
     """The network in a `.bif` or `.bif.gz` file. One whose probability blocks are all empty has no tables."""
-    scanner = _Scanner(path, read_text(path))
+    scanner = _Scanner(path, read_text(path, MOST_BYTES))
     variables: dict[str, tuple[str, ...]] = {}
     blocks: dict[str, _Block] = {}
     while (keyword := scanner.next()) is not None:
@@ -244,14 +282,13 @@ def _assemble(scanner: _Scanner, variables: dict[str, tuple[str, ...]], blocks: 
     ordered = [blocks[name] for name in variables]
     parents = tuple(tuple(index[name] for name in block.parents) for block in ordered)
     bare = all(block.table is None and block.default is None and not block.rows for block in ordered)
-    try:
-        graph = Network(tuple(variables), parents, tuple(variables.values()))
-        tables = None if bare else tuple(_table(scanner, block, variables) for block in ordered)
-        return Network(graph.names, parents, graph.states, tables, Path(scanner.path).name.removesuffix(".gz"))
-    except FormatError:
-        raise
-    except QubayesError as error:
-        raise FormatError(f"{scanner.path}: {error}") from None
+    states = tuple(variables.values())
+    graph = assembled(scanner.path, tuple(variables), parents, states)
+    if bare:
+        return graph
+    return assembled(
+        scanner.path, graph.names, parents, states, [_table(scanner, block, variables) for block in ordered]
+    )
 
 
 def _table(scanner: _Scanner, block: _Block, variables: dict[str, tuple[str, ...]]) -> Floats:

@@ -1,0 +1,87 @@
+"""Files of networks, by their ending; what each format can hold is told in docs/networks.md."""
+
+import gzip
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import FormatError
+from ..files import ending, replacing
+from .adjacency import adjacency_text, read_adjacency
+from .assembly import all_names
+from .bif import bif_text, read_bif
+from .dot import dot_text, read_dot
+from .graphml import graphml_text, read_graphml
+from .json_files import json_text, read_json
+from .modelstring import modelstring_text, read_modelstring
+from .network import Network
+from .xmlbif import read_xmlbif, xmlbif_text
+
+
+class _Format(NamedTuple):
+    read: Callable[[str | Path], Network]
+    text: Callable[[Network], str]
+    tables: bool  # whether it holds states and probabilities
+
+
+_XMLBIF = _Format(read_xmlbif, xmlbif_text, True)
+_DOT = _Format(read_dot, dot_text, False)
+_FORMATS = {
+    ".bif": _Format(read_bif, bif_text, True),
+    ".xmlbif": _XMLBIF,
+    ".bifxml": _XMLBIF,
+    ".xml": _XMLBIF,
+    ".json": _Format(read_json, json_text, True),
+    ".dot": _DOT,
+    ".gv": _DOT,
+    ".graphml": _Format(read_graphml, graphml_text, False),
+    ".bnlearn": _Format(read_modelstring, modelstring_text, False),
+    ".csv": _Format(read_adjacency, adjacency_text, False),
+}
+
+
+def read_network(path: str | Path) -> Network:
+    """The network in the file: .bif, .xmlbif (.bifxml, .xml), .json, .dot (.gv), .graphml, .bnlearn or .csv; or .gz."""
+    return _format(path).read(path)
+
+
+def write_network(network: Network, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
+    """Write the network in the format of the path's ending; packed if it ends in .gz. The file is whole or absent.
+
+    `about`: facts such as score and stamp that a .json file keeps beside the network (`read_about` gives them back);
+    the other formats have no place for them.
+    """
+    chosen = _format(path)
+    _check_encodable(network)
+    text = json_text(network, about) if chosen.read is read_json else chosen.text(network)
+    content = text.encode()
+    with replacing(path, binary=True) as file:
+        # No time stamp: the same network gives the same file.
+        file.write(gzip.compress(content, mtime=0) if Path(path).suffix.lower() == ".gz" else content)
+
+
+def holds_tables(path: str | Path) -> bool:
+    """Whether the format of the path's ending keeps states and probabilities; the others keep the graph alone."""
+    return _format(path).tables
+
+
+def check_network_path(path: str | Path) -> None:
+    """Raise if no network can be written there because of its ending; asked before a long search, not after it."""
+    _format(path)
+
+
+def _format(path: str | Path) -> _Format:
+    try:
+        return _FORMATS[ending(path)]
+    except KeyError:
+        raise FormatError(
+            f"{path} has no ending of a network file; allowed are {', '.join(_FORMATS)} (with or without .gz)"
+        ) from None
+
+
+def _check_encodable(network: Network) -> None:
+    for name in all_names(network):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise FormatError(f"no file can hold the name {name!r} (half a character); rename it") from None
