@@ -1,9 +1,10 @@
 """The constrained form (Appendix D.4): at most two subsets per vertex by inequalities, no z bits."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from ..machines import AnnealerProblem
 
 ORDERINGS = ("penalties", "inequalities")
+
+
+class Row(NamedTuple):
+    """A linear constraint: the sum of weights times bits is <=, >= or == the bound."""
+
+    weights: dict[int, float]  # by bit
+    sense: str
+    bound: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +89,33 @@ def _add(model: Any, linear: dict[str, float], sense: str, bound: float, label: 
 
 
 def _add_order(model: Any, formulation: Formulation, labels: tuple[str, ...]) -> None:
+    for row in order_rows(formulation):
+        _add(model, {labels[bit]: weight for bit, weight in row.weights.items()}, row.sense, row.bound, row.label)
+
+
+def order_rows(formulation: Formulation) -> Iterator[Row]:
     """0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij (Appendix D.4).
 
     A pair that is written descending has 1 - r in the place of r.
     """
-    names = formulation.candidates.names
-    r, up, first = (
-        labels[formulation.subsets.total :],
-        formulation.order.ascending,
-        formulation.order.pairs[:, 0].tolist(),
-    )
+    names, first_r = formulation.candidates.names, formulation.subsets.total
+    up, first = formulation.order.ascending.tolist(), formulation.order.pairs[:, 0].tolist()
     for number, (ab, bc, ac) in enumerate(formulation.order.triangles.tolist()):
-        signs = [weight if up[pair] else -weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
+        signed = [(pair, weight if up[pair] else -weight) for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
         constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
-        linear = dict(zip((r[ab], r[bc], r[ac]), signs, strict=True))
-        _add(model, linear, ">=", 0.0 - constant, f"backward[{number}]")
-        _add(model, linear, "<=", 1.0 - constant, f"forward[{number}]")
+        weights = {first_r + pair: weight for pair, weight in signed}
+        yield Row(weights, ">=", 0.0 - constant, f"backward[{number}]")
+        yield Row(weights, "<=", 1.0 - constant, f"forward[{number}]")
     for child, parent, pair, holders in _holders(formulation):
         against = first[pair] == child  # r = 1 puts the child first
-        linear = {labels[bit]: 1.0 for bit in holders} | {r[pair]: 2.0 if against else -2.0}
-        _add(model, linear, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
+        weights = dict.fromkeys(holders, 1.0) | {first_r + pair: 2.0 if against else -2.0}
+        yield Row(weights, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
     required = formulation.problem.relative.required
     pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
     for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
         if pair >= 0:
-            _add(
-                model, {r[pair]: 1.0}, "==", float(first[pair] == parent), f"required[{names[parent]}->{names[child]}]"
-            )
+            label = f"required[{names[parent]}->{names[child]}]"
+            yield Row({first_r + pair: 1.0}, "==", float(first[pair] == parent), label)
 
 
 def _holders(formulation: Formulation) -> list[tuple[int, int, int, list[int]]]:
