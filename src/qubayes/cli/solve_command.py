@@ -38,7 +38,7 @@ def solve(
     ] = 0.0,
     order: Annotated[str, typer.Option(help="Order bits of the QUBO: chordal, or scc as in the paper.")] = "chordal",
     penalty: Annotated[str, typer.Option(help="Penalties of the QUBO: tight, or paper.")] = "tight",
-    cover: Annotated[str, typer.Option(help="How subsets are found: search, auto, ilp or ilp-only.")] = "search",
+    cover: Annotated[str, typer.Option(help="How subsets are found: auto, search, ilp or ilp-only.")] = "auto",
     bits: Annotated[
         bool | None,
         typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
@@ -54,7 +54,7 @@ def solve(
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..candidates.files import read_candidates
     from ..cluster import Workers
-    from ..network import read_network
+    from ..network import read_network, write_network
     from ..solve import Limits, solver_named
     from ..solve import solve as search
 
@@ -78,7 +78,10 @@ def solve(
         )
     if presolved:
         solution = presolved.restore(solution)
-    _write(solution, output, trace)
+    if output is not None:
+        write_network(solution.network, output)
+    if trace is not None:
+        write_trace(solution, trace)
     if json:
         print_json(solution.as_json())
     else:
@@ -116,22 +119,23 @@ def _formulated(
     candidates: "Candidates", order: str, penalty: str, cover: str, workers: Any, show: "OnProgress"
 ) -> "Formulation":
     from ..formulation import formulate
+    from ..subsets import Budget
     from ..subsets import cover as find_subsets
 
-    subsets = find_subsets(candidates, method=cover, workers=workers, on_progress=show)
+    # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time.
+    subsets = find_subsets(
+        candidates, method=cover, budget=Budget(effort=0.1, rounds=0), workers=workers, on_progress=show
+    )
     return formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
 
 
-def _write(solution: "Solution", output: Path | None, trace: Path | None) -> None:
+def write_trace(solution: "Solution", path: Path) -> None:
+    """The score over time as CSV."""
     from ..files import replacing
-    from ..network import write_network
 
-    if output is not None:
-        write_network(solution.network, output)
-    if trace is not None:
-        with replacing(trace) as file:
-            file.write("seconds,score\n")
-            file.writelines(f"{seconds!r},{score!r}\n" for seconds, score in solution.trace)
+    with replacing(path) as file:
+        file.write("seconds,score\n")
+        file.writelines(f"{seconds!r},{score!r}\n" for seconds, score in solution.trace)
 
 
 def print_solution(solution: "Solution") -> None:

@@ -1,0 +1,137 @@
+"""How sure each edge is: the same search on samples of the rows, drawn with replacement."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..arrays import Floats, frozen
+from ..candidates import Search, identify
+from ..cluster import Workers
+from ..data import Dataset
+from ..errors import FormatError, SettingError
+from ..families import VertexSet
+from ..files import json_object, read_text, replacing
+from ..network import Network, cpdag
+from ..network.network import find_cycle
+from ..progress import OnProgress, Progress, silent
+from ..solve import Limits, solve
+
+MOVES_PER_VERTEX = 10_000  # of the annealer on one sample; alarm's 37 variables take half a second
+LEAST_FREQUENCY = 0.5  # of an edge of the consensus
+
+Parents = tuple[VertexSet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How often each edge was found, and the acyclic network of those that were found mostly."""
+
+    samples: int
+    frequencies: Floats = field(repr=False)  # (n, n) [parent, child]; an edge that may go either way counts half each
+    consensus: Network
+
+    def of(self, parent: int, child: int) -> float:
+        """Share of the samples whose network joins the two, in either direction."""
+        return float(self.frequencies[parent, child] + self.frequencies[child, parent])
+
+
+def bootstrap(
+    dataset: Dataset,
+    search: Search,
+    samples: int,
+    *,
+    seed: int = 0,
+    workers: Workers | None = None,
+    keep: Path | None = None,
+    on_progress: OnProgress = silent,
+) -> Confidence:
+    """Edge frequencies over networks learned from `samples` resamplings of the rows.
+
+    Directions count only where the data can tell them: edges are taken from each network's equivalence class. With
+    `keep` the networks are written to that file as they are found, and those in it are not learned again.
+    """
+    if samples < 1:
+        raise SettingError(f"{samples} bootstrap samples; give 1 or more")
+    found = _read(keep, dataset.n)[:samples] if keep else []
+    streams = np.random.SeedSequence(seed).spawn(samples)
+    for number in range(len(found), samples):
+        found.append(_network_of(_resampled(dataset, streams[number]), search, number, workers))
+        if keep:
+            _write(keep, found)
+        on_progress(Progress("bootstrap", number + 1, samples))
+    frequencies = frequencies_of(dataset.names, found)
+    return Confidence(samples, frozen(frequencies), consensus(dataset.names, frequencies))
+
+
+def _resampled(dataset: Dataset, stream: np.random.SeedSequence) -> Dataset:
+    rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
+    return replace(dataset, codes=frozen(dataset.codes[:, rows]))
+
+
+def _network_of(dataset: Dataset, search: Search, seed: int, workers: Workers | None) -> Parents:
+    """The network that a fixed number of moves finds: the same on any machine."""
+    candidates = identify(dataset, search, workers=workers)
+    limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=seed)
+    solution = solve(candidates, "anneal", limits=limits, workers=workers)
+    if solution.interrupted:
+        raise KeyboardInterrupt
+    return solution.parents
+
+
+def frequencies_of(names: tuple[str, ...], networks: Sequence[Parents]) -> Floats:
+    """(n, n) [parent, child] share of the networks whose equivalence class has the edge; half each if undirected."""
+    counts = np.zeros((len(names), len(names)))
+    for parents in networks:
+        pattern = cpdag(Network(names, parents))
+        for parent, child in pattern.directed:
+            counts[parent, child] += 1.0
+        for first, second in pattern.undirected:
+            counts[first, second] += 0.5
+            counts[second, first] += 0.5
+    return counts / max(1, len(networks))
+
+
+def consensus(names: tuple[str, ...], frequencies: Floats) -> Network:
+    """The edges of more than half of the networks, most frequent first, without those that would close a cycle."""
+    n = len(names)
+    parents: list[list[int]] = [[] for _ in range(n)]
+    for parent, child in _frequent(frequencies):
+        parents[child].append(parent)
+        if find_cycle(parents):
+            parents[child].pop()
+    return Network(names, tuple(tuple(sorted(members)) for members in parents))
+
+
+def _frequent(frequencies: Floats) -> Iterator[tuple[int, int]]:
+    """Frequent edges in their likelier direction; by frequency of the joined pair, then of the direction."""
+    joined = frequencies + frequencies.T
+    pairs = [(a, b) for a, b in np.argwhere(np.triu(joined > LEAST_FREQUENCY, 1)).tolist()]
+    directed = [(a, b) if frequencies[a, b] >= frequencies[b, a] else (b, a) for a, b in pairs]
+    return iter(sorted(directed, key=lambda edge: (-joined[edge], -frequencies[edge], edge)))
+
+
+def _read(path: Path, n: int) -> list[Parents]:
+    """The networks that were kept; none where the file is absent or damaged."""
+    if not path.exists():
+        return []
+    try:
+        networks = json_object(read_text(path)).get("networks")
+        return [_checked(network, n) for network in networks] if isinstance(networks, list) else []
+    except FormatError:
+        return []
+
+
+def _checked(value: object, n: int) -> Parents:
+    if not (isinstance(value, list) and len(value) == n and all(isinstance(members, list) for members in value)):
+        raise FormatError("no list of parents for each vertex")
+    if not all(type(v) is int and 0 <= v < n for members in value for v in members):
+        raise FormatError("parents are numbers of vertices")
+    return tuple(tuple(members) for members in value)
+
+
+def _write(path: Path, networks: Sequence[Parents]) -> None:
+    with replacing(path) as file:
+        json.dump({"networks": networks}, file)

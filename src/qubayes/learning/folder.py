@@ -1,0 +1,86 @@
+"""A run folder: the result of every finished stage, so that a run that stopped goes on where it was.
+
+`run.json` tells for each stage which data, settings and version its file belongs to; a file that belongs to others is
+made anew. Each file is whole or absent.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .. import __version__
+from ..errors import FormatError, QubayesError
+from ..files import json_object, replacing
+
+Result = TypeVar("Result")
+
+
+class RunFolder:
+    """The folder of one run; made if it does not exist. Without a path nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        if path is None:
+            return
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FormatError(f"cannot make the run folder {path}: {error.strerror}; choose another place") from error
+
+    def file(self, name: str) -> Path | None:
+        """Where the file of that name belongs; None if nothing is kept."""
+        return self.path / name if self.path else None
+
+    def kept(
+        self,
+        name: str,
+        depends_on: dict[str, Any],
+        make: Callable[[], Result],
+        read: Callable[[Path], Result],
+        write: Callable[[Result, Path], None],
+    ) -> Result:
+        """The result in the file of that name if it was made from the same, else made now and written."""
+        place = self.file(name)
+        if place is None:
+            return make()
+        key = key_of(depends_on)
+        if self._keys().get(name) == key and place.exists():
+            try:
+                return read(place)
+            except QubayesError:
+                pass  # damaged: as good as absent
+        result = make()
+        write(result, place)
+        self._remember(name, key)
+        return result
+
+    def forget(self, name: str) -> None:
+        """The file of that name is not finished: the next run makes it anew."""
+        if self.path:
+            self._write({other: key for other, key in self._keys().items() if other != name})
+
+    def _keys(self) -> dict[str, Any]:
+        place = self.file("run.json")
+        if place is None or not place.exists():
+            return {}
+        try:
+            return json_object(place.read_bytes())
+        except (QubayesError, OSError, ValueError):
+            return {}
+
+    def _remember(self, name: str, key: str) -> None:
+        self._write({**self._keys(), name: key})
+
+    def _write(self, keys: dict[str, Any]) -> None:
+        place = self.file("run.json")
+        assert place is not None
+        with replacing(place) as file:
+            json.dump(keys, file, indent=2)
+
+
+def key_of(depends_on: dict[str, Any]) -> str:
+    """A checksum of what a result was made from, and of this version."""
+    text = json.dumps({"version": __version__, **depends_on}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,164 @@
+"""`learn`: one line per stage."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
+from ..cluster import Workers
+from ..data import Dataset, ReadSettings, read
+from ..formulation import Formulation, formulate
+from ..knowledge import Knowledge
+from ..network import fit
+from ..progress import OnProgress, silent
+from ..score import Score
+from ..solve import Limits, Solution, solve, solver_named
+from ..solve.files import read_solution, write_solution
+from ..subsets import Subsets, cover, read_subsets, write_subsets
+from ..subsets.cover import Budget
+from .confidence import Confidence, bootstrap
+from .folder import RunFolder, key_of
+from .learned import Learned
+from .recipe import Recipe
+
+# A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
+QUICK = Budget(effort=0.1, rounds=0)
+
+
+def learn(
+    data: Any,
+    max_parents: int = 3,
+    *,
+    score: str | Score = "bdeu",
+    ess: float = 1.0,
+    knowledge: Knowledge | None = None,
+    reading: ReadSettings | None = None,
+    solver: str = "auto",
+    time_limit: float | None = 10.0,
+    moves: int | None = None,
+    seed: int = 0,
+    bootstrap: int = 0,
+    run_dir: str | PathLike[str] | None = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Learned:
+    """The best network for the data, with its parameters, its bound and every stage's result.
+
+    `data` is a file or a data frame. `time_limit` is for the solver alone. With `run_dir` finished stages are kept
+    there, and a run that stopped goes on from them.
+
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> table = polars.DataFrame({"rain": rain, "wet": rain, "cold": [0, 1] * 80})
+    >>> result = learn(table, max_parents=2)
+    >>> result.solution.proved, sum(map(len, result.network.parents))
+    (True, 1)
+    """
+    chosen = score if isinstance(score, Score) else Score(score, ess)
+    search = Search(max_parents, chosen, knowledge or Knowledge())
+    recipe = Recipe(search, solver, Limits(time_limit, moves, seed), bootstrap)
+    kitchen = _Kitchen(recipe, RunFolder(Path(run_dir) if run_dir is not None else None), workers, on_progress)
+    return kitchen.cook(read(data, reading))
+
+
+class _Kitchen:
+    """One run of a recipe: where its results are kept, who works on it and who is told."""
+
+    def __init__(self, recipe: Recipe, folder: RunFolder, workers: Workers | None, on_progress: OnProgress) -> None:
+        self.recipe, self.folder, self.workers, self.on_progress = recipe, folder, workers, on_progress
+        self.seconds: dict[str, float] = {}
+        self.depends_on: dict[str, Any] = {}
+
+    def cook(self, dataset: Dataset) -> Learned:
+        """All stages, in the order the data flows."""
+        settings = self.recipe.as_json()
+        keys = ("max_parents", "score", "ess", "knowledge")
+        self.depends_on = {"data": dataset.checksum, **{key: settings[key] for key in keys}}
+        candidates = self._candidates(dataset)
+        subsets = self._subsets(candidates)
+        with self._timed("formulation"):
+            formulation = formulate(candidates, subsets, workers=self._threads)
+        solution = self._solution(formulation)
+        network = fit(solution.network, dataset, self.recipe.search.score)
+        confidence = self._confidence(dataset) if self.recipe.bootstrap and not solution.interrupted else None
+        return Learned(self.recipe, dataset, candidates, formulation, solution, network, confidence, dict(self.seconds))
+
+    def _candidates(self, dataset: Dataset) -> Candidates:
+        place = self.folder.file(f"candidates-{key_of(self.depends_on)[:12]}.blocks")
+
+        def make() -> Candidates:
+            return identify(
+                dataset,
+                self.recipe.search,
+                workers=self.workers,
+                checkpoint=place,
+                resume=place is not None and place.exists(),
+                on_progress=self.on_progress,
+            )
+
+        with self._timed("candidates"):
+            found = self.folder.kept("candidates.qbc", self.depends_on, make, read_candidates, write_candidates)
+            if place is not None:
+                place.unlink(missing_ok=True)
+        return found
+
+    def _subsets(self, candidates: Candidates) -> Subsets:
+        def make() -> Subsets:
+            found = cover(candidates, budget=QUICK, workers=self.workers, on_progress=self.on_progress)
+            if found.status != "finished":
+                raise KeyboardInterrupt
+            return found
+
+        with self._timed("subsets"):
+            return self.folder.kept("subsets.qbs", self.depends_on, make, read_subsets, write_subsets)
+
+    def _solution(self, formulation: Formulation) -> Solution:
+        recipe = self.recipe
+        limits = recipe.limits
+        depends_on = {**self.depends_on, "solver": recipe.solver, "limits": [limits.seconds, limits.moves, limits.seed]}
+
+        def make() -> Solution:
+            return solve(
+                formulation,
+                solver_named(recipe.solver),
+                limits=limits,
+                workers=self._threads,
+                on_progress=self.on_progress,
+            )
+
+        def read_own(path: Path) -> Solution:
+            return read_solution(path, formulation)
+
+        with self._timed("solve"):
+            found = self.folder.kept("solution.json", depends_on, make, read_own, write_solution)
+            if found.interrupted:
+                self.folder.forget("solution.json")
+        return found
+
+    def _confidence(self, dataset: Dataset) -> Confidence:
+        recipe = self.recipe
+        key = key_of({**self.depends_on, "seed": recipe.limits.seed})[:12]
+        with self._timed("bootstrap"):
+            return bootstrap(
+                dataset,
+                recipe.search,
+                recipe.bootstrap,
+                seed=recipe.limits.seed,
+                workers=self.workers,
+                keep=self.folder.file(f"bootstrap-{key}.json"),
+                on_progress=self.on_progress,
+            )
+
+    @property
+    def _threads(self) -> Workers:
+        """The threads of this process, for stages that do not run on a cluster."""
+        return Workers(self.workers.threads if self.workers else None)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - began

@@ -1,0 +1,92 @@
+"""What was learned, with everything that led to it."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from .. import __version__
+from ..candidates import Candidates
+from ..data import Dataset
+from ..formulation import Formulation
+from ..network import Network
+from ..solve import Solution
+from ..solve.parts import component_labels
+from ..subsets import Subsets
+from .confidence import Confidence
+from .recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A network with its parameters, and the result of every stage on the way to it."""
+
+    recipe: Recipe
+    dataset: Dataset = field(repr=False)
+    candidates: Candidates = field(repr=False)
+    formulation: Formulation = field(repr=False)
+    solution: Solution
+    network: Network = field(repr=False)
+    confidence: Confidence | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
+
+    @property
+    def subsets(self) -> Subsets:
+        """The sets that the u bits stand for."""
+        return self.formulation.subsets
+
+    @property
+    def paper_bits(self) -> dict[str, int]:
+        """The bits that the paper's formulation has for the same subsets."""
+        return paper_bits(self.candidates, self.subsets)
+
+    def provenance(self) -> dict[str, Any]:
+        """Data, settings and versions: what is needed to repeat the run."""
+        return {
+            "data": {
+                "checksum": self.dataset.checksum,
+                "rows": self.dataset.rows,
+                "variables": self.dataset.n,
+                "arities_from": self.dataset.arities_from,
+            },
+            "settings": self.recipe.as_json(),
+            "versions": {
+                "qubayes": __version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("numpy", "numba", "highspy")},
+            },
+            "seconds": {stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints (design §10)."""
+        confidence = self.confidence
+        return {
+            **self.solution.as_json(),
+            "bits": {"ours": self.formulation.bits, "paper": self.paper_bits},
+            "provenance": self.provenance(),
+            "confidence": None
+            if confidence is None
+            else {
+                "samples": confidence.samples,
+                "edges": [
+                    [self.network.names[parent], self.network.names[child], confidence.of(parent, child)]
+                    for child, parents in enumerate(self.network.parents)
+                    for parent in parents
+                ],
+                "consensus": {name: list(its) for name, its in confidence.consensus.parent_names().items()},
+            },
+        }
+
+
+def paper_bits(candidates: Candidates, subsets: Subsets) -> dict[str, int]:
+    """u, r and z bits of the paper's formulation: all pairs in a strongly connected component, a z for each vertex."""
+    sizes = [int(size) for size in _component_sizes(candidates)]
+    r = sum(size * (size - 1) // 2 for size in sizes)
+    return {"u": subsets.total, "r": r, "z": candidates.n, "total": subsets.total + r + candidates.n}
+
+
+def _component_sizes(candidates: Candidates) -> list[int]:
+    labels = component_labels(candidates).tolist()
+    return [labels.count(label) for label in set(labels)]

@@ -1,0 +1,39 @@
+"""What is learned and how: everything that a result depends on besides the data."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..candidates import Search
+from ..errors import SettingError
+from ..solve import Limits, solver_named
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The candidate sets to search, the solver with its limits, and the number of bootstrap samples."""
+
+    search: Search
+    solver: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+    bootstrap: int = 0
+
+    def __post_init__(self) -> None:
+        if self.bootstrap < 0:
+            raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
+        if self.limits.moves is not None and not solver_named(self.solver).counts:
+            raise SettingError(f"{self.solver} counts no moves; give it a time limit, or take --solver anneal")
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings by name, for provenance and for telling whether a kept result still fits."""
+        score, knowledge = self.search.score, self.search.knowledge
+        return {
+            "max_parents": self.search.max_parents,
+            "score": score.name,
+            "ess": score.stamped_ess,
+            "knowledge": asdict(knowledge),
+            "solver": self.solver,
+            "time_limit": self.limits.seconds,
+            "moves": self.limits.moves,
+            "seed": self.limits.seed,
+            "bootstrap": self.bootstrap,
+        }
