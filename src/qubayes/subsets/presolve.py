@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Bools, Ints, SmallInts
+from ..arrays import AnyArray, Bools, Ints, SmallInts
 from ..jit import leaf
 from .incidence import Incidence
 
@@ -38,103 +38,55 @@ def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
     return np.flatnonzero(status == CLOSED), cores_of(incidence, status, row_open)
 
 
-@leaf
-def _masks(row_start: Ints, row_columns: SmallInts, status: Status, row: int) -> tuple[int, int]:
-    """Positions of the open and of the closed columns of a row."""
-    first, last = row_start[row], row_start[row + 1]
-    opened, closed = 0, 0
-    for place in range(first, last):
-        kind = status[row_columns[place]]
-        if kind == 1:
-            opened |= 1 << (place - first)
-        elif kind == 2:
-            closed |= 1 << (place - first)
-    return opened, closed
-
-
-@leaf
-def _ways(partners: Ints, first: int, opened: int, closed: int) -> tuple[int, int, bool]:
-    """Open positions that cover a row alone, open positions that do in pairs only, and whether the closed ones do.
-
-    Its partners begin at `first`.
-    """
-    alone, together, covered, p = 0, 0, False, 0
-    while (opened | closed) >> p:
-        mask = partners[first + p]
-        if closed >> p & 1 and mask & closed:
-            covered = True
-        if opened >> p & 1 and mask & (closed | 1 << p):
-            alone |= 1 << p
-        p += 1
-    while p:
-        p -= 1
-        if (opened & ~alone) >> p & 1 and partners[first + p] & opened & ~alone:
-            together |= 1 << p
-    return alone, together, covered
-
-
-def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
-    """For each row the masks of `_ways`."""
-    alone, together = np.zeros((2, incidence.rows), np.int64)
-    covered = np.zeros(incidence.rows, np.bool_)
-    _fill_ways(incidence, status, alone, together, covered)
-    return alone, together, covered
-
-
-@leaf
-def _fill_ways(incidence: Incidence, status: Status, alone: Ints, together: Ints, covered: Bools) -> None:
-    for row in range(len(covered)):
-        masks = _masks(incidence.row_start, incidence.row_columns, status, row)
-        alone[row], together[row], covered[row] = _ways(
-            incidence.partners, incidence.row_partners[row], masks[0], masks[1]
-        )
-
-
-@leaf
-def _replaces(incidence: Incidence, alone: Ints, opened: Ints, row_open: Bools, column: int, other: int) -> bool:
-    """Whether `other` does in every open row what `column` can do there."""
-    for place in range(incidence.column_start[column], incidence.column_start[column + 1]):
-        row = incidence.column_rows[place]
-        if not row_open[row]:
-            continue
-        position, found = incidence.column_positions[place], -1
-        for q in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-            if incidence.row_columns[incidence.row_start[row] + q] == other:
-                found = q
-        if found < 0:
-            return False
-        if alone[row] >> found & 1:
-            continue
-        partners = incidence.row_partners[row]
-        mine = incidence.partners[partners + position] & opened[row]
-        if alone[row] >> position & 1 or mine & ~incidence.partners[partners + found]:
-            return False
-    return True
-
-
-@leaf
-def _implies(row_start: Ints, row_columns: SmallInts, alone: Ints, row: int, other: int) -> bool:
-    """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
-    for p in range(row_start[row + 1] - row_start[row]):
-        if alone[row] >> p & 1:
-            column, found = row_columns[row_start[row] + p], False
-            for q in range(row_start[other + 1] - row_start[other]):
-                if alone[other] >> q & 1 and row_columns[row_start[other] + q] == column:
-                    found = True
-            if not found:
-                return False
-    return True
+# What the kernels know of a row or a column lies together: one array in place of many compiles sooner.
+ROW = np.dtype(
+    [
+        ("start", np.int64),  # where its columns start
+        ("partners", np.int64),  # where its masks start
+        ("alone", np.int64),  # open positions that cover the row alone; of open rows only, as all that follows
+        ("together", np.int64),  # open positions that do in pairs only
+        ("opened", np.int64),  # positions of open columns
+        ("open", np.bool_),
+    ]
+)
+COLUMN = np.dtype(
+    [
+        ("start", np.int64),  # where its rows start
+        ("count", np.int64),  # of the open rows that hold the column
+        ("parent", np.int64),  # in the trees of a union-find
+        ("status", np.int8),
+    ]
+)
+ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])
 
 
 class Reduction(NamedTuple):
-    """A problem on its way to being reduced; the arrays are written to."""
+    """A problem on its way to being reduced; rows and columns are written to."""
 
-    status: Status  # (columns,)
-    row_open: Bools  # (rows,)
-    alone: Ints  # (rows,) masks of `_ways`; of open rows only, as all that follows
-    together: Ints  # (rows,)
-    opened: Ints  # (rows,) mask of the positions of open columns
-    counts: Ints  # (columns,) number of open rows that hold the column
+    rows: AnyArray  # (rows + 1,) of ROW
+    columns: AnyArray  # (columns + 1,) of COLUMN
+    row_columns: SmallInts
+    entries: AnyArray  # of ENTRY, the rows of each column
+    partners: Ints
+
+
+def reduction_of(incidence: Incidence, status: Status, row_open: Bools) -> Reduction:
+    """The problem before any step."""
+    rows, columns = np.zeros(incidence.rows + 1, ROW), np.zeros(incidence.columns + 1, COLUMN)
+    rows["start"], columns["start"] = incidence.row_start, incidence.column_start
+    rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = incidence.row_partners, row_open, status
+    columns["parent"] = np.arange(len(columns))
+    entries = np.zeros(len(incidence.column_rows), ENTRY)
+    entries["row"], entries["position"] = incidence.column_rows, incidence.column_positions
+    return Reduction(rows, columns, incidence.row_columns, entries, incidence.partners)
+
+
+def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
+    """For each row the open positions that cover it alone, those that do in pairs only, and whether closed ones do."""
+    reduction = reduction_of(incidence, status, np.ones(incidence.rows, np.bool_))
+    _note_ways(reduction, False)
+    rows = reduction.rows[:-1]
+    return rows["alone"], rows["together"], ~rows["open"]
 
 
 def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
@@ -145,124 +97,142 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
     (this contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one
     if every column that covers the other covers it alone.
     """
-    alone, together, opened = np.zeros((3, len(row_open)), np.int64)
-    counts = np.zeros(len(status), np.int64)
-    _reduce(incidence, Reduction(status, row_open, alone, together, opened, counts))
+    reduction = reduction_of(incidence, status, row_open)
+    # Called from here, not from a kernel: numba would compile all of them once more into that one.
+    while _note_ways(reduction, True) or _exclude_columns(reduction) or _drop_implied_rows(reduction):
+        pass
+    status[:], row_open[:] = reduction.columns["status"][:-1], reduction.rows["open"][:-1]
 
 
 @leaf
-def _reduce(incidence: Incidence, reduction: Reduction) -> None:
-    changed = True
-    while changed:
-        changed = _settle_rows(incidence, reduction)
-        if not changed:
-            _count(incidence, reduction)
-            changed = _exclude_columns(incidence, reduction)
-        if not changed:
-            changed = _drop_implied_rows(incidence, reduction)
+def _note_ways(reduction: Reduction, forcing: bool) -> bool:
+    """Whether some row was covered already, or forced a column to be closed; such rows are open no more (steps 1, 2).
 
-
-@leaf
-def _settle_rows(incidence: Incidence, reduction: Reduction) -> bool:
-    """Whether some row was covered already or forced a column; such rows are open no more (steps 1 and 2)."""
-    status, row_open, alone, together, _, _ = reduction
+    Notes the ways of the other rows, and in how many of them each column is; they hold when nothing changed.
+    """
+    rows, columns, row_columns, _, partners = reduction
     changed = False
-    for row in range(len(row_open)):
-        if not row_open[row]:
+    for column in range(len(columns) - 1):
+        columns[column].count = 0
+    for number in range(len(rows) - 1):
+        row, end = rows[number], rows[number + 1].start
+        if not row.open:
             continue
-        masks = _masks(incidence.row_start, incidence.row_columns, status, row)
-        alone[row], together[row], covered = _ways(incidence.partners, incidence.row_partners[row], masks[0], masks[1])
-        if covered:
-            row_open[row] = False
-            changed = True
-        elif together[row] == 0 and alone[row] & (alone[row] - 1) == 0:
-            for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-                if alone[row] >> p & 1:
-                    status[incidence.row_columns[incidence.row_start[row] + p]] = 2
-            row_open[row] = False
-            changed = True
+        opened, closed, covered = 0, 0, False
+        for place in range(row.start, end):
+            kind = columns[row_columns[place]].status
+            if kind == 1:
+                opened |= 1 << (place - row.start)
+            elif kind == 2:
+                closed |= 1 << (place - row.start)
+        alone, together = 0, 0
+        for p in range(end - row.start):
+            mask = partners[row.partners + p]
+            covered |= closed >> p & 1 and mask & closed != 0
+            if opened >> p & 1 and mask & (closed | 1 << p):
+                alone |= 1 << p
+        for p in range(end - row.start):
+            if (opened & ~alone) >> p & 1 and partners[row.partners + p] & opened & ~alone:
+                together |= 1 << p
+        row.opened, row.alone, row.together = opened, alone, together
+        forced = forcing and not covered and together == 0 and alone & (alone - 1) == 0
+        for place in range(row.start, end):
+            columns[row_columns[place]].count += 1
+            if forced and alone >> (place - row.start) & 1:
+                columns[row_columns[place]].status = 2
+        row.open = not (covered or forced)
+        changed |= covered or forced
     return changed
 
 
 @leaf
-def _count(incidence: Incidence, reduction: Reduction) -> None:
-    """Note the open columns of each open row, and in how many open rows each column is."""
-    status, row_open, _, _, opened, counts = reduction
-    for column in range(len(counts)):
-        counts[column] = 0
-    for row in range(len(row_open)):
-        if row_open[row]:
-            opened[row] = _masks(incidence.row_start, incidence.row_columns, status, row)[0]
-            for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
-                counts[incidence.row_columns[place]] += 1
-
-
-@leaf
-def _exclude_columns(incidence: Incidence, reduction: Reduction) -> bool:
+def _exclude_columns(reduction: Reduction) -> bool:
     """Whether some column was excluded because another one replaces it (step 3); those in no open row go unasked."""
-    status, row_open, alone, _, opened, counts = reduction
+    rows, columns, row_columns, entries, _ = reduction
     changed = False
-    for column in range(len(status)):
-        if status[column] != 1:
+    for number in range(len(columns) - 1):
+        column = columns[number]
+        if column.status != 1:
             continue
-        if counts[column] == 0:
-            status[column] = 0
+        if column.count == 0:
+            column.status = 0
             continue
-        first = incidence.column_start[column]
-        while not row_open[incidence.column_rows[first]]:
+        first = column.start
+        while not rows[entries[first].row].open:
             first += 1
-        row = incidence.column_rows[first]  # whatever replaces the column is in this row too
-        for place in range(incidence.row_start[row], incidence.row_start[row + 1]):
-            other = incidence.row_columns[place]
-            if other == column or status[other] != 1 or counts[other] < counts[column]:
+        row = entries[first].row  # whatever replaces the column is in this row too
+        for place in range(rows[row].start, rows[row + 1].start):
+            other = np.int64(row_columns[place])
+            if other == number or columns[other].status != 1 or columns[other].count < column.count:
                 continue
-            if _replaces(incidence, alone, opened, row_open, column, other):
-                _exclude(incidence, reduction, column)
+            if _replaces(reduction, number, other):
+                column.status = 0
+                for entry in range(column.start, columns[number + 1].start):
+                    rows[entries[entry].row].opened &= ~(1 << entries[entry].position)
+                    rows[entries[entry].row].alone &= ~(1 << entries[entry].position)
                 changed = True
                 break
     return changed
 
 
 @leaf
-def _exclude(incidence: Incidence, reduction: Reduction, column: int) -> None:
-    """Exclude the column, and take it out of the masks of its rows."""
-    reduction.status[column] = 0
-    for place in range(incidence.column_start[column], incidence.column_start[column + 1]):
-        row, gone = incidence.column_rows[place], ~(1 << incidence.column_positions[place])
-        reduction.opened[row] &= gone
-        reduction.alone[row] &= gone
+def _replaces(reduction: Reduction, column: int, other: int) -> bool:
+    """Whether `other` does in every open row what `column` can do there."""
+    rows, columns, row_columns, entries, partners = reduction
+    for entry in range(columns[column].start, columns[column + 1].start):
+        number = entries[entry].row
+        row = rows[number]
+        if not row.open:
+            continue
+        position, found = entries[entry].position, -1
+        for place in range(row.start, rows[number + 1].start):
+            if row_columns[place] == other:
+                found = place - row.start
+        if found < 0:
+            return False
+        if row.alone >> found & 1:
+            continue
+        if row.alone >> position & 1:
+            return False
+        if partners[row.partners + position] & row.opened & ~partners[row.partners + found]:
+            return False
+    return True
 
 
 @leaf
-def _drop_implied_rows(incidence: Incidence, reduction: Reduction) -> bool:
+def _drop_implied_rows(reduction: Reduction) -> bool:
     """Whether some row was dropped because whatever covers another one covers it alone (step 4)."""
-    _, row_open, alone, together, _, _ = reduction
+    rows, columns, row_columns, entries, _ = reduction
     changed = False
-    for row in range(len(row_open)):
-        if not row_open[row] or together[row] != 0:
+    for number in range(len(rows) - 1):
+        row = rows[number]
+        if not row.open or row.together != 0:
             continue
-        rare = _rarest(incidence, reduction, row)  # rows that this one implies hold each of its columns
-        for place in range(incidence.column_start[rare], incidence.column_start[rare + 1]):
-            other = incidence.column_rows[place]
-            if (
-                other != row
-                and row_open[other]
-                and _implies(incidence.row_start, incidence.row_columns, alone, row, other)
-            ):
-                row_open[other] = False
+        rare, least = np.int64(-1), len(rows)  # rows that this one implies hold each of its columns: look at few
+        for place in range(row.start, rows[number + 1].start):
+            column = np.int64(row_columns[place])
+            if row.alone >> (place - row.start) & 1 and columns[column].count < least:
+                rare, least = column, columns[column].count
+        for entry in range(columns[rare].start, columns[rare + 1].start):
+            other = np.int64(entries[entry].row)
+            if other != number and rows[other].open and _implies(rows, row_columns, number, other):
+                rows[other].open = False
                 changed = True
     return changed
 
 
 @leaf
-def _rarest(incidence: Incidence, reduction: Reduction, row: int) -> int:
-    """The column in fewest open rows among those that cover the row alone."""
-    rare, least = -1, len(reduction.row_open) + 1
-    for p in range(incidence.row_start[row + 1] - incidence.row_start[row]):
-        column = incidence.row_columns[incidence.row_start[row] + p]
-        if reduction.alone[row] >> p & 1 and reduction.counts[column] < least:
-            rare, least = column, reduction.counts[column]
-    return rare
+def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bool:
+    """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
+    for place in range(rows[row].start, rows[row + 1].start):
+        if rows[row].alone >> (place - rows[row].start) & 1:
+            found = False
+            for spot in range(rows[other].start, rows[other + 1].start):
+                if rows[other].alone >> (spot - rows[other].start) & 1 and row_columns[spot] == row_columns[place]:
+                    found = True
+            if not found:
+                return False
+    return True
 
 
 def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
@@ -270,29 +240,31 @@ def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core
     if not row_open.any():
         return []
     parts = np.full(incidence.rows, -1)
-    _label_parts(incidence.row_start, incidence.row_columns, status, row_open, np.arange(incidence.columns), parts)
+    reduction = reduction_of(incidence, status, row_open)
+    _label_parts(reduction.rows, reduction.columns, incidence.row_columns, parts)
     return [core_of(incidence, status, np.flatnonzero(parts == part)) for part in np.unique(parts[row_open]).tolist()]
 
 
 @leaf
-def _label_parts(
-    row_start: Ints, row_columns: SmallInts, status: Status, row_open: Bools, parent: Ints, parts: Ints
-) -> None:
-    """Give each open row the least column of its part; `parent` holds the trees of a union-find over columns."""
+def _label_parts(rows: AnyArray, columns: AnyArray, row_columns: SmallInts, parts: Ints) -> None:
+    """Give each open row the least column of its part, by a union-find over columns."""
     for labelling in range(2):
-        for row in range(len(row_open)):
+        for row in range(len(parts)):
             root = np.int64(-1)
-            for place in range(row_start[row], row_start[row + 1]):
+            for place in range(rows[row].start, rows[row + 1].start):
                 column = np.int64(row_columns[place])
-                if not row_open[row] or status[column] != 1:
+                if not rows[row].open or columns[column].status != 1:
                     continue
-                while parent[column] != column:
-                    parent[column] = parent[parent[column]]
-                    column = parent[column]
+                while columns[column].parent != column:
+                    columns[column].parent = columns[columns[column].parent].parent
+                    column = columns[column].parent
                 if root < 0:
                     root = column
-                parent[max(root, column)] = min(root, column)
-                root = min(root, column)
+                elif column < root:
+                    columns[root].parent = column
+                    root = column
+                else:
+                    columns[column].parent = root
             if labelling:
                 parts[row] = root
 

@@ -119,11 +119,12 @@ def _continued(task: Task, core: Core, incidence: Incidence, known: Bools, seed:
 
 
 def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
+    if len(core.columns) <= MOST_COLUMNS:
+        best, proved = smallest_cover(core, np.ones(len(core.columns), np.bool_), TREE)
+        if proved:
+            return best, int(best.sum())
     best, seed = _trials(task, core, incidence)
     bound = packing_bound(core)
-    if bound < best.sum() and len(core.columns) <= MOST_COLUMNS:
-        best, proved = smallest_cover(core, best, TREE)
-        bound = int(best.sum()) if proved else bound
     if bound < best.sum() and len(core.rows) <= LARGEST_RELAXATION:
         rounds, size = task.budget.rounds, int(best.sum())
         bound = max(bound, relaxation_bound(core, incidence, size=size, rounds=rounds, iterations=ITERATIONS))
