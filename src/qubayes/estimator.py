@@ -89,7 +89,7 @@ def _dataset(X: Any) -> Dataset:
     if X.ndim != 2:
         raise DataError(f"an array of shape {X.shape}; give rows and columns")
     if X.dtype.kind == "f":
-        if not (np.isfinite(X).all() and (X == np.round(X)).all()):
+        if not (np.isfinite(X).all() and (np.round(X) == X).all()):
             raise DataError("an array with fractions or missing values; bin it first, as with KBinsDiscretizer")
         X = X.astype(np.int64)
     import polars

@@ -1,0 +1,245 @@
+"""`learn` from end to end, what it keeps, and how sure edges are."""
+
+import json
+
+import numpy as np
+import polars
+import pytest
+
+import qubayes
+from candidate_cases import assert_one_line, data_file, dependent_data, run
+from qubayes.candidates import Search, identify
+from qubayes.errors import QubayesError, SettingError
+from qubayes.learning import bootstrap, learn
+from qubayes.learning.confidence import consensus, frequencies_of
+from qubayes.learning.folder import RunFolder
+from qubayes.network import read_network
+from qubayes.score import Score, local_score
+from qubayes.solve import Limits, solve
+from qubayes.solve.files import read_solution, write_solution
+from qubayes.subsets import cover
+
+DATA = dependent_data(8, 300, seed=1)
+
+
+def assert_learned(learned):
+    """The score is that of the network on the data, and the energy is minus the score."""
+    scores = [
+        local_score(learned.dataset, vertex, parents, learned.recipe.search.score)
+        for vertex, parents in enumerate(learned.network.parents)
+    ]
+    assert learned.solution.score == pytest.approx(sum(scores), rel=1e-12)
+    assert learned.solution.energy == pytest.approx(-learned.solution.score, rel=1e-9)
+    assert learned.network.tables is not None
+
+
+@pytest.mark.parametrize("score", ["bdeu", "bds", "bic"])
+def test_learns_the_optimum_and_proves_it(score):
+    learned = learn(DATA, 2, score=score)
+    assert_learned(learned)
+    assert learned.solution.proved and learned.solution.gap == 0
+    exact = solve(identify(DATA, Search(2, Score(score))), "exact", limits=Limits(20.0))
+    assert learned.solution.score == pytest.approx(exact.score, rel=1e-12)
+
+
+def test_takes_data_frames_and_files(tmp_path):
+    table = polars.DataFrame(
+        {name: [DATA.states[i][code] for code in DATA.codes[i]] for i, name in enumerate(DATA.names)}
+    )
+    from_frame = qubayes.learn(table, max_parents=2)
+    from_file = qubayes.learn(data_file(tmp_path, DATA), max_parents=2)
+    assert from_frame.network.parents == from_file.network.parents
+    assert from_frame.dataset.checksum == from_file.dataset.checksum
+
+
+def test_the_same_seed_and_moves_give_the_same_network():
+    first, second = (learn(DATA, 2, solver="anneal", time_limit=None, moves=3000, seed=5) for _ in range(2))
+    assert first.network.parents == second.network.parents
+
+
+def test_moves_need_a_solver_that_counts():
+    with pytest.raises(SettingError, match="counts no moves"):
+        learn(DATA, 2, time_limit=None, moves=100)
+
+
+def test_paper_bits_are_those_of_the_papers_formulation():
+    candidates = identify(DATA, Search(2))
+    subsets = cover(candidates)
+    learned = learn(DATA, 2)
+    paper = qubayes.formulate(candidates, subsets, order="scc", penalty="paper")
+    assert learned.paper_bits["r"] == paper.bits["r"]
+    assert learned.paper_bits["z"] == paper.bits["z"]
+    assert learned.formulation.bits["total"] <= learned.paper_bits["total"]
+
+
+def test_a_run_folder_is_gone_on_from(tmp_path):
+    first = learn(DATA, 2, run_dir=tmp_path / "run")
+    files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert set(files) == {"candidates.qbc", "subsets.qbs", "solution.json", "run.json"}
+    second = learn(DATA, 2, run_dir=tmp_path / "run")
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == files
+    assert second.solution.score == first.solution.score
+    assert second.solution.trace == first.solution.trace
+    assert (second.solution.bits == first.solution.bits).all()
+
+
+def test_a_run_folder_of_other_settings_is_not_used(tmp_path):
+    learn(DATA, 1, run_dir=tmp_path)
+    other = learn(DATA, 2, run_dir=tmp_path)
+    assert other.solution.score == learn(DATA, 2).solution.score
+    assert other.candidates.stamp.max_parents == 2
+
+
+@pytest.mark.parametrize("name", ["candidates.qbc", "subsets.qbs", "solution.json", "run.json"])
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff\xfe\x00 nothing"])
+def test_a_damaged_file_of_a_run_folder_is_made_anew(tmp_path, name, damage):
+    first = learn(DATA, 1, run_dir=tmp_path)
+    (tmp_path / name).write_bytes(damage)
+    again = learn(DATA, 1, run_dir=tmp_path)
+    assert again.solution.score == first.solution.score
+    assert (tmp_path / name).read_bytes() != damage
+
+
+def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert RunFolder(None).kept("x", {}, lambda: 5, None, None) == 5
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(QubayesError, match="cannot make the run folder"):
+        learn(DATA, 1, run_dir=tmp_path / "file" / "run")
+
+
+def test_solutions_survive_their_file(tmp_path):
+    candidates = identify(DATA, Search(2))
+    solution = solve(candidates, "anneal", limits=Limits(None, moves=1000))
+    write_solution(solution, tmp_path / "x.json")
+    again = read_solution(tmp_path / "x.json", candidates)
+    assert again.parents == solution.parents and again.score == solution.score
+    assert again.trace == solution.trace and again.bound == solution.bound and again.status == solution.status
+
+
+@pytest.mark.parametrize(
+    "change", [{"choice": [0]}, {"choice": [-1] * 8}, {"choice": None}, {"bound": "x"}, {"trace": 5}, {"seed": None}]
+)
+def test_a_wrong_solution_file_is_refused(tmp_path, change):
+    candidates = identify(DATA, Search(2))
+    path = tmp_path / "x.json"
+    write_solution(solve(candidates, "anneal", limits=Limits(None, moves=10)), path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(QubayesError):
+        read_solution(path, candidates)
+
+
+# Edge confidence
+
+
+def test_frequencies_count_edges_that_may_go_either_way_half():
+    chain, collider = ((), (0,), (1,)), ((), (0, 2), ())
+    frequencies = frequencies_of(("a", "b", "c"), [chain, collider])
+    expected = np.zeros((3, 3))
+    expected[0, 1], expected[1, 0] = 0.25 + 0.5, 0.25
+    expected[1, 2], expected[2, 1] = 0.25, 0.25 + 0.5
+    assert (frequencies == expected).all()
+
+
+def test_the_consensus_is_acyclic_and_takes_frequent_edges():
+    frequencies = np.zeros((3, 3))
+    frequencies[0, 1], frequencies[1, 2], frequencies[2, 0] = 0.9, 0.8, 0.7
+    frequencies[1, 0] = 0.05
+    network = consensus(("a", "b", "c"), frequencies)
+    assert network.parents == ((), (0,), (1,))
+    assert consensus(("a", "b", "c"), frequencies * 0.5).edges == 0
+
+
+def test_bootstrap_is_repeatable_and_goes_on(tmp_path):
+    whole = bootstrap(DATA, Search(1), 4, seed=2)
+    kept = tmp_path / "kept.json"
+    bootstrap(DATA, Search(1), 2, seed=2, keep=kept)
+    assert len(json.loads(kept.read_text())["networks"]) == 2
+    resumed = bootstrap(DATA, Search(1), 4, seed=2, keep=kept)
+    assert (resumed.frequencies == whole.frequencies).all()
+    assert resumed.consensus == whole.consensus
+    assert whole.frequencies.min() >= 0 and (whole.frequencies + whole.frequencies.T).max() <= 1
+
+
+def test_a_certain_edge_is_always_found():
+    rain = np.random.default_rng(0).integers(0, 2, 200)
+    table = polars.DataFrame({"rain": rain, "wet": rain, "noise": np.random.default_rng(1).integers(0, 2, 200)})
+    learned = learn(table, 2, bootstrap=5)
+    assert learned.confidence is not None
+    assert learned.confidence.of(0, 1) == 1.0
+    assert learned.confidence.of(0, 2) < 0.7
+
+
+@pytest.mark.parametrize("samples", [0, -1])
+def test_a_number_of_samples_that_makes_no_sense(samples):
+    with pytest.raises(SettingError):
+        bootstrap(DATA, Search(1), samples)
+
+
+# The command
+
+
+def test_the_command_writes_what_was_asked_for(tmp_path, capsys):
+    path = data_file(tmp_path, DATA)
+    out, page, trace = (tmp_path / name for name in ("out.bif", "out.html", "out.csv"))
+    code, text, _ = run(
+        capsys, "learn", path, "-m", 2, "-o", out, "--report", page, "--trace", trace, "--run-dir", tmp_path / "run"
+    )
+    assert code == 0
+    assert "proved optimal" in text and "bits; the paper's formulation has" in text and f"written: {page}" in text
+    assert read_network(out).edges == learn(DATA, 2).network.edges
+    assert trace.read_text().startswith("seconds,score\n0.0,")
+    assert page.read_text().startswith("<!doctype html>") or page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_commands_json(tmp_path, capsys):
+    code, text, _ = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 1, "--bootstrap", 2, "--json")
+    assert code == 0
+    value = json.loads(text)
+    assert {"score", "empty_score", "bound", "gap", "proved", "solver", "seconds", "network", "status"} <= set(value)
+    assert value["proved"] is True and value["gap"] == 0
+    assert value["provenance"]["data"]["checksum"] == DATA.checksum
+    assert value["confidence"]["samples"] == 2
+
+
+def test_bad_usage_is_one_line(tmp_path, capsys):
+    path = data_file(tmp_path, DATA)
+    code, _, err = run(capsys, "learn", path, "--solver", "magic")
+    assert_one_line(code, err, "'magic'", "choose one of")
+    code, _, err = run(capsys, "learn", path, "-o", tmp_path / "x.nothing")
+    assert_one_line(code, err, ".bif")
+    code, _, err = run(capsys, "learn", tmp_path / "absent.csv")
+    assert_one_line(code, err, "absent.csv")
+
+
+def test_solve_command_for_every_solver(tmp_path, capsys):
+    path = tmp_path / "x.jkl"
+    qubayes.write_candidates(identify(dependent_data(5, 200, seed=3), Search(2)), path)
+    scores = {}
+    for solver in ("anneal", "exact", "auto", "digital", "sa", "hillclimb", "order-sa", "asobs", "bqp", "dimod"):
+        code, text, err = run(capsys, "solve", path, "--solver", solver, "--time-limit", 1, "--seed", 1, "--json")
+        assert code == 0, (solver, err)
+        value = json.loads(text)
+        scores[solver] = value["score"]
+        assert value["solver"] == solver and value["status"]
+    assert max(scores.values()) - min(scores.values()) < 1e-9, scores
+
+
+def test_solve_command_options(tmp_path, capsys):
+    path, out = tmp_path / "x.jkl", tmp_path / "x.dot"
+    qubayes.write_candidates(identify(DATA, Search(2)), path)
+    arguments = ("solve", path, "--time-limit", 1, "--bound", 2, "--presolve", 1, "-o", out, "--trace", tmp_path / "t")
+    code, text, err = run(capsys, *arguments)
+    assert code == 0, err
+    assert "proved optimal" in text and "equal to minus the score" in text
+    code, text, err = run(capsys, "solve", path, "--start", out, "--moves", 0, "--no-bits", "--json")
+    assert code == 0, err
+    assert json.loads(text)["score"] == pytest.approx(learn(DATA, 2).solution.score)
+    code, _, err = run(capsys, "solve", path, "--set", "replicas")
+    assert_one_line(code, err, "NAME=VALUE")
+    code, _, err = run(capsys, "solve", path, "--set", "nothing=1")
+    assert_one_line(code, err, "no setting 'nothing'")
