@@ -1,0 +1,229 @@
+"""One strongly connected component under proof: what is known of it, and rounds of pricing, cutting and rounding."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Bools, Floats, Ints, frozen
+from .clusters import Cuts, Sets, chosen_cuts, joined, support_of, violated_clusters
+from .orders import Ordered, best_of, improve, order_problem
+from .parts import Part
+from .relaxation import Bounded, Point, Relaxation
+from .run import Run
+
+FIRST_SETS = 10  # of each vertex in the first program
+NEW_SETS = 5  # of each vertex in a round
+IDLE = 8  # rounds after which a cut that does nothing leaves
+FEW = 20  # cuts with k = 1 below which those with k = 2 are looked for
+LEAST = 1e-3  # violation of a cut that is worth its place
+POSITIVE = 1e-7  # values above this are taken for more than 0
+
+
+class Effort(NamedTuple):
+    """How long one relaxation is worked on."""
+
+    rounds: int
+    patience: int  # rounds in which the bound may stand still: rise by less than a thousandth of the gap
+    moves: int  # of the search over orders, for each vertex, from the order that each solution suggests
+
+
+ROOT = Effort(1_000_000, 20, 30)
+NODE = Effort(6, 2, 0)
+
+
+class Relaxed(NamedTuple):
+    """What the rounds came to: networks of the allowed sets lose at least `loss`."""
+
+    loss: float
+    point: Point | None  # the last solution; None if there is none
+    allowed: Bools  # (sets,) without those that reduced costs exclude
+    finished: bool  # False: the time was over
+
+
+class Component:
+    """The sets of a part that may still be used, the best network of it so far, and the relaxation."""
+
+    def __init__(self, part: Part, order: Ints, tolerance: float, changed: Callable[[], None]) -> None:
+        self.part, self.tolerance, self._changed = part, tolerance, changed
+        self.problem = order_problem(part.families, part.scores)
+        self.numbers = np.arange(len(part.scores))  # of `sets` in the part
+        self.sets = sets_of(part)
+        self._losses = self.sets.losses  # of all sets of the part
+        best_scores = part.scores[part.families.vertex_start[:-1]]
+        self.top, self._scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
+        self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
+        self.relaxation = Relaxation(self.sets, self._scale)
+        self.relaxation.add_sets(_first_sets(self.sets))
+        self._idle = np.zeros(0, np.int64)  # rounds for which each cut has done nothing
+        self.best: Ordered = best_of(self.problem, order)
+        self.loss = 0.0  # every network loses at least this
+        self.rounds = self.found_cuts = 0
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return self.problem.n
+
+    @property
+    def cutoff(self) -> float:
+        """The loss of the best network so far."""
+        return math.fsum(self._losses[self.best.choice].tolist())
+
+    @property
+    def bound(self) -> float:
+        """No network of the component scores more."""
+        return self.top - self.loss
+
+    @property
+    def proved(self) -> bool:
+        """Whether the best network so far is optimal."""
+        return self.closes(self.loss)
+
+    def closes(self, loss: float) -> bool:
+        """Whether networks that lose so much need not be looked for."""
+        return loss >= self.cutoff - self.tolerance
+
+    def raise_loss(self, loss: float) -> None:
+        """Every network loses at least this."""
+        if loss > self.loss:
+            self.loss = loss
+            self._changed()
+
+    def search(self, order: Ints, moves: int, seed: int, hot: float = 1.0) -> None:
+        """Look for a better network from this order on."""
+        found = improve(self.problem, order, moves, seed=seed, hot=hot)
+        if found.score > self.best.score:
+            self.best = found
+            self._changed()
+
+    def relax(self, run: Run, allowed: Bools, effort: Effort) -> Relaxed:
+        """Rounds of pricing and cutting until nothing is found, the bound stands still, or nothing better is left."""
+        loss, stalled, point, whole = -math.inf, 0, None, allowed is self.alive
+        self.relaxation.allow(allowed)
+        for _ in range(effort.rounds):
+            point = self.relaxation.solve(run.left, run.stop)
+            if point is None:
+                return Relaxed(loss, None, allowed, False)
+            bounded = self.relaxation.bounded(point.weights, allowed)
+            stalled = stalled + 1 if bounded.loss < loss + 1e-3 * (self.cutoff - loss) else 0
+            loss = max(loss, bounded.loss)
+            if whole:
+                self.raise_loss(loss)
+            if effort.moves:
+                self.search(self.order_of(point), effort.moves * self.n, self.rounds)
+            allowed &= bounded.with_set <= self.cutoff + self.tolerance
+            self.rounds += 1
+            if self.closes(loss) or run.over or stalled > effort.patience or not self._extend(point, bounded, allowed):
+                break
+        return Relaxed(loss, point, allowed, not run.over)
+
+    def shrink(self) -> None:
+        """Forget the sets that are not alive."""
+        keep = np.flatnonzero(self.alive)
+        columns = self.relaxation.is_in[keep]
+        cuts = self.relaxation.cuts
+        self.numbers, self.sets = self.numbers[keep], _chosen_sets(self.sets, keep)
+        self.alive = np.ones(len(keep), np.bool_)
+        self.relaxation = Relaxation(self.sets, self._scale)
+        self.relaxation.add_sets(np.flatnonzero(columns))
+        self.relaxation.add_cuts(cuts)
+
+    def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
+        """Whether sets or cuts were added that the solution lacks."""
+        fresh = self._cheaper(point, bounded)
+        cuts = self._violated(point)
+        self._drop_idle(point)
+        if len(fresh):
+            self.relaxation.add_sets(fresh)
+        if len(cuts.needs):
+            self.relaxation.add_cuts(cuts)
+            self._idle = np.concatenate([self._idle, np.zeros(len(cuts.needs), np.int64)])
+            self.found_cuts += len(cuts.needs)
+        self.relaxation.allow(allowed)
+        return bool(len(fresh) or len(cuts.needs))
+
+    def _cheaper(self, point: Point, bounded: Bounded) -> Ints:
+        """The sets with the lowest reduced costs, if negative, of each vertex."""
+        owners, columns = self.sets.owners, self.relaxation.columns
+        paid = np.zeros(self.n)
+        used = point.values > POSITIVE
+        np.maximum.at(paid, owners[columns[used]], np.minimum(bounded.prices[columns[used]], 1e300))
+        reduced = bounded.prices - paid[owners]
+        fresh = np.flatnonzero((reduced < -1e-7) & ~self.relaxation.is_in)
+        fresh = fresh[np.lexsort((reduced[fresh], owners[fresh]))]
+        places = np.arange(len(fresh)) - np.searchsorted(owners[fresh], owners[fresh])
+        return np.sort(fresh[places < NEW_SETS])
+
+    def _violated(self, point: Point) -> Cuts:
+        """Cuts that the solution violates."""
+        used = np.flatnonzero(point.values > POSITIVE)
+        used = used[np.argsort(self.relaxation.columns[used])]
+        support = support_of(self.sets, self.relaxation.columns[used], point.values[used])
+        cuts, _ = violated_clusters(support, 1, LEAST)
+        most = max(30, self.n)
+        if len(cuts.needs) < FEW:
+            pairs, _ = violated_clusters(support, 2, 10 * LEAST)
+            cuts = joined(cuts, chosen_cuts(pairs, slice(most)))
+        return chosen_cuts(cuts, slice(most))
+
+    def _drop_idle(self, point: Point) -> None:
+        """Drop the cuts that have had no weight for some rounds."""
+        self._idle = np.where(point.weights > 0.0, 0, self._idle + 1)
+        idle = self._idle >= IDLE
+        if idle.any():
+            self.relaxation.drop_cuts(idle)
+            self._idle = self._idle[~idle]
+
+    def order_of(self, point: Point) -> Ints:
+        """An order read off the solution: next comes the vertex with most of its sets' values among those before."""
+        columns = self.relaxation.columns[: len(point.values)]
+        bases = self.sets.vertex_start[1:] - 1
+        used = point.values > POSITIVE
+        numbers = np.concatenate([bases, columns[used]])
+        values = np.concatenate([np.ones(self.n), point.values[used]])  # nothing comes before its required parents
+        by_number = np.argsort(numbers, kind="stable")
+        return _greedy_order(*support_of(self.sets, numbers[by_number], values[by_number]))
+
+
+def _greedy_order(
+    owners: Ints, start: Ints, members: Ints, values: Floats, own_start: Ints, child_start: Ints, children: Ints
+) -> Ints:
+    missing, ready = np.diff(start), np.zeros(len(own_start) - 1)
+    np.add.at(ready, owners[missing == 0], values[missing == 0])
+    order = []
+    for _ in range(len(ready)):
+        vertex = int(np.argmax(ready))
+        order.append(vertex)
+        ready[vertex] = -np.inf
+        holding = children[child_start[vertex] : child_start[vertex + 1]]
+        missing[holding] -= 1
+        whole = holding[missing[holding] == 0]
+        np.add.at(ready, owners[whole], values[whole])
+    return np.array(order, np.int64)
+
+
+def sets_of(part: Part) -> Sets:
+    """The part's sets with their losses."""
+    families = part.families
+    owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
+    losses = part.scores[families.vertex_start[:-1]][owners] - part.scores
+    arrays = families.vertex_start, owners, families.set_start, families.members, losses
+    return Sets(*map(frozen, arrays))
+
+
+def _chosen_sets(sets: Sets, which: Ints) -> Sets:
+    sizes = np.diff(sets.start)[which]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(start[-1]) + np.repeat(sets.start[which] - start[:-1], sizes)
+    owners = sets.owners[which]
+    vertex_start = np.searchsorted(owners, np.arange(len(sets.vertex_start)))
+    return Sets(*map(frozen, (vertex_start, owners, start, sets.members[places], sets.losses[which])))
+
+
+def _first_sets(sets: Sets) -> Ints:
+    """The best sets of each vertex, and its base."""
+    last = sets.vertex_start[1:] - 1
+    place = np.arange(len(sets.owners)) - sets.vertex_start[sets.owners]
+    return np.flatnonzero((place < FIRST_SETS) | (np.arange(len(place)) == last[sets.owners]))

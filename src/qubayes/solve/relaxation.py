@@ -1,0 +1,136 @@
+"""The linear relaxation of the program over families, on HiGHS, with columns and cuts that come as they are needed.
+
+minimise sum loss(v, P) x(v, P), each vertex one set, and for each cut of `clusters`
+    sum of x(v, P) over v in C and P with k members or more in C <= |C| - k.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Bools, Floats, Ints
+from .clusters import Cuts, Sets, chosen_cuts, crossings, joined, no_cuts, prices
+
+SLICE = 0.2  # seconds after which HiGHS is asked to stop, so that an interrupt is seen
+ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
+OPTIONS = {
+    "output_flag": False,
+    "threads": 1,
+    "parallel": "off",
+    "random_seed": 0,
+    "solver": "simplex",
+    "dual_feasibility_tolerance": 1e-9,
+}
+
+
+class Point(NamedTuple):
+    """A solution of the relaxation."""
+
+    values: Floats  # (columns,)
+    weights: Floats  # (cuts,) multipliers, at least 0
+    optimal: bool
+
+
+class Bounded(NamedTuple):
+    """What multipliers prove: every network loses at least `loss`, and with this set at least `with_set`."""
+
+    loss: float
+    with_set: Floats  # (sets,) infinite for sets that are not allowed
+    prices: Floats  # (sets,) loss plus the weights of the cuts that the set crosses; infinite likewise
+
+
+class Relaxation:
+    """The program with the columns and cuts that it holds now.
+
+    Its first n columns are no sets: they take a vertex's place at a price above any network's loss, so that the program
+    is feasible whatever sets are in it.
+    """
+
+    def __init__(self, sets: Sets, scale: float) -> None:
+        import highspy
+
+        self.sets, self.n, self._scale = sets, len(sets.vertex_start) - 1, scale
+        self.columns = np.zeros(0, np.int64)  # numbers of the sets that are in
+        self.is_in = np.zeros(len(sets.losses), np.bool_)
+        self.cuts = no_cuts(self.n)
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        self._statuses = highspy.HighsModelStatus
+        for option, value in OPTIONS.items():
+            self._highs.setOptionValue(option, value)
+        n, ones = self.n, np.ones(self.n)
+        price = 1.0 + 2.0 * sets.losses[sets.vertex_start[1:] - 1].sum()
+        numbers = np.arange(n, dtype=np.int32)
+        self._highs.addRows(n, ones, ones, 0, numbers[:0], numbers[:0], ones[:0])
+        self._highs.addCols(n, price * ones, 0.0 * ones, ones, n, numbers, numbers, ones)
+
+    def add_sets(self, numbers: Ints) -> None:
+        """Put these sets, none of which is in, into the program."""
+        rows, places = crossings(self.sets, numbers, self.cuts)
+        count = len(numbers)
+        rows = np.concatenate([self.sets.owners[numbers], self.n + rows])
+        places = np.concatenate([np.arange(count, dtype=np.int32), places])
+        order = np.argsort(places, kind="stable")
+        start = np.searchsorted(places[order], np.arange(count)).astype(np.int32)
+        zeros, ones = np.zeros(count), np.ones(count)
+        entries = rows[order].astype(np.int32), np.ones(len(rows))
+        self._highs.addCols(count, self.sets.losses[numbers], zeros, ones, len(rows), start, *entries)
+        self.columns = np.concatenate([self.columns, numbers])
+        self.is_in[numbers] = True
+
+    def add_cuts(self, cuts: Cuts) -> None:
+        """Put these cuts into the program."""
+        rows, places = crossings(self.sets, self.columns, cuts)
+        count = len(cuts.needs)
+        start = np.searchsorted(rows, np.arange(count)).astype(np.int32)
+        low, high = np.full(count, -np.inf), cuts.rooms.astype(np.float64)
+        self._highs.addRows(count, low, high, len(rows), start, self.n + places, np.ones(len(rows)))
+        self.cuts = joined(self.cuts, cuts)
+
+    def drop_cuts(self, dropped: Bools) -> None:
+        """Take these cuts out."""
+        which = (self.n + np.flatnonzero(dropped)).astype(np.int32)
+        self._highs.deleteRows(len(which), which)
+        self.cuts = chosen_cuts(self.cuts, ~dropped)
+
+    def allow(self, allowed: Bools) -> None:
+        """Let only the sets be used that are allowed."""
+        count = len(self.columns)
+        places = np.arange(self.n, self.n + count, dtype=np.int32)
+        self._highs.changeColsBounds(count, places, np.zeros(count), allowed[self.columns].astype(np.float64))
+
+    def solve(self, seconds: float, stop: Bools, iterations: int = 2**31 - 1) -> Point | None:
+        """The optimum, or where the time, the run or the iterations ended; None if HiGHS has no multipliers then."""
+        self._highs.setOptionValue("simplex_iteration_limit", iterations)
+        end = self._highs.getRunTime() + seconds
+        while True:
+            self._highs.setOptionValue("time_limit", min(end, self._highs.getRunTime() + SLICE))
+            self._highs.run()
+            status = self._highs.getModelStatus()
+            if status != self._statuses.kTimeLimit or stop[0] or self._highs.getRunTime() >= end:
+                break
+        solution = self._highs.getSolution()
+        weights = -np.array(solution.row_dual)[self.n :]
+        if not solution.dual_valid or not np.isfinite(weights).all():
+            return None
+        values = np.array(solution.col_value)[self.n :]
+        return Point(values, np.maximum(weights, 0.0), status == self._statuses.kOptimal)
+
+    def basis(self) -> Any:
+        """Where the simplex method stands."""
+        return self._highs.getBasis()
+
+    def return_to(self, basis: Any) -> None:
+        """Go on from there; no column or cut has come or gone since."""
+        self._highs.setBasis(basis)
+
+    def bounded(self, weights: Floats, allowed: Bools) -> Bounded:
+        """The Lagrangian bound of these multipliers over all sets that are allowed, in the program or not."""
+        active = np.flatnonzero(weights > 0.0)
+        cuts, weights = chosen_cuts(self.cuts, active), weights[active]
+        values = prices(self.sets, allowed, cuts, weights)
+        least = np.minimum.reduceat(values, self.sets.vertex_start[:-1])
+        paid = math.fsum((weights * cuts.rooms).tolist())
+        margin = ROUNDING * (self._scale + float(weights @ cuts.inside.sum(axis=1)))
+        loss = math.fsum(least.tolist()) - paid - margin
+        return Bounded(loss, loss + (values - least[self.sets.owners]), values)
