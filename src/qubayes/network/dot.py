@@ -16,8 +16,6 @@ from .network import Network
 
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|(?<![^\n])#[^\n]*+)*+")
 _TOKEN = re.compile(r'->|--|[{}\[\];,=:]|"((?:[^"\\]++|\\.)*+)"|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)|\w++', re.DOTALL)
-_DEFAULTS = ("graph", "node", "edge")
-_UNDIRECTED = ("none", "both", "back")
 
 
 def dot_text(network: Network) -> str:
@@ -33,7 +31,7 @@ def dot_text(network: Network) -> str:
 
 
 def read_dot(path: str | Path) -> Network:
-    """The graph in a DOT file; attributes are passed over, but for those that take an edge's direction away."""
+    """The graph in a DOT file; attributes are passed over, but for `dir`: edges without direction are refused."""
     scanner = _Scanner(path, read_text(path, MOST_BYTES))
     scanner.open_graph()
     names: dict[str, None] = {}
@@ -57,6 +55,7 @@ class _Scanner:
         self.text = text
         self.position = 0
         self.name: str | None = None  # the last token as a name; None for signs
+        self.direction = "forward"  # what `edge [dir=...]` says of the edges that follow
 
     def fail(self, problem: str) -> NoReturn:
         """Raise a FormatError that names the file and the line."""
@@ -107,38 +106,46 @@ class _Scanner:
 
     def statement(self, token: str | None) -> list[str]:
         """The names in a statement that begins with the token, each a parent of the next; [] for a default."""
-        if self.name is None:
+        if self.name is None or token is None:
             self.fail(f"{token or 'the end of the file'!r} where a statement of a node or an edge must stand")
         first = self.name
-        if token is not None and token.lower() in (*_DEFAULTS, "subgraph"):
-            if token.lower() == "subgraph":
-                self.fail("subgraphs are not read; list nodes and edges alone")
-            self.attributes(edge=token.lower() == "edge")
+        if token.lower() == "subgraph":
+            self.fail("subgraphs are not read; list nodes and edges alone")
+        if token.lower() in ("graph", "node", "edge"):
+            found = self.attributes()
+            if token.lower() == "edge":
+                self.direction = found.get("dir", self.direction)
             return []
         if self.peek() == "=":
             self.next()
             self.expect_name()
             return []
-        chain = [first]
+        return self.chain(first)
+
+    def chain(self, first: str) -> list[str]:
+        """The names of `first -> second -> ...` and its attributes."""
+        names = [first]
         while self.peek() in ("->", "--", ":"):
             if (sign := self.next()) != "->":
                 self.fail(f"{sign!r}; a network has edges 'a -> b' alone, names with signs in quotes")
-            chain.append(self.expect_name())
-        self.attributes(edge=len(chain) > 1)
-        return chain
+            names.append(self.expect_name())
+        direction = self.attributes().get("dir", self.direction)
+        if len(names) > 1 and direction.lower() != "forward":
+            self.fail(f"an edge with dir={direction[:20]}; give it the direction of its arrow")
+        return names
 
-    def attributes(self, *, edge: bool) -> None:
-        """Pass over the lists of attributes that follow."""
+    def attributes(self) -> dict[str, str]:
+        """The attributes in the lists that follow."""
+        found = {}
         while self.peek() == "[":
             self.next()
             while self.peek() != "]":
-                key = self.expect_name()
-                value = "true"
+                key, value = self.expect_name(), "true"
                 if self.peek() == "=":
                     self.next()
                     value = self.expect_name()
-                if edge and key.lower() == "dir" and value.lower() in _UNDIRECTED:
-                    self.fail(f"an edge with dir={value}; give it one direction")
+                found[key.lower()] = value
                 if self.peek() in (",", ";"):
                     self.next()
             self.next()
+        return found

@@ -44,7 +44,7 @@ def _parsed(path: str | Path, text: str) -> Network:
         match = _PART.match(text, place)
         if match is None:
             raise FormatError(
-                f"{path}: {text[place : place + 30]!r} where [vertex] or [vertex|parent:parent] must stand"
+                f"{path}: {text[place : place + 30].strip()!r} where [vertex] or [vertex|parent:parent] must stand"
             )
         families.append((match[1], match[2].split(":") if match[2] else []))
         place = match.end()
@@ -55,5 +55,5 @@ def _parsed(path: str | Path, text: str) -> Network:
     for name, parents in families:
         for parent in parents:
             if parent not in known:
-                raise FormatError(f"{path}: {parent!r}, a parent of {name!r}, has no [ ] of its own; add [{parent}]")
+                raise FormatError(f"{path}: {parent!r}, a parent of {name!r}, has no [ ] of its own; add it")
     return from_edges(path, names, ((parent, name) for name, parents in families for parent in parents))

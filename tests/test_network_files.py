@@ -1,0 +1,449 @@
+"""Network files: what goes in comes out, or is refused by name; what is broken is told in one line."""
+
+import functools
+import gzip
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from network_cases import NASTY, equal_tables, graphs, names, networks
+from qubayes.errors import FormatError, QubayesError
+from qubayes.network import (
+    Network,
+    from_modelstring,
+    holds_tables,
+    read_about,
+    read_network,
+    to_modelstring,
+    write_network,
+)
+from qubayes.network.assembly import MOST_BYTES
+
+WITH_TABLES = (".bif", ".xmlbif", ".bifxml", ".xml", ".json")
+GRAPHS = (".json", ".dot", ".gv", ".graphml", ".bnlearn", ".csv")
+ENDINGS = (*WITH_TABLES, *GRAPHS[1:])
+
+
+def fuse():
+    """A small network with every kind of number."""
+    table = np.array(
+        [[[0.1, 0.9], [1e-300, 1.0]], [[0.0, 1.0], [0.30000000000000004, 0.7]], [[1 / 3, 2 / 3], [0.5, 0.5]]]
+    )
+    return Network(
+        ("wet", "sprinkler", "rain"),
+        ((1, 2), (), ()),
+        (("yes", "no"), ("off", "low", "high"), ("0", "1")),
+        (table, np.array([0.2, 0.3, 0.5]), np.array([5e-324, 1.0])),
+    )
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, ".bif.gz", ".csv.gz", ".JSON", ".Xml.GZ"])
+def test_round_trip(tmp_path, ending):
+    network, path = fuse(), tmp_path / f"x{ending}"
+    write_network(network, path)
+    found = read_network(path)
+    assert (found.names, found.parents) == (network.names, network.parents)
+    assert found.name == path.name.removesuffix(".gz")
+    if holds_tables(path):
+        assert found.states == network.states and equal_tables(found, network)
+    else:
+        assert found.states is None and found.tables is None
+    first = path.read_bytes()
+    write_network(network, path)
+    assert path.read_bytes() == first
+    assert (first[:2] == b"\x1f\x8b") == path.name.lower().endswith(".gz")
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+def refused_by_name(network, path, texts):
+    """Write; whether it was refused with a message of one line that holds one of the texts and what else to do."""
+    path.unlink(missing_ok=True)
+    try:
+        write_network(network, path)
+    except FormatError as error:
+        message = str(error)
+        assert any(repr(text) in message for text in texts), message
+        assert "\n" not in message and ("instead" in message or "rename" in message)
+        assert not path.exists()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("ending", [".bif", ".xmlbif", ".json"])
+@given(network=networks(vertex_names=names, state_names=names))
+@settings(max_examples=100, deadline=None)
+def test_any_names_survive_with_tables_or_are_refused(folder, ending, network):
+    path = folder / f"x{ending}"
+    texts = [*network.names, *(state for states in network.states for state in states)]
+    if not refused_by_name(network, path, texts):
+        found = read_network(path)
+        assert (found.names, found.parents, found.states) == (network.names, network.parents, network.states)
+        assert equal_tables(found, network)
+
+
+@pytest.mark.parametrize("ending", [".json", ".dot", ".graphml", ".bnlearn", ".csv"])
+@given(network=graphs(vertex_names=names))
+@settings(max_examples=100, deadline=None)
+def test_any_names_survive_in_graphs_or_are_refused(folder, ending, network):
+    path = folder / f"x{ending}"
+    if not refused_by_name(network, path, network.names):
+        found = read_network(path)
+        assert found.names == network.names
+        if ending == ".csv":  # a matrix has no order of parents
+            assert found.parents == tuple(tuple(sorted(its)) for its in network.parents)
+        else:
+            assert found.parents == network.parents
+
+
+REFUSED = {
+    ".bif": ['a"b', 'a\\"b', "a\nb", "a\r\nb", "", "\x00"],
+    ".xmlbif": [" a", "a ", "\r", " ", "", "\x00", "\x01", "\x1f", "\ufffe"],
+    ".json": [],
+    ".dot": ["a\\", "\\", 'a\\"b', "\x00"],
+    ".graphml": ["", "\x00", "\x01", "\x1f", "\ufffe"],
+    ".bnlearn": ["a[b]", "a|b:c", "]]>", "", "\x00"],
+    ".csv": ["\x00"],
+}
+
+
+@pytest.mark.parametrize("ending", REFUSED)
+def test_which_names_are_refused(tmp_path, ending):
+    refused = []
+    for place, name in enumerate(NASTY):
+        network = Network((name, "child"), ((), (0,)), (("x",), ("p", "q")), (np.ones(1), np.array([[0.25, 0.75]])))
+        path = tmp_path / f"{place}{ending}"
+        if refused_by_name(network, path, [name]):
+            refused.append(name)
+        else:
+            assert read_network(path).parent_names() == {name: (), "child": (name,)}
+    assert refused == REFUSED[ending]
+
+
+def test_half_a_character_is_refused_by_every_format(tmp_path):
+    network = Network(("a\ud800",), ((),), (("x",),), (np.ones(1),))
+    for ending in ENDINGS:
+        with pytest.raises(FormatError, match=r"'a\\ud800'.*rename"):
+            write_network(network, tmp_path / f"x{ending}")
+    (tmp_path / "x.json").write_text(
+        '{"format": "qubayes network", "version": 1, "vertices": [{"name": "a\\ud800", "parents": []}]}'
+    )
+    with pytest.raises(FormatError, match="'name'"):
+        read_network(tmp_path / "x.json")
+
+
+def test_a_graph_alone_is_no_bif(tmp_path):
+    for ending in (".bif", ".xmlbif"):
+        with pytest.raises(FormatError, match=r"fit it to data first, or write \.json"):
+            write_network(Network(("a",), ((),)), tmp_path / f"x{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_states_without_tables_survive_in_json(tmp_path):
+    network = Network(("a", "b"), ((1,), ()), (("x", "y"), ("", "z")))
+    write_network(network, tmp_path / "x.json")
+    found = read_network(tmp_path / "x.json")
+    assert (found.names, found.parents, found.states, found.tables) == (
+        network.names,
+        network.parents,
+        network.states,
+        None,
+    )
+
+
+@pytest.mark.parametrize("ending", GRAPHS)
+def test_no_vertices(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    if ending in (".bnlearn", ".csv"):
+        with pytest.raises(FormatError, match="vertices"):
+            write_network(Network((), ()), path)
+    else:
+        write_network(Network((), ()), path)
+        assert read_network(path).n == 0
+
+
+def test_facts_beside_the_network(tmp_path):
+    about = {"score": -1234.5, "stamp": {"score": "bdeu", "ess": 1.0}}
+    write_network(fuse(), tmp_path / "x.json", about)
+    assert read_about(tmp_path / "x.json") == about
+    assert equal_tables(read_network(tmp_path / "x.json"), fuse())
+    write_network(fuse(), tmp_path / "x.json")
+    assert read_about(tmp_path / "x.json") == {}
+    for bad in ({"score": float("nan")}, {"score": object()}):
+        with pytest.raises(FormatError, match="plain JSON"):
+            write_network(fuse(), tmp_path / "y.json", bad)
+
+
+def test_the_documented_example_is_read(tmp_path):
+    from qubayes.network import json_files
+
+    start = json_files.__doc__.index("{")
+    text = (
+        json_files.__doc__[start : json_files.__doc__.rindex("}") + 1]
+        .replace('["rain"]', "[]")
+        .replace(", [0.1, 0.9]", "")
+    )
+    (tmp_path / "x.json").write_text(text)
+    assert read_network(tmp_path / "x.json").tables[0].tolist() == [0.8, 0.2]
+    assert read_about(tmp_path / "x.json") == {"score": -1234.5}
+
+
+def test_model_strings():
+    network = from_modelstring("[A][C|B:A]\n  [B|A]\n")
+    assert network.names == ("A", "C", "B") and network.parents == ((), (2, 0), (0,))
+    assert to_modelstring(network) == "[A][C|B:A][B|A]"
+    with pytest.raises(FormatError, match="the model string: 'B'"):
+        from_modelstring("[A|B]")
+
+
+OTHERS = {
+    # As other programs write them.
+    "networkx.graphml": (
+        "<?xml version='1.0' encoding='utf-8'?>\n"
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+        '<key id="d0" for="edge" attr.name="weight" attr.type="double"/><graph edgedefault="directed">'
+        '<node id="a"/><node id="b"/><edge source="a" target="b"><data key="d0">0.5</data></edge></graph></graphml>'
+    ),
+    "each.graphml": (
+        '<graphml><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
+        '<edge directed="true" source="a" target="b"/></graph></graphml>'
+    ),
+    "bnlearn.dot": 'digraph {\n"a" ;\n"b" ;\nedge [dir=none] edge [dir=forward] "a" -> "b"\n}',
+    "pydot.dot": "strict digraph G {\na;\nb [label=<x>];\na -> b  [key=0, weight=1.5];\n}\n".replace("<x>", '"x"'),
+    "hand.gv": '/* x */ digraph "x" {\n# c\nrankdir = LR; graph [a=b]; node [w=-.5, x=y]\n a\n a -> b // d\n}',
+    "plain.dot": "DIGRAPH{a->b}",
+    "chain.dot": "digraph g { a -> b; a -> b [color=red; x]; }",
+    "continued.dot": 'digraph { "a" -> "\\\nb" }',
+    "windows.dot": 'digraph {\r\n"a";\r\n"a" -> "b"\r\n}\r\n',
+    "benchpress.csv": "a,b\n0,1\n0,0\n",
+    "pandas.csv": ",a,b\na,0,1\nb,0,0\n",
+    "r.csv": '"a","b"\n"a",0,1\n"b",0,0\n',
+    "floats.csv": "a, b\r\n0.0, 1.0\r\n\r\n0.0, 0.0".replace("a, b", "a,b"),
+    "bom.csv": "\ufeffa,b\n0,1\n0,0\n",
+    "r.bnlearn": "[a][b|a]",
+    "wrapped.bnlearn": "\n   [a]\n   [b|a] \n",
+    "doctype.xml": """<?xml version="1.0"?>
+<!-- a comment -->
+<!DOCTYPE BIF [
+    <!ELEMENT BIF ( NETWORK )*>
+    <!ATTLIST BIF VERSION CDATA #REQUIRED>
+    <!ELEMENT NETWORK ( NAME, ( PROPERTY | VARIABLE | DEFINITION )* )>
+    <!ELEMENT NAME (#PCDATA)>
+    <!ATTLIST VARIABLE TYPE (nature|decision|utility) "nature">
+]>
+<BIF VERSION="0.3" xmlns="http://www.cs.ubc.ca/labs/lci/fopi/ve/XMLBIFv0_3">
+<NETWORK><NAME>x</NAME><PROPERTY>short = y</PROPERTY>
+<VARIABLE TYPE="nature">
+  <NAME> a </NAME><OUTCOME>true</OUTCOME><OUTCOME> false
+  </OUTCOME><PROPERTY>position = (73, 165)</PROPERTY>
+</VARIABLE>
+<VARIABLE><NAME>b</NAME><OUTCOME>p</OUTCOME><OUTCOME>q</OUTCOME></VARIABLE>
+<DEFINITION><FOR>b</FOR><GIVEN>a</GIVEN><TABLE> <!-- p q --> 0.25 0.75
+   0.5 <!-- then --> .5 </TABLE></DEFINITION>
+<DEFINITION><FOR>a</FOR><TABLE>1 0</TABLE></DEFINITION>
+</NETWORK></BIF>""",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_files_of_other_programs(tmp_path, name):
+    (tmp_path / name).write_bytes(OTHERS[name].encode())
+    found = read_network(tmp_path / name)
+    assert found.parent_names() == {"a": (), "b": ("a",)}
+    if name.endswith(".xml"):
+        assert found.states == (("true", "false"), ("p", "q"))
+        assert [table.tolist() for table in found.tables] == [[1.0, 0.0], [[0.25, 0.75], [0.5, 0.5]]]
+
+
+def test_latin_1_and_utf_16_xml(tmp_path):
+    text = '<?xml version="1.0" encoding="{}"?><graphml><graph edgedefault="directed"><node id="é"/></graph></graphml>'
+    for encoding in ("iso-8859-1", "utf-16", "windows-1252"):
+        (tmp_path / "x.graphml").write_bytes(text.format(encoding).encode(encoding))
+        assert read_network(tmp_path / "x.graphml").names == ("é",)
+    (tmp_path / "x.graphml").write_bytes(text.format("klingon").encode())
+    with pytest.raises(FormatError, match=r"x\.graphml is no well-formed XML"):
+        read_network(tmp_path / "x.graphml")
+
+
+XML = OTHERS["doctype.xml"]
+JSON = '{"format": "qubayes network", "version": 1, "vertices": [%s]}'
+A = '{"name": "a", "parents": [], "states": ["x", "y"], "table": [[0.5, 0.5]]}'
+BROKEN = {
+    "empty.xml": ("", "no well-formed XML"),
+    "cut.xml": (XML[:-30], "no well-formed XML"),
+    "entity.xml": (XML.replace("]>", '<!ENTITY e "x">]>'), "declares the entity 'e'"),
+    "parameter.xml": (XML.replace("]>", '<!ENTITY % e "x">]>'), "declares the entity 'e'"),
+    "external.xml": (XML.replace("]>", '<!ENTITY e SYSTEM "file:///etc/passwd">]>'), "declares the entity 'e'"),
+    "unknown.xml": (XML.replace("p q", "").replace("<OUTCOME>q", "<OUTCOME>&e;"), "undefined entity"),
+    "deep.xml": ("<a>" * 200 + "</a>" * 200, "deeper than 100"),
+    "root.xml": ("<html/>", "'html'"),
+    "none.xml": ("<BIF/>", "one NETWORK"),
+    "two.xml": (XML.replace("</NETWORK>", "</NETWORK><NETWORK/>"), "one NETWORK"),
+    "table.xml": (XML.replace("0.25 0.75", "0.25"), "'b' has 3 numbers.*need 4"),
+    "number.xml": (XML.replace("0.25 0.75", "0.25 much"), "'b'.*'much'"),
+    "nan.xml": (XML.replace("0.25 0.75", "0.25 nan"), "'b'"),
+    "sum.xml": (XML.replace("0.25 0.75", "0.25 0.25"), "'b'.*sum 0.5"),
+    "notable.xml": (XML.replace("<TABLE>1 0</TABLE>", ""), "'a' has 0 numbers"),
+    "tables.xml": (XML.replace("<TABLE>1 0</TABLE>", "<TABLE>1 0</TABLE>" * 2), "'a' has 2 TABLE"),
+    "undefined.xml": (XML.replace("<FOR>a<", "<FOR>c<"), "'c' in a DEFINITION"),
+    "given.xml": (XML.replace("<GIVEN>a<", "<GIVEN>c<"), "'c' in a DEFINITION"),
+    "left.xml": (XML.replace("<DEFINITION><FOR>a</FOR><TABLE>1 0</TABLE></DEFINITION>", ""), "'a' has no DEFINITION"),
+    "again.xml": (XML.replace("<FOR>a<", "<FOR>b<"), "second DEFINITION of 'b'"),
+    "same.xml": (XML.replace("<NAME>b<", "<NAME>a<"), "two VARIABLE elements are named 'a'"),
+    "nameless.xml": (XML.replace("<NAME>b<", "<NAME><"), "VARIABLE has 1 NAME elements with text"),
+    "utility.xml": (XML.replace('TYPE="nature"', 'TYPE="utility"'), "TYPE 'utility'"),
+    "states.xml": (XML.replace("<OUTCOME>q<", "<OUTCOME>p<"), "states of 'b'"),
+    "cycle.xml": (XML.replace("<FOR>a</FOR>", "<FOR>a</FOR><GIVEN>b</GIVEN>"), "cycle"),
+    "undirected.graphml": (
+        OTHERS["networkx.graphml"].replace('"directed"', '"undirected"'),
+        "'a' and 'b' is undirected",
+    ),
+    "no.graphml": ("<graphml/>", "one graph"),
+    "id.graphml": (OTHERS["networkx.graphml"].replace('id="b"', ""), "node without 'id'"),
+    "lost.graphml": (OTHERS["networkx.graphml"].replace('target="b"', 'target="c"'), "'c', which is no node"),
+    "double.graphml": (
+        OTHERS["networkx.graphml"].replace('id="b"', 'id="a"').replace('target="b"', 'target="a"'),
+        "'a'",
+    ),
+    "hyper.graphml": (OTHERS["networkx.graphml"].replace("</graph>", "<hyperedge/></graph>"), "hyperedges"),
+    "empty.dot": ("", "no 'digraph'"),
+    "undirected.dot": ("graph { a -- b }", "undirected"),
+    "line.dot": ("digraph {\n a -- b }", "line 2: '--'"),
+    "none.dot": ("digraph { a -> b [dir=none] }", "dir=none"),
+    "default.dot": ("digraph { edge [dir=none]; a [dir=forward]; a -> b }", "dir=none"),
+    "port.dot": ("digraph { a:n -> b }", "':'"),
+    "sub.dot": ("digraph { subgraph x { a } }", "subgraphs"),
+    "group.dot": ("digraph { {a b} -> c }", "'{' where"),
+    "html.dot": ("digraph { <b>a</b> -> c }", "not understood"),
+    "open.dot": ("digraph { a -> ", "where a name"),
+    "open2.dot": ("digraph { a", "'the end of the file'"),
+    "open3.dot": ("digraph { a [", "'the end of the file'"),
+    "quote.dot": ('digraph { "a', "not understood"),
+    "comment.dot": ("digraph { /* a", "not understood"),
+    "more.dot": ("digraph { } digraph { }", "one graph"),
+    "cycle.dot": ("digraph { a -> b -> a }", "cycle, b -> a -> b"),
+    "empty.bnlearn": ("\n", "no vertex"),
+    "text.bnlearn": ("[a] and [b]", "'and \\[b\\]' where"),
+    "bar.bnlearn": ("[a|]", "where"),
+    "parent.bnlearn": ("[a|b]", "'b', a parent of 'a'"),
+    "twice.bnlearn": ("[a][a]", "two vertices are named 'a'"),
+    "cycle.bnlearn": ("[a|b][b|a]", "cycle"),
+    "empty.csv": ("", "0 lines"),
+    "header.csv": ("a,b\n", "1 lines"),
+    "wide.csv": ("a,b,c\n0,1\n0,0\n", "row 1: begins with"),
+    "tall.csv": ("a\n0\n0\n", "1 names over 2 rows"),
+    "short.csv": ("a,b\n0\n0,0\n", "row 1: 1 entries"),
+    "entry.csv": ("a,b\n0,2\n0,0\n", "row 1: '2'"),
+    "rows.csv": (",a,b\na,0,1\nc,0,0\n", "row 2: begins with.*'b' must"),
+    "same.csv": ("a,a\n0,1\n0,0\n", "twice"),
+    "quote.csv": ('a,b\n"0,1\n0,0\n', "no CSV"),
+    "cycle.csv": ("a,b\n0,1\n1,0\n", "cycle"),
+    "self.csv": ("a\n1\n", "cycle"),
+    "empty.json": ("", "no JSON"),
+    "deep.json": ("[" * 200_000, "no JSON"),
+    "list.json": ("[]", "no network"),
+    "other.json": ('{"format": "x", "vertices": []}', "no network"),
+    "version.json": (JSON.replace("1", "2") % "", "version '2'"),
+    "name.json": (JSON % '{"parents": []}', "'vertices' must"),
+    "vertex.json": (JSON % "1", "'vertices' must"),
+    "parent.json": (JSON % '{"name": "a", "parents": ["b"]}', "'b', a parent of 'a'"),
+    "index.json": (JSON % '{"name": "a", "parents": [0]}', "'vertices' must"),
+    "some.json": (JSON % (A + ', {"name": "b", "parents": []}'), "1 of 2 vertices have 'states'"),
+    "twice.json": (JSON % (A + ", " + A), "two vertices"),
+    "stateless.json": (JSON % '{"name": "a", "parents": [], "table": [[1]]}', "no 'states'"),
+    "shape.json": (JSON % A.replace("[[0.5, 0.5]]", "[0.5, 0.5]"), "1 rows of 2"),
+    "rows.json": (JSON % A.replace("[[0.5, 0.5]]", "[[0.5, 0.5], [1, 0]]"), "1 rows of 2"),
+    "huge.json": (JSON % A.replace("[[0.5, 0.5]]", "[[1" + "0" * 400 + ", 0]]"), "1 rows of 2"),
+    "digits.json": (JSON % A.replace("[[0.5, 0.5]]", "[[1" + "0" * 9000 + ", 0]]"), "no JSON"),
+    "nan.json": (JSON % A.replace("[[0.5, 0.5]]", "[[NaN, 0]]"), "1 rows of 2"),
+    "text.json": (JSON % A.replace("[[0.5, 0.5]]", '[["1", 0]]'), "1 rows of 2"),
+    "sum.json": (JSON % A.replace("[[0.5, 0.5]]", "[[0.5, 0.25]]"), "'a'.*sum 0.75"),
+    "about.json": (JSON.replace('"vertices"', '"about": 1, "vertices"') % "", None),
+    "x.txt": ("[a]", r"no ending of a network file; allowed are \.bif"),
+    "bytes.dot": (b"digraph { \xff }", "not UTF-8"),
+    "nul.csv": ("a\n\0\n", "NUL"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_give_one_line_that_says_what(tmp_path, name):
+    text, pattern = BROKEN[name]
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(FormatError, match=pattern) as caught:
+        (read_about if pattern is None else read_network)(tmp_path / name)
+    assert name in str(caught.value) and "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(tmp_path))
+
+
+def test_a_missing_file_and_a_bad_ending(tmp_path):
+    with pytest.raises(FormatError, match="no such file"):
+        read_network(tmp_path / "x.dot")
+    with pytest.raises(FormatError, match=r"x\.qbn has no ending"):
+        write_network(fuse(), tmp_path / "x.qbn")
+    with pytest.raises(FormatError, match="cannot write"):
+        write_network(fuse(), tmp_path / "none" / "x.json")
+
+
+def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
+    laughs = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
+    text = f'<?xml version="1.0"?><!DOCTYPE BIF [<!ENTITY e0 "ha">{laughs}]><BIF>&e9;</BIF>'
+    (tmp_path / "x.xml").write_text(text)
+    defaults = f'<!DOCTYPE BIF [<!ATTLIST a b CDATA "{"x" * 100_000}">]><BIF>{"<a/>" * 100_000}</BIF>'
+    (tmp_path / "y.xml").write_text(defaults)
+    (tmp_path / "x.json.gz").write_bytes(gzip.compress(bytes(MOST_BYTES + 1), 1))
+    start = time.perf_counter()
+    for name, words in (("x.xml", "entity"), ("y.xml", "one NETWORK"), ("x.json.gz", "more than 268435456 bytes")):
+        with pytest.raises(FormatError, match=words):
+            read_network(tmp_path / name)
+    assert time.perf_counter() - start < 20
+
+
+@functools.cache
+def written(ending):
+    """The small network as a file's content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"x{ending}"
+        write_network(fuse(), path)
+        return path.read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".xml", ".dot", ".graphml", ".bnlearn", ".csv", ".json"])
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_damaged_files_raise_only_errors_of_ours(folder, ending, data):
+    path = folder / f"x{ending}"
+    content = bytearray(written(ending))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content)))
+        kind = data.draw(st.integers(0, 2))
+        if kind == 0:
+            content[place : place + data.draw(st.integers(1, 20))] = b""
+        else:
+            content[place : place + kind - 1] = data.draw(
+                st.one_of(st.binary(max_size=3), st.sampled_from([b'"', b"[", b"]", b"<", b"\\", b"->", b"1e9", b"\n"]))
+            )
+    path.write_bytes(bytes(content))
+    try:
+        network = read_network(path)
+    except QubayesError as error:
+        assert "\n" not in str(error)
+    else:
+        assert network.order is not None
+
+
+def test_json_is_what_it_says(tmp_path):
+    write_network(fuse(), tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert (document["format"], document["version"]) == ("qubayes network", 1)
+    first = document["vertices"][0]
+    assert first["parents"] == ["sprinkler", "rain"] and first["table"][3] == [0.30000000000000004, 0.7]
