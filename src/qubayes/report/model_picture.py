@@ -24,11 +24,7 @@ class _Bit(NamedTuple):
 
 def draw_model(formulation: Formulation, state: Bools | None = None) -> str:
     """An SVG of the bits (u above, r in the middle, z below) and their couplers; bits set in `state` are white."""
-    if formulation.qubo.bits > MOST_BITS:
-        raise SettingError(
-            f"a picture of {formulation.qubo.bits} bits cannot be read; at most {MOST_BITS} are drawn: "
-            "write the model to a .bqm file instead"
-        )
+    check_drawable(formulation)
     bits = _placed(formulation, np.zeros(formulation.qubo.bits, np.bool_) if state is None else state)
     width = max((bit.x for bit in bits), default=0) + _MARGIN
     height = max((bit.y for bit in bits), default=0) + _MARGIN
@@ -39,6 +35,15 @@ def draw_model(formulation: Formulation, state: Bools | None = None) -> str:
         f'height="{height:g}" font-family="system-ui, sans-serif" role="img" aria-label="The bits of a QUBO">'
     )
     return "\n".join([head, '<rect width="100%" height="100%" fill="#ffffff"/>', *lines, *circles, "</svg>", ""])
+
+
+def check_drawable(formulation: Formulation) -> None:
+    """Raise if there are too many bits for a picture."""
+    if formulation.qubo.bits > MOST_BITS:
+        raise SettingError(
+            f"a picture of {formulation.qubo.bits} bits cannot be read; at most {MOST_BITS} are drawn: "
+            "write the model to a .bqm file instead"
+        )
 
 
 def _placed(formulation: Formulation, state: Bools) -> list[_Bit]:

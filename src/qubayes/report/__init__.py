@@ -1,0 +1,20 @@
+"""What a person looks at: the picture of a network, and a page about a run."""
+
+from .drawing import draw, write_drawing
+from .page import render, write_report
+from .provenance import versions
+from .report import Bits, Outcome, Report, VertexFacts
+from .strengths import edge_strengths
+
+__all__ = [
+    "Bits",
+    "Outcome",
+    "Report",
+    "VertexFacts",
+    "draw",
+    "edge_strengths",
+    "render",
+    "versions",
+    "write_drawing",
+    "write_report",
+]

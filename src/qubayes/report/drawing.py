@@ -1,0 +1,138 @@
+"""The picture of a network as SVG or PNG."""
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from ..errors import FormatError, MissingPackageError
+from ..files import ending, replacing
+from ..network import Network
+from .labels import FONT_FAMILY, FONT_SIZE
+from .layers import Edge
+from .layout import BOX_HEIGHT, Layout, Points, lay_out
+
+_ARROW = 8.0
+_THINNEST, _THICKEST, _PLAIN = 1.2, 6.0, 1.6
+_SCALE = 2.0  # pixels of a PNG per unit of the picture, as on a screen with high resolution
+_LARGEST_SIDE = 16_384  # pixels; more fails in most viewers
+
+_LETTER = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text x="2" y="16">H</text></svg>'
+_STYLE = f"""
+.edge path {{ fill: none; stroke: #8a94a6; stroke-linecap: butt }}
+.edge .head {{ fill: #8a94a6; stroke: none }}
+.node rect {{ fill: #f4f7fc; stroke: #4a6fa5; stroke-width: 1.2 }}
+.node text {{ fill: #16202e; font: {FONT_SIZE:g}px {FONT_FAMILY}; text-anchor: middle }}
+"""
+
+
+def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[Edge, float]:
+    """Width of each edge's line, growing with the square root of its strength; all alike if no strength is known."""
+    known = [s for s in strengths.values() if np.isfinite(s)]
+    strongest = max(known, default=0.0) or 1.0
+    return {edge: _thickness(strengths.get(edge), strongest) for edge in edges}
+
+
+def _thickness(strength: float | None, strongest: float) -> float:
+    if strength is None:
+        return _PLAIN
+    share = min(max(strength / strongest, 0.0), 1.0)  # infinite: the edge is required
+    return round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(share)), 2)
+
+
+def line_path(points: Points) -> str:
+    """The SVG path of a curve: upright at every point, and ending where its arrow head begins."""
+    (x, y), (last_x, last_y) = points[0], points[-1]
+    commands = [f"M{x:g} {y:g}"]
+    for (x0, y0), (x1, y1) in pairwise((*points[:-1], (last_x, last_y - _ARROW + 1))):
+        middle = round((y0 + y1) / 2, 1)
+        commands.append(f"V{y1:g}" if x0 == x1 else f"C{x0:g} {middle:g} {x1:g} {middle:g} {x1:g} {y1:g}")
+    return "".join(commands)
+
+
+def head_path(points: Points, thickness: float) -> str:
+    """The SVG path of the arrow head, which points downwards at the child's box."""
+    x, y = points[-1]
+    half = 3.0 + 0.45 * thickness
+    return f"M{x - half:g} {y - _ARROW:g}H{x + half:g}L{x:g} {y:g}Z"
+
+
+def draw(network: Network, strengths: Mapping[Edge, float] | None = None) -> str:
+    """The picture of the network as a standalone SVG document; lines as thick as their edges are strong."""
+    layout = lay_out(network)
+    lines = thicknesses(layout.curves, strengths or {})
+    size = (
+        f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.1f} {layout.height:.1f}"'
+    )
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+            f"<title>{_text(network.name or 'Bayesian network')}</title>",
+            f"<style>{_STYLE}</style>",
+            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            *(_edge(network, layout, edge, lines[edge], (strengths or {}).get(edge)) for edge in layout.curves),
+            *(_node(network, layout, vertex) for vertex in range(network.n)),
+            "</svg>\n",
+        ]
+    )
+
+
+def _edge(network: Network, layout: Layout, edge: Edge, thickness: float, strength: float | None) -> str:
+    parent, child = (network.names[v] for v in edge)
+    title = f"{parent} → {child}" + ("" if strength is None else f": {strength:,.2f}")
+    points = layout.curves[edge]
+    line = f'<path d="{line_path(points)}" stroke-width="{thickness:g}"/>'
+    head = f'<path class="head" d="{head_path(points, thickness)}"/>'
+    return f'<g class="edge"><title>{_text(title)}</title>{line}{head}</g>'
+
+
+def _node(network: Network, layout: Layout, vertex: int) -> str:
+    x, y, width = (float(values[vertex]) for values in (layout.x, layout.y, layout.widths))
+    corner = f'x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}"'
+    box = f'<rect {corner} width="{width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>'
+    label = f'<text x="{x:.1f}" y="{y + 0.35 * FONT_SIZE:.1f}">{_text(layout.labels[vertex])}</text>'
+    return f'<g class="node"><title>{_text(network.names[vertex])}</title>{box}{label}</g>'
+
+
+def _text(text: str) -> str:
+    """The text as XML; characters that XML does not allow become a replacement sign."""
+    return escape("".join(c if c.isprintable() or c in " \t\n" else "\ufffd" for c in text))
+
+
+def write_drawing(network: Network, path: str | Path, strengths: Mapping[Edge, float] | None = None) -> None:
+    """Write the picture; the ending tells what: .svg, .png, or .html for a page to pan, zoom and search."""
+    kind = ending(path)
+    if kind not in (".svg", ".png", ".html"):
+        raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
+    if kind == ".html":
+        from .page import write_report
+        from .report import Report
+
+        write_report(Report(network, network.name or "Bayesian network", strengths=strengths or {}), path)
+    elif kind == ".svg":
+        with replacing(path) as file:
+            file.write(draw(network, strengths))
+    else:
+        content = _png(draw(network, strengths))
+        with replacing(path, binary=True) as file:
+            file.write(content)
+
+
+def _png(picture: str) -> bytes:
+    """The SVG document as PNG, smaller than twice its size only if a side would get too long."""
+    try:
+        from resvg_py import svg_to_bytes
+    except ImportError:
+        raise MissingPackageError(
+            "PNG needs the package resvg-py; run pip install 'qubayes[png]', or give a name that ends in .svg"
+        ) from None
+    if bytes(svg_to_bytes(svg_string=_LETTER)) == bytes(svg_to_bytes(svg_string=_LETTER.replace("H", " "))):
+        raise MissingPackageError(
+            "no font is installed, so labels would be blank; install one (Debian: fonts-dejavu-core), or give .svg"
+        )
+    width, height = (float(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2])
+    scale = min(_SCALE, _LARGEST_SIDE / max(width, height))
+    return bytes(svg_to_bytes(svg_string=picture, width=max(1, round(width * scale))))

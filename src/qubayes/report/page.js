@@ -1,0 +1,724 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { nodes, edges } = data.network;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const at = (id) => document.getElementById(id);
+
+  // Elements. Text from the data only ever becomes textContent; nothing is parsed as markup.
+
+  function html(tag, attributes = {}, ...children) {
+    return filled(document.createElement(tag), attributes, children);
+  }
+  function svg(tag, attributes = {}, ...children) {
+    return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  }
+  function filled(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined));
+    return element;
+  }
+
+  // Numbers.
+
+  const minus = (text) => text.replace("-", "−");
+  const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+  const cents = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  const three = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3 });
+  const count = (value) => minus(whole.format(value));
+  const score = (value) => minus(cents.format(value));
+  const percent = (share) => (share > 0 && share < 1e-6 ? "< 0.0001 %" : `${minus(three.format(100 * share))} %`);
+  const tenths = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  const frequency = (share) => `${tenths.format(100 * share)} %`;
+  const several = (value, one, many) => `${count(value)} ${value === 1 ? one : many}`;
+  const loss = (value) => (value === "required" ? "required" : score(value));
+  function duration(seconds) {
+    if (seconds < 1) return `${three.format(1000 * seconds)} ms`;
+    if (seconds < 120) return `${three.format(seconds)} s`;
+    if (seconds < 7200) return `${three.format(seconds / 60)} min`;
+    return `${three.format(seconds / 3600)} h`;
+  }
+
+  // The graph as lists: edges into and out of each vertex.
+
+  const into = nodes.map(() => []);
+  const outOf = nodes.map(() => []);
+  edges.forEach((edge, k) => {
+    into[edge.child].push(k);
+    outOf[edge.parent].push(k);
+  });
+  const weight = (k) => (edges[k].strength === "required" ? Infinity : edges[k].strength ?? -1);
+  const strongestFirst = (list) => [...list].sort((a, b) => weight(b) - weight(a) || a - b);
+  const strongest = Math.max(0, ...edges.map((_, k) => weight(k)).filter(Number.isFinite));
+
+  const known = edges.some((edge) => edge.strength !== null);
+  const sure = edges.some((edge) => edge.confidence !== null);
+  const numbersTold = () => html("span", {}, [known && "loss", sure && "confidence"].filter(Boolean).join(" · "));
+
+  // Head and tiles.
+
+  function head() {
+    document.title = data.title;
+    at("title").textContent = data.title;
+    const { outcome } = data;
+    if (!outcome) return;
+    const proved = outcome.gap !== null && outcome.gap <= 1e-9;
+    const verdict = proved ? "Optimum proved" : outcome.gap === null ? null : `Gap ${percent(outcome.gap)}`;
+    const badge = verdict && html("span", { class: proved ? "badge good" : "badge" }, verdict);
+    at("status").append(...[badge, outcome.status].filter(Boolean));
+    at("status").hidden = !at("status").textContent;
+  }
+
+  function tile(name, value, note) {
+    if (value === null || value === undefined) return;
+    at("summary").append(html("div", { class: "tile" }, html("h3", {}, name), html("b", {}, value), note && html("p", {}, note)));
+  }
+
+  function tiles() {
+    const { outcome, bits } = data;
+    if (outcome) {
+      tile("Score", score(outcome.score), outcome.scoreName);
+      if (outcome.emptyScore !== null) {
+        tile("Gain", score(outcome.score - outcome.emptyScore), `over the graph without edges, ${score(outcome.emptyScore)}`);
+      }
+      if (outcome.gap !== null) {
+        const note = outcome.gap <= 1e-9 ? "no network scores more" : "of the gain, at most, is left to find";
+        tile("Gap", percent(Math.max(outcome.gap, 0)), note);
+      }
+    }
+    tile("Edges", count(edges.length), `between ${several(nodes.length, "vertex", "vertices")}`);
+    if (bits && bits.ours) {
+      const note = bits.paper ? `${comparison(bits)}, ${count(bits.paper.total)}` : "of the QUBO";
+      tile("Bits", count(bits.ours.total), note);
+    }
+    if (outcome && outcome.seconds !== null) tile("Time", duration(outcome.seconds), outcome.solver && `with ${outcome.solver}`);
+  }
+
+  function comparison({ ours, paper }) {
+    const share = 1 - ours.total / paper.total;
+    if (!paper.total || share === 0) return "as many as the paper’s formulation";
+    return `${three.format(100 * Math.abs(share))} % ${share > 0 ? "fewer" : "more"} than the paper’s formulation`;
+  }
+
+  // The picture.
+
+  const picture = at("picture");
+  const view = svg("g", { id: "view" });
+  const nodeElements = [];
+  const edgeElements = [];
+
+  function draw() {
+    for (const edge of edges) {
+      const faint = edge.confidence === null ? null : 0.3 + 0.7 * edge.confidence;
+      const element = svg(
+        "g",
+        { class: "edge" },
+        svg("path", { class: "line", d: edge.line, "stroke-width": edge.thickness, "stroke-opacity": faint }),
+        svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
+        svg("path", { class: "hit", d: edge.line }),
+      );
+      edgeElements.push(element);
+      view.append(element);
+    }
+    nodes.forEach((node, v) => {
+      const element = svg(
+        "g",
+        { class: "node", "data-vertex": v, transform: `translate(${node.x - node.width / 2} ${node.y - data.network.box / 2})` },
+        svg("rect", { width: node.width, height: data.network.box, rx: 7 }),
+        svg("text", { x: node.width / 2, y: data.network.box / 2 + 4.5 }, node.label),
+      );
+      nodeElements.push(element);
+      view.append(element);
+    });
+    picture.append(view);
+    picture.setAttribute("aria-label", `${several(nodes.length, "vertex", "vertices")} and ${several(edges.length, "edge", "edges")}`);
+    squeeze();
+  }
+
+  // A font wider than foreseen is squeezed into the box; all are measured before any is changed.
+  function squeeze() {
+    const texts = nodeElements.map((element) => element.lastChild);
+    const lengths = texts.map((text) => text.getComputedTextLength());
+    texts.forEach((text, v) => {
+      const room = nodes[v].width - 8;
+      if (lengths[v] > room) {
+        text.setAttribute("textLength", room);
+        text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+      }
+    });
+  }
+
+  // Moving and zooming.
+
+  const place = { x: 0, y: 0, k: 1 };
+  let fitted = true;
+  let flight = 0;
+
+  function show() {
+    view.setAttribute("transform", `translate(${place.x.toFixed(2)} ${place.y.toFixed(2)}) scale(${place.k.toFixed(5)})`);
+    picture.classList.toggle("far", place.k < 0.36);
+  }
+  function room() {
+    return { width: picture.clientWidth || 1, height: picture.clientHeight || 1 };
+  }
+  function wholeView() {
+    const { width, height } = room();
+    const k = Math.min(width / data.network.width, height / data.network.height, 1.4);
+    return { k, x: (width - k * data.network.width) / 2, y: (height - k * data.network.height) / 2 };
+  }
+  function go(target, isFit = false) {
+    cancelAnimationFrame(flight);
+    fitted = isFit;
+    if (still) return void (Object.assign(place, target), show());
+    const from = { ...place };
+    const start = performance.now();
+    const step = (now) => {
+      const share = Math.min(1, Math.max(0, (now - start) / 260));
+      const eased = 1 - (1 - share) ** 3;
+      for (const key of ["x", "y", "k"]) place[key] = from[key] + (target[key] - from[key]) * eased;
+      show();
+      if (share < 1) flight = requestAnimationFrame(step);
+    };
+    flight = requestAnimationFrame(step);
+  }
+  function fit() {
+    go(wholeView(), true);
+  }
+  function zoomed(factor, x, y) {
+    const k = Math.min(4, Math.max(wholeView().k / 2, place.k * factor));
+    return { k, x: x - ((x - place.x) * k) / place.k, y: y - ((y - place.y) * k) / place.k };
+  }
+  function zoom(factor) {
+    const { width, height } = room();
+    go(zoomed(factor, width / 2, height / 2));
+  }
+  function jump(target) {
+    cancelAnimationFrame(flight);
+    fitted = false;
+    Object.assign(place, target);
+    show();
+  }
+  // The vertex in the middle, its parents and children in sight unless that makes it too small to read.
+  function centre(v) {
+    const { width, height } = room();
+    const near = [v, ...into[v].map((k) => edges[k].parent), ...outOf[v].map((k) => edges[k].child)].map((other) => nodes[other]);
+    const across = Math.max(...near.map((node) => Math.abs(node.x - nodes[v].x) + node.width / 2)) + 12;
+    const down = Math.max(...near.map((node) => Math.abs(node.y - nodes[v].y))) + data.network.box;
+    const k = Math.max(0.5, Math.min(1, width / 2 / across, height / 2 / down));
+    go({ k, x: width / 2 - k * nodes[v].x, y: height / 2 - k * nodes[v].y });
+  }
+
+  function moving() {
+    const pointers = new Map();
+    let travelled = 0;
+    let pressed = null;
+    const local = (event) => {
+      const box = picture.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    picture.addEventListener("pointerdown", (event) => {
+      if (event.button > 0) return;
+      if (pointers.size === 0) {
+        travelled = 0;
+        pressed = event.target.closest(".node");
+      }
+      picture.setPointerCapture(event.pointerId);
+      pointers.set(event.pointerId, local(event));
+      tell(null);
+    });
+    picture.addEventListener("pointermove", (event) => {
+      const before = pointers.get(event.pointerId);
+      if (!before) return void hover(event);
+      const now = local(event);
+      travelled += Math.hypot(now.x - before.x, now.y - before.y);
+      const other = [...pointers].find(([id]) => id !== event.pointerId);
+      pointers.set(event.pointerId, now);
+      if (travelled < 4) return;
+      picture.classList.add("dragging");
+      if (other) {
+        const [, fixed] = other;
+        const factor = Math.hypot(now.x - fixed.x, now.y - fixed.y) / Math.max(1, Math.hypot(before.x - fixed.x, before.y - fixed.y));
+        jump(zoomed(factor, (now.x + fixed.x) / 2, (now.y + fixed.y) / 2));
+      } else jump({ k: place.k, x: place.x + now.x - before.x, y: place.y + now.y - before.y });
+    });
+    const release = (event) => {
+      if (!pointers.delete(event.pointerId) || pointers.size) return;
+      picture.classList.remove("dragging");
+      if (event.type === "pointerup" && travelled < 4) {
+        if (pressed) select(Number(pressed.dataset.vertex), false);
+        else if (!hover(event)) clear();
+      }
+    };
+    picture.addEventListener("pointerup", release);
+    picture.addEventListener("pointercancel", release);
+    picture.addEventListener("pointerleave", () => tell(null));
+    picture.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const { x, y } = local(event);
+      const lines = event.deltaMode === 1 ? 20 : 1;
+      jump(zoomed(Math.exp(-Math.max(-240, Math.min(240, event.deltaY * lines)) * 0.0022), x, y));
+    }, { passive: false });
+    picture.addEventListener("keydown", (event) => {
+      const ways = { ArrowLeft: [70, 0], ArrowRight: [-70, 0], ArrowUp: [0, 70], ArrowDown: [0, -70] };
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key in ways) jump({ k: place.k, x: place.x + ways[event.key][0], y: place.y + ways[event.key][1] });
+      else if (event.key === "+" || event.key === "=") zoom(1.4);
+      else if (event.key === "-") zoom(1 / 1.4);
+      else if (event.key === "0") fit();
+      else if (event.key === "Escape") clear();
+      else return;
+      event.preventDefault();
+    });
+    at("zoom-in").addEventListener("click", () => zoom(1.4));
+    at("zoom-out").addEventListener("click", () => zoom(1 / 1.4));
+    at("fit").addEventListener("click", fit);
+    new ResizeObserver(() => fitted && jumpToFit()).observe(picture);
+  }
+  function jumpToFit() {
+    jump(wholeView());
+    fitted = true;
+  }
+
+  // The tooltip.
+
+  function tell(lines, event) {
+    const tip = at("tip");
+    tip.hidden = !lines;
+    if (!lines) return;
+    tip.replaceChildren(...lines.map((line) => html("p", {}, line)));
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(event.clientX + 14, innerWidth - box.width - 8);
+    const top = event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 12 : event.clientY + 18;
+    tip.style.transform = `translate(${Math.max(8, left)}px, ${Math.max(8, top)}px)`;
+  }
+  function hover(event) {
+    const target = document.elementFromPoint(event.clientX, event.clientY);
+    const edge = target && target.closest(".edge");
+    const node = target && target.closest(".node");
+    if (edge && view.contains(edge)) tell(edgeLines(edgeElements.indexOf(edge)), event);
+    else if (node && view.contains(node)) tell(nodeLines(Number(node.dataset.vertex)), event);
+    else tell(null);
+    return Boolean(edge || node);
+  }
+  function edgeLines(k) {
+    const { parent, child, strength, confidence } = edges[k];
+    const lines = [`${nodes[parent].name} → ${nodes[child].name}`];
+    if (strength === "required") lines.push("required by the settings");
+    else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
+    if (confidence !== null) lines.push(`in ${frequency(confidence)} of the bootstrap networks`);
+    return lines;
+  }
+  function nodeLines(v) {
+    return [nodes[v].name, `${several(into[v].length, "parent", "parents")}, ${several(outOf[v].length, "child", "children")}`];
+  }
+
+  // Selecting a vertex.
+
+  let selected = null;
+
+  function unmark() {
+    picture.classList.remove("focused");
+    for (const element of nodeElements) element.classList.remove("selected", "parent", "child", "match");
+    for (const element of edgeElements) element.classList.remove("in", "out", "near");
+  }
+  function select(v, travel = true) {
+    unmark();
+    selected = v;
+    picture.classList.add("focused");
+    nodeElements[v].classList.add("selected");
+    for (const k of into[v]) emphasise(k, "in", edges[k].parent, "parent");
+    for (const k of outOf[v]) emphasise(k, "out", edges[k].child, "child");
+    view.append(nodeElements[v]);
+    if (travel) centre(v);
+    vertexPanel(v);
+  }
+  function emphasise(k, way, v, role) {
+    edgeElements[k].classList.add(way);
+    nodeElements[v].classList.add(role);
+  }
+  function clear() {
+    unmark();
+    selected = null;
+    at("search").value = "";
+    at("found").textContent = "";
+    closeMatches();
+    overviewPanel();
+  }
+
+  function edgeItem(k, label, v) {
+    const { strength, confidence } = edges[k];
+    const share = strength === "required" ? 1 : strength === null ? null : strongest > 0 ? strength / strongest : 0;
+    const numbers = [strength === null ? null : loss(strength), confidence === null ? null : frequency(confidence)].filter(Boolean);
+    const meter = share === null ? null : html("span", { class: "meter" }, html("i"));
+    if (meter) meter.firstChild.style.width = `${100 * Math.max(0, Math.min(1, share))}%`;
+    return html(
+      "li",
+      { onpointerenter: () => edgeElements[k].classList.add("near"), onpointerleave: () => edgeElements[k].classList.remove("near") },
+      html("button", { class: "link", type: "button", onclick: () => select(v) }, label),
+      html("span", { class: "value" }, numbers.join(" · ")),
+      meter,
+    );
+  }
+  function edgesList(kind, list, end) {
+    if (!list.length) return html("p", { class: "muted" }, "none");
+    return html("ul", { class: `edges-list ${kind}` }, ...strongestFirst(list).map((k) => edgeItem(k, nodes[edges[k][end]].name, edges[k][end])));
+  }
+  function vertexPanel(v) {
+    const facts = data.vertices ? data.vertices[v] : {};
+    const told = [
+      facts.gain === null || facts.gain === undefined ? null : `Gain ${score(facts.gain)}`,
+      facts.candidates === null || facts.candidates === undefined ? null : several(facts.candidates, "candidate set", "candidate sets"),
+      facts.subsets === null || facts.subsets === undefined ? null : several(facts.subsets, "subset", "subsets"),
+    ].filter(Boolean);
+    at("panel").replaceChildren(
+      html("p", { class: "name" }, nodes[v].name),
+      html("p", { class: "facts" }, told.join(" · ")),
+      html("h3", {}, `Parents (${count(into[v].length)})`, into[v].length ? numbersTold() : null),
+      edgesList("parents", into[v], "parent"),
+      html("h3", {}, `Children (${count(outOf[v].length)})`, outOf[v].length ? numbersTold() : null),
+      edgesList("children", outOf[v], "child"),
+      html("button", { class: "quiet", type: "button", onclick: () => { clear(); fit(); } }, "Back to the whole network"),
+    );
+    at("panel").scrollTop = 0;
+  }
+
+  function overviewPanel() {
+    const legend = html("div", { class: "legend" });
+    const sample = (text, ...lines) => legend.append(html("div", {}, svg("svg", { width: 46, height: 14, class: "edge" }, ...lines), text));
+    const stroke = (width, y, opacity) => svg("path", { class: "line", d: `M2 ${y}H44`, "stroke-width": width, "stroke-opacity": opacity });
+    if (known) sample("Thicker: dropping it loses more score", stroke(1.2, 3, 1), stroke(6, 10, 1));
+    if (sure) sample("Fainter: in fewer bootstrap networks", stroke(2.5, 3, 0.3), stroke(2.5, 10, 1));
+    if (!known && !sure) sample("From parent (above) to child (below)", stroke(1.6, 7, 1));
+    const top = strongestFirst(edges.keys()).slice(0, 12);
+    at("panel").replaceChildren(
+      html("h3", {}, "How to read it"),
+      legend,
+      ...(known && top.length
+        ? [html("h3", {}, "Strongest edges", numbersTold()), html("ul", { class: "edges-list" }, ...top.map((k) => edgeItem(k, `${nodes[edges[k].parent].name} → ${nodes[edges[k].child].name}`, edges[k].child)))]
+        : []),
+    );
+  }
+
+  // Searching.
+
+  const plain = (text) => text.normalize("NFKC").toLocaleLowerCase();
+  const plainNames = nodes.map((node) => plain(node.name));
+  let options = [];
+  let active = -1;
+
+  function matching(text) {
+    const wanted = plain(text.trim());
+    if (!wanted) return [];
+    const rank = (v) => (plainNames[v] === wanted ? 0 : plainNames[v].startsWith(wanted) ? 1 : 2);
+    return nodes.map((_, v) => v).filter((v) => plainNames[v].includes(wanted)).sort((a, b) => rank(a) - rank(b) || a - b);
+  }
+  function closeMatches() {
+    at("matches").hidden = true;
+    at("search").setAttribute("aria-expanded", "false");
+    at("search").removeAttribute("aria-activedescendant");
+    active = -1;
+  }
+  function openMatches() {
+    at("matches").replaceChildren(
+      ...options.map((v, k) =>
+        html("li", { role: "option", id: `match-${k}`, "aria-selected": k === active, onpointerdown: (event) => { event.preventDefault(); choose(v); } }, nodes[v].name)),
+    );
+    at("matches").hidden = options.length === 0;
+    at("search").setAttribute("aria-expanded", String(options.length > 0));
+    if (active >= 0) at("search").setAttribute("aria-activedescendant", `match-${active}`);
+  }
+  function choose(v) {
+    at("search").value = nodes[v].name;
+    at("found").textContent = "";
+    closeMatches();
+    select(v);
+  }
+  function look() {
+    const found = matching(at("search").value);
+    options = found.slice(0, 8);
+    active = -1;
+    if (!at("search").value.trim()) return clear();
+    at("found").textContent = found.length ? several(found.length, "match", "matches") : "no match";
+    if (found.length && (found.length === 1 || plainNames[found[0]] === plain(at("search").value.trim()))) {
+      select(found[0]);
+    } else {
+      unmark();
+      picture.classList.toggle("focused", found.length > 0);
+      for (const v of found) nodeElements[v].classList.add("match");
+    }
+    openMatches();
+  }
+  function searching() {
+    const box = at("search");
+    box.addEventListener("input", look);
+    box.addEventListener("focus", () => { if (box.value && options.length && selected === null) openMatches(); });
+    box.addEventListener("blur", closeMatches);
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") return clear();
+      if (event.key === "Enter" && options.length) return choose(options[Math.max(active, 0)]);
+      if ((event.key !== "ArrowDown" && event.key !== "ArrowUp") || !options.length) return;
+      event.preventDefault();
+      active = (active + (event.key === "ArrowDown" ? 1 : options.length) + (active < 0 && event.key === "ArrowUp" ? 1 : 0)) % options.length;
+      openMatches();
+    });
+  }
+
+  // Score against time.
+
+  function steps(low, high, wanted) {
+    const raw = (high - low) / wanted || 1;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+    const ticks = [];
+    for (let k = Math.ceil(low / step); k * step <= high + step * 1e-9; k += 1) ticks.push(k * step);
+    return ticks;
+  }
+  function decades(low, high) {
+    const all = [];
+    for (let power = Math.floor(Math.log10(low)); 10 ** power <= high * 1.0001; power += 1) {
+      for (const factor of [1, 2, 5]) all.push({ factor, value: factor * 10 ** power });
+    }
+    const inside = all.filter(({ value }) => value >= low * 0.9999 && value <= high * 1.0001);
+    const round = inside.filter(({ factor }) => factor === 1);
+    const few = round.length >= 3 ? round : inside;
+    const skip = Math.ceil(few.length / 7);
+    return few.filter((_, k) => k % skip === 0).map(({ value }) => value);
+  }
+
+  function chart() {
+    const { trace } = data;
+    if (!trace || !trace.length) return;
+    at("progress").hidden = false;
+    const bound = data.outcome ? data.outcome.bound : null;
+    const box = at("trace");
+    const positive = trace.map(([seconds]) => seconds).filter((seconds) => seconds > 0);
+    const last = Math.max(trace[trace.length - 1][0], 1e-3);
+    const first = Math.max(Math.min(...positive, last), last / 1e6);
+    const log = last / first > 30;
+    const scores = trace.map(([, value]) => value);
+    const low = Math.min(...scores);
+    const high = Math.max(...scores, bound ?? -Infinity);
+    const margin = (high - low || Math.abs(high) || 1) * 0.06;
+    const bottom = low - margin;
+    const top = high + margin;
+    const reached = trace[trace.length - 1][1];
+    const told = [`${score(reached)} after ${duration(last)}`];
+    if (bound !== null) told.push(`no network scores more than ${score(bound)}`);
+    at("trace-caption").textContent = `${told.join("; ")}.${log ? " Time on a logarithmic scale." : ""}`;
+
+    function render() {
+      const width = Math.max(box.clientWidth, 200);
+      const height = box.clientHeight || 260;
+      const digits = steps(bottom, top, 5);
+      const labels = digits.map((value) => minus(whole.format(value)));
+      const fine = new Set(labels).size < labels.length;
+      const named = fine ? digits.map((value) => minus(three.format(value - digits[0]))) : labels;
+      const left = 14 + 7.2 * Math.max(...(fine ? digits.map((value) => score(value).length) : named.map((text) => text.length)));
+      const area = { left, right: width - 14, top: bound === null ? 10 : 16, bottom: height - 26 };
+      const scaleX = (seconds) => {
+        const clamped = Math.max(seconds, log ? first : 0);
+        const share = log ? Math.log(clamped / first) / Math.log(last / first) : clamped / last;
+        return area.left + (area.right - area.left) * share;
+      };
+      const scaleY = (value) => area.bottom - ((area.bottom - area.top) * (value - bottom)) / (top - bottom);
+      const drawing = svg("svg", { role: "img", "aria-label": at("trace-caption").textContent });
+      digits.forEach((value, k) => {
+        const y = scaleY(value).toFixed(1);
+        drawing.append(svg("line", { class: "grid", x1: area.left, x2: area.right, y1: y, y2: y }));
+        drawing.append(svg("text", { x: area.left - 8, y: Number(y) + 4, "text-anchor": "end" }, fine ? score(value) : named[k]));
+      });
+      const ticks = log ? decades(first, last) : steps(0, last, Math.max(2, Math.min(6, width / 110)));
+      for (const seconds of ticks) {
+        const x = scaleX(seconds);
+        const anchor = x > area.right - 14 ? "end" : x < area.left + 14 ? "start" : "middle";
+        drawing.append(svg("text", { x: x.toFixed(1), y: height - 6, "text-anchor": anchor }, seconds ? duration(seconds) : "0"));
+      }
+      const points = trace.map(([seconds, value]) => [scaleX(seconds), scaleY(value)]);
+      let line = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
+      for (const [x, y] of points.slice(1)) line += `H${x.toFixed(1)}V${y.toFixed(1)}`;
+      line += `H${area.right}`;
+      drawing.append(svg("path", { class: "area", d: `${line}V${area.bottom}H${points[0][0].toFixed(1)}Z` }));
+      drawing.append(svg("path", { class: "score", d: line }));
+      if (bound !== null) {
+        const y = scaleY(bound).toFixed(1);
+        drawing.append(svg("line", { class: "bound", x1: area.left, x2: area.right, y1: y, y2: y }));
+        drawing.append(svg("text", { class: "bound-label", x: area.right, y: Number(y) - 6, "text-anchor": "end" }, "bound"));
+      }
+      const cursor = svg("line", { class: "cursor", y1: area.top, y2: area.bottom, visibility: "hidden" });
+      const dot = svg("circle", { class: "dot", r: 4.5, visibility: "hidden" });
+      drawing.append(cursor, dot);
+      drawing.addEventListener("pointermove", (event) => {
+        const x = event.clientX - drawing.getBoundingClientRect().left;
+        const k = Math.max(0, points.findLastIndex(([px]) => px <= x));
+        cursor.setAttribute("x1", points[k][0]);
+        cursor.setAttribute("x2", points[k][0]);
+        dot.setAttribute("cx", points[k][0]);
+        dot.setAttribute("cy", points[k][1]);
+        for (const mark of [cursor, dot]) mark.setAttribute("visibility", "visible");
+        tell([score(trace[k][1]), `after ${duration(trace[k][0])}`], event);
+      });
+      drawing.addEventListener("pointerleave", () => {
+        for (const mark of [cursor, dot]) mark.setAttribute("visibility", "hidden");
+        tell(null);
+      });
+      box.replaceChildren(drawing);
+    }
+    new ResizeObserver(render).observe(box);
+    render();
+  }
+
+  // Bits by kind.
+
+  function bars() {
+    const { bits } = data;
+    if (!bits) return;
+    at("size").hidden = false;
+    const kinds = [["u", "Subsets", "u bits"], ["r", "Order", "r bits"], ["z", "Auxiliary", "z bits"], ["total", "All", "bits"]];
+    const most = Math.max(1, bits.ours ? bits.ours.total : 0, bits.paper ? bits.paper.total : 0);
+    const bar = (side, kind) => {
+      if (!bits[side]) return null;
+      const value = bits[side][kind];
+      const stripe = html("i");
+      stripe.style.width = `calc((100% - 76px) * ${value / most})`;
+      return html("div", { class: `bar ${side}` }, stripe, count(value));
+    };
+    at("bits").replaceChildren(
+      html("div", { class: "bars" }, ...kinds.flatMap(([kind, name, letter]) => [
+        html("div", { class: "kind" }, name, html("span", {}, letter)),
+        html("div", { class: "pairs" }, ...["ours", "paper"].map((side) => bar(side, kind)).filter(Boolean)),
+      ])),
+      html("div", { class: "keys" }, bits.ours && html("span", {}, "this run"), bits.paper && html("span", { class: "paper" }, "the paper’s formulation")),
+    );
+    if (bits.ours && bits.paper) {
+      at("bits-caption").textContent = `${count(bits.ours.total)} bits, ${comparison(bits)} of the same candidate sets (${count(bits.paper.total)}).`;
+    }
+  }
+
+  // Tables.
+
+  const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  function compare(a, b) {
+    if (a === null || b === null) return (a === null) - (b === null);
+    return typeof a === "number" ? a - b : collator.compare(a, b);
+  }
+
+  // columns: { name, number, value(row) to sort by, cell(row) to show }
+  function table(section, title, noun, columns, rows, texts) {
+    const filter = html("input", { type: "search", "aria-label": `Filter ${noun[1]}`, placeholder: `Filter ${noun[1]}`, autocomplete: "off", spellcheck: "false" });
+    const told = html("span", { class: "muted", role: "status" });
+    const body = html("tbody");
+    const elements = rows.map((row) => html("tr", {}, ...columns.map((column) => html("td", { class: column.number && "number" }, column.cell(row)))));
+    const heads = columns.map((column) => html("th", { scope: "col", class: column.number && "number" }, html("button", { type: "button", onclick: () => sort(column) }, column.name)));
+    const sorting = { column: null, down: false };
+    let order = rows.map((_, k) => k);
+    const plainTexts = texts.map(plain);
+
+    function refresh() {
+      const wanted = plain(filter.value.trim());
+      const kept = order.filter((k) => plainTexts[k].includes(wanted));
+      body.replaceChildren(...kept.map((k) => elements[k]));
+      told.textContent = wanted ? `${count(kept.length)} of ${several(rows.length, ...noun)}` : several(rows.length, ...noun);
+    }
+    function sort(column) {
+      sorting.down = sorting.column === column ? !sorting.down : Boolean(column.number);
+      sorting.column = column;
+      const values = rows.map(column.value);
+      const sign = sorting.down ? -1 : 1;
+      order = rows.map((_, k) => k).sort((a, b) => {
+        const unknown = (values[a] === null) - (values[b] === null);
+        return unknown || sign * compare(values[a], values[b]) || a - b;
+      });
+      heads.forEach((element, k) => {
+        if (columns[k] === column) element.setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
+        else element.removeAttribute("aria-sort");
+      });
+      refresh();
+    }
+    filter.addEventListener("input", refresh);
+    refresh();
+    section.hidden = false;
+    section.replaceChildren(
+      html("div", { class: "card-head" }, html("h2", { id: `${section.id}-title` }, title), told, html("div", { class: "filter" }, filter)),
+      html("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": `${section.id}-title` }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), body)),
+    );
+  }
+
+  function visit(v) {
+    at("network").scrollIntoView({ behavior: still ? "auto" : "smooth", block: "start" });
+    select(v);
+  }
+  const vertexLink = (v) => html("button", { class: "link", type: "button", onclick: () => visit(v) }, nodes[v].name);
+  const parentsOf = (v) => strongestFirst(into[v]).map((k) => edges[k].parent);
+
+  function vertexTable() {
+    const isKnown = (key) => data.vertices && data.vertices.some((facts) => facts[key] !== null);
+    const fact = (key, name, shown) => isKnown(key) && {
+      name, number: true, value: (v) => data.vertices[v][key],
+      cell: (v) => (data.vertices[v][key] === null ? "" : shown(data.vertices[v][key])),
+    };
+    const columns = [
+      { name: "Vertex", value: (v) => nodes[v].name, cell: vertexLink },
+      { name: "Parents", value: (v) => into[v].length, cell: (v) => html("span", { class: "many" }, ...parentsOf(v).map(vertexLink)) },
+      { name: "Children", number: true, value: (v) => outOf[v].length, cell: (v) => count(outOf[v].length) },
+      fact("gain", "Gain", score),
+      fact("candidates", "Candidate sets", count),
+      fact("subsets", "Subsets", count),
+    ].filter(Boolean);
+    const texts = nodes.map((node, v) => [node.name, ...parentsOf(v).map((p) => nodes[p].name)].join("\n"));
+    table(at("vertices"), "Vertices", ["vertex", "vertices"], columns, nodes.map((_, v) => v), texts);
+  }
+  function edgeTable() {
+    if (!known && !sure) return;
+    const columns = [
+      { name: "Parent", value: (k) => nodes[edges[k].parent].name, cell: (k) => vertexLink(edges[k].parent) },
+      { name: "Child", value: (k) => nodes[edges[k].child].name, cell: (k) => vertexLink(edges[k].child) },
+      known && { name: "Strength", number: true, value: (k) => (edges[k].strength === null ? null : weight(k)), cell: (k) => (edges[k].strength === null ? "" : loss(edges[k].strength)) },
+      sure && { name: "Confidence", number: true, value: (k) => edges[k].confidence, cell: (k) => (edges[k].confidence === null ? "" : frequency(edges[k].confidence)) },
+    ].filter(Boolean);
+    const texts = edges.map(({ parent, child }) => `${nodes[parent].name}\n${nodes[child].name}`);
+    table(at("edges"), "Edges", ["edge", "edges"], columns, strongestFirst(edges.keys()), strongestFirst(edges.keys()).map((k) => texts[k]));
+  }
+
+  // Provenance and theme.
+
+  function provenance() {
+    if (!data.provenance.length) return;
+    at("provenance").hidden = false;
+    at("sources").append(...data.provenance.map(([section, entries]) =>
+      html("div", {}, html("h3", {}, section), html("dl", {}, ...entries.flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, told(value))])))));
+  }
+  function told(value) {
+    if (value === null) return "not given";
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    return typeof value === "number" ? minus(value.toLocaleString("en-US", { maximumFractionDigits: 9 })) : value;
+  }
+  function theme() {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+    const name = () => { at("theme").textContent = isDark() ? "Light" : "Dark"; };
+    at("theme").addEventListener("click", () => {
+      document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+      name();
+    });
+    dark.addEventListener("change", name);
+    name();
+  }
+
+  head();
+  tiles();
+  draw();
+  moving();
+  searching();
+  overviewPanel();
+  chart();
+  bars();
+  vertexTable();
+  edgeTable();
+  provenance();
+  theme();
+  jumpToFit();
+  requestAnimationFrame(() => document.documentElement.setAttribute("data-ready", ""));
+})();
