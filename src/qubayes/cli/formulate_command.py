@@ -34,7 +34,11 @@ def formulate(
     ] = "penalties",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json"),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json; a picture: .svg",
+        ),
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -98,15 +102,32 @@ def facts_of(formulation: "Formulation", subsets: "Subsets") -> dict[str, Any]:
 
 
 def write(formulation: "Formulation", path: Path, ordering: str) -> None:
-    """The QUBO with its labels; `.cqm` and `.lp` hold the constrained form, `.json` that for a Digital Annealer."""
+    """The QUBO with its labels; `.cqm` and `.lp` hold the constrained form, `.json` that for a Digital Annealer.
+
+    `.svg` is a picture of a small one.
+    """
     from ..files import ending
     from ..formulation import annealer_problem, to_cqm
     from ..machines import write_model, write_qubo
 
     kind = ending(path)
-    if kind == ".json":
+    if kind == ".svg":
+        write_picture(formulation, path)
+    elif kind == ".json":
         write_model(annealer_problem(formulation), path)
     elif kind in (".cqm", ".lp"):
         write_model(to_cqm(formulation, ordering=ordering), path)
     else:
         write_qubo(formulation.qubo, list(formulation.labels()), path)
+
+
+def write_picture(formulation: "Formulation", path: Path) -> None:
+    """The bits and their products, in the state of the best network."""
+    from ..files import replacing
+    from ..report.model_picture import check_drawable, draw_model
+    from ..solve import Limits, solve
+
+    check_drawable(formulation)
+    best = solve(formulation, "exact", limits=Limits(10.0))
+    with replacing(path) as file:
+        file.write(draw_model(formulation, best.bits))

@@ -1,0 +1,93 @@
+"""What the documentation tells people to run runs, and its pictures and reference are the program's own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from candidate_cases import assert_one_line, run
+from qubayes.cli.formulate_command import write_picture
+from qubayes.errors import SettingError
+from qubayes.report.model_picture import MOST_BITS
+from solve_cases import formulated, random_candidates
+
+ROOT = Path(__file__).parent.parent
+
+
+def shell(command: str, folder: Path) -> str:
+    """What the command prints, run where the examples are; it must end well."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def commands(page: str) -> list[str]:
+    """The shell commands of the page, one from each block."""
+    return [block.strip() for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)]
+
+
+def test_the_tutorial_runs_as_written(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    told = {command: shell(command, tmp_path) for command in commands("tutorial.md")}
+    assert len(told) >= 9
+    assert sum("proved optimal" in text for text in told.values()) >= 3
+    made = {path.name for path in tmp_path.iterdir()}
+    assert {"wine.bif", "wine.html", "wine2.bif", "sure.html", "wine.svg", "wine.jkl", "exact.bif", "wine.bqm"} <= made
+
+
+def test_bringing_an_annealer_runs_as_written(tmp_path):
+    pytest.importorskip("dwave.samplers")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for command in commands("howto-annealer.md"):
+        shell(command, tmp_path)
+
+
+@pytest.mark.parametrize("program", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_examples_run(program, tmp_path):
+    if program == "in_a_pipeline.py":
+        pytest.importorskip("sklearn")
+    assert shell(f"{sys.executable} {ROOT / 'examples' / program}", tmp_path).count("\n") >= 2
+
+
+def test_every_example_is_listed():
+    told = (ROOT / "examples/README.md").read_text()
+    assert all(f"`{path.name}`" in told for path in (ROOT / "examples").iterdir() if path.name != "README.md")
+
+
+def test_the_command_reference_is_up_to_date():
+    subprocess.run([sys.executable, ROOT / "scripts/command_reference.py", "--check"], check=True)
+
+
+@pytest.mark.parametrize(("picture", "options"), [("qubo", ("scc", "paper")), ("qubo-tight", ("chordal", "tight"))])
+def test_the_pictures_of_the_qubo_are_the_programs(tmp_path, capsys, picture, options):
+    order, penalty = options
+    out = tmp_path / "x.svg"
+    file = ROOT / "docs/pictures/three.jkl"
+    assert run(capsys, "formulate", file, "--order", order, "--penalty", penalty, "-o", out)[0] == 0
+    assert out.read_text() == (ROOT / f"docs/pictures/{picture}.svg").read_text()
+    circles = ElementTree.parse(out).getroot().iter("{http://www.w3.org/2000/svg}circle")
+    assert len(list(circles)) == (10 if penalty == "paper" else 7)
+
+
+def test_a_large_qubo_is_not_drawn(tmp_path, capsys):
+    formulation = formulated(random_candidates(12, 0, sets=20))
+    assert formulation.qubo.bits > MOST_BITS
+    with pytest.raises(SettingError, match="at most"):
+        write_picture(formulation, tmp_path / "x.svg")
+
+
+def test_names_are_text_in_a_picture(tmp_path, capsys):
+    path = tmp_path / "x.jkl"
+    path.write_text("2\n<script>alert(1)</script> 2\n-1.0 1 b\n-2.0 0\nb 1\n-1.0 0\n")
+    assert run(capsys, "formulate", path, "-o", tmp_path / "x.svg")[0] == 0
+    text = (tmp_path / "x.svg").read_text()
+    assert "<script" not in text and "&lt;script&gt;" in text
+    code, _, err = run(capsys, "formulate", path, "-o", tmp_path / "absent" / "x.svg")
+    assert_one_line(code, err, "cannot write")
