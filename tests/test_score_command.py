@@ -1,0 +1,104 @@
+"""`qubayes score` from the outside."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from qubayes.cli import app
+from qubayes.data import read
+from qubayes.network import fit, from_modelstring, write_network
+from qubayes.score import NAMES
+from reference.scores import local_score
+
+ROWS = [("x", "p", "0"), ("x", "q", "1"), ("y", "q", "1"), ("y", "q", "0"), ("x", "p", "1"), ("y", "p", "2")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text("a,b,c\n" + "".join(",".join(row) + "\n" for row in ROWS))
+    (tmp_path / "g.bnlearn").write_text("[b][a|b]")
+    fitted = fit(from_modelstring("[b|a][a]"), read(tmp_path / "x.csv"), "ml")
+    write_network(fitted, tmp_path / "g.bif")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["score", *map(str, arguments)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_are_the_definitions(folder, name):
+    rows = [("xy".index(a), "pq".index(b), int(c)) for a, b, c in ROWS]
+    found = json.loads(run("x.csv", "g.bnlearn", "--score", name, "--ess", 2, "--json", "--per-vertex"))
+    wanted = {
+        "b": local_score(rows, [2, 2, 3], 1, (), name, 2.0),
+        "a": local_score(rows, [2, 2, 3], 0, (1,), name, 2.0),
+    }
+    assert found["per_vertex"] == pytest.approx(wanted) and list(found["per_vertex"]) == ["b", "a"]
+    assert found["score"] == pytest.approx(sum(wanted.values()))
+    assert found["ess"] == (2.0 if name in ("bdeu", "bds") else None)
+    assert (found["n"], found["edges"], found["rows"], found["other_columns"], found["arities"]) == (2, 1, 6, 1, "data")
+    assert found["log_likelihood"] is None and "no probabilities" in found["log_likelihood_note"]
+
+
+def test_likelihood_of_a_network_with_tables(folder):
+    found = json.loads(run("x.csv", "g.bif", "--score", "loglik", "--json"))
+    assert found["log_likelihood"] == pytest.approx(found["score"])
+    assert found["log_likelihood_per_row"] == pytest.approx(found["score"] / 6)
+    assert found["log_likelihood_note"] is None and "per_vertex" not in found
+
+
+def test_declared_arities_and_other_reading_options_count(folder):
+    (folder / "s.json").write_text('{"a": ["x", "y", "z"], "b": 4}')
+    plain = json.loads(run("x.csv", "g.bnlearn", "--json"))
+    declared = json.loads(run("x.csv", "g.bnlearn", "--json", "--arities", "s.json", "--ignore", "c"))
+    assert declared["score"] != plain["score"] and declared["arities"] == "s.json" and declared["other_columns"] == 0
+
+
+def test_rows_that_cannot_be_and_states_that_are_unknown_do_not_hide_the_score(folder):
+    (folder / "y.csv").write_text("a,b\nx,p\ny,r\n")
+    found = json.loads(run("y.csv", "g.bif", "--json"))
+    assert math.isfinite(found["score"]) and found["log_likelihood"] is None
+    assert "column 'b', row 2: 'r' is no state" in found["log_likelihood_note"]
+    (folder / "g.json").write_text(
+        '{"format": "qubayes network", "version": 1, "vertices":'
+        ' [{"name": "a", "parents": [], "states": ["x", "y"], "table": [[1, 0]]}]}'
+    )
+    found = json.loads(run("x.csv", "g.json", "--json"))
+    assert found["log_likelihood"] is None and "minus infinity" in found["log_likelihood_note"]
+    assert "log-likelihood: minus infinity" in run("x.csv", "g.json")
+
+
+def test_text(folder):
+    lines = run("x.csv", "g.bif", "--per-vertex").splitlines()
+    assert lines[0].startswith("bdeu score -") and lines[0].endswith(", equivalent sample size 1, arities from data")
+    assert lines[1] == "2 vertices, 1 edges, 6 rows"
+    assert lines[2] == "1 columns of the data are no vertices and were passed over"
+    assert lines[3].startswith("log-likelihood -") and lines[3].endswith(" a row")
+    assert [line.split("\t")[1] for line in lines[4:]] == ["b", "a"]
+    assert "equivalent" not in run("x.csv", "g.bif", "--score", "bic")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["x.csv", "none.bif"], "no such file"),
+        (["x.csv", "x.txt"], "no ending of a network file"),
+        (["x.csv", "g.bif", "--score", "best"], "unknown; choose one of"),
+        (["x.csv", "h.bnlearn"], "no column 'z'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_1(folder, arguments, words):
+    (folder / "h.bnlearn").write_text("[z][a|z]")
+    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "score", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stdout == ""
+    assert words in done.stderr and done.stderr.count("\n") == 1
