@@ -27,16 +27,21 @@ def draw(
         Path | None,
         typer.Option("--candidates", help="Scores of the same variables; edges get as thick as dropping them costs."),
     ] = None,
+    class_only: Annotated[
+        bool, typer.Option("--cpdag", help="No arrow heads on edges that equivalent networks turn round.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw a network: parents above children, few crossings."""
-    from ..network import read_bif
+    from ..network import cpdag, read_network
     from ..report import write_drawing
 
     clock = Clock()
-    drawn = read_bif(network)
+    drawn = read_network(network)
     strengths = _strengths(drawn, candidates) if candidates else None
-    write_drawing(drawn, output, strengths)
+    free = cpdag(drawn).undirected if class_only else ()
+    undirected = frozenset((a, b) if a in drawn.parents[b] else (b, a) for a, b in free)
+    write_drawing(drawn, output, strengths, undirected)
     if as_json:
         print_json({"n": drawn.n, "edges": drawn.edges, "output": str(output), "seconds": clock.seconds})
     else:

@@ -1,7 +1,7 @@
 """The picture of a network as SVG or PNG."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -43,11 +43,12 @@ def _thickness(strength: float | None, strongest: float) -> float:
     return round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(share)), 2)
 
 
-def line_path(points: Points) -> str:
-    """The SVG path of a curve: upright at every point, and ending where its arrow head begins."""
+def line_path(points: Points, *, directed: bool = True) -> str:
+    """The SVG path of a curve: upright at every point, and ending where its arrow head begins, if it has one."""
     (x, y), (last_x, last_y) = points[0], points[-1]
     commands = [f"M{x:g} {y:g}"]
-    for (x0, y0), (x1, y1) in pairwise((*points[:-1], (last_x, last_y - _ARROW + 1))):
+    end = last_x, last_y - (_ARROW - 1 if directed else 0)
+    for (x0, y0), (x1, y1) in pairwise((*points[:-1], end)):
         middle = round((y0 + y1) / 2, 1)
         commands.append(f"V{y1:g}" if x0 == x1 else f"C{x0:g} {middle:g} {x1:g} {middle:g} {x1:g} {y1:g}")
     return "".join(commands)
@@ -60,32 +61,43 @@ def head_path(points: Points, thickness: float) -> str:
     return f"M{x - half:g} {y - _ARROW:g}H{x + half:g}L{x:g} {y:g}Z"
 
 
-def draw(network: Network, strengths: Mapping[Edge, float] | None = None) -> str:
-    """The picture of the network as a standalone SVG document; lines as thick as their edges are strong."""
-    layout = lay_out(network)
-    lines = thicknesses(layout.curves, strengths or {})
-    size = (
-        f'width="{layout.width:.0f}" height="{layout.height:.0f}" viewBox="0 0 {layout.width:.1f} {layout.height:.1f}"'
-    )
+def draw(
+    network: Network, strengths: Mapping[Edge, float] | None = None, undirected: Container[Edge] = frozenset()
+) -> str:
+    """The picture of the network as a standalone SVG document: lines as thick as their edges are strong.
+
+    `undirected`: edges (parent, child) to draw without an arrow head, such as those that the data cannot direct.
+    """
+    layout, strengths = lay_out(network), strengths or {}
+    lines = thicknesses(layout.curves, strengths)
+    size = f'width="{layout.width:.0f}" height="{layout.height:.0f}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {layout.width:.1f} {layout.height:.1f}">',
             f"<title>{_text(network.name or 'Bayesian network')}</title>",
             f"<style>{_STYLE}</style>",
             '<rect width="100%" height="100%" fill="#ffffff"/>',
-            *(_edge(network, layout, edge, lines[edge], (strengths or {}).get(edge)) for edge in layout.curves),
+            *(
+                _edge(
+                    _title(network, edge, strengths, undirected), points, lines[edge], directed=edge not in undirected
+                )
+                for edge, points in layout.curves.items()
+            ),
             *(_node(network, layout, vertex) for vertex in range(network.n)),
             "</svg>\n",
         ]
     )
 
 
-def _edge(network: Network, layout: Layout, edge: Edge, thickness: float, strength: float | None) -> str:
+def _title(network: Network, edge: Edge, strengths: Mapping[Edge, float], undirected: Container[Edge]) -> str:
     parent, child = (network.names[v] for v in edge)
-    title = f"{parent} → {child}" + ("" if strength is None else f": {strength:,.2f}")
-    points = layout.curves[edge]
-    line = f'<path d="{line_path(points)}" stroke-width="{thickness:g}"/>'
-    head = f'<path class="head" d="{head_path(points, thickness)}"/>'
+    strength = f": {strengths[edge]:,.2f}" if edge in strengths else ""
+    return f"{parent} {'—' if edge in undirected else '→'} {child}{strength}"
+
+
+def _edge(title: str, points: Points, thickness: float, *, directed: bool) -> str:
+    line = f'<path d="{line_path(points, directed=directed)}" stroke-width="{thickness:g}"/>'
+    head = f'<path class="head" d="{head_path(points, thickness)}"/>' if directed else ""
     return f'<g class="edge"><title>{_text(title)}</title>{line}{head}</g>'
 
 
@@ -102,7 +114,12 @@ def _text(text: str) -> str:
     return escape("".join(c if c.isprintable() or c in " \t\n" else "\ufffd" for c in text))
 
 
-def write_drawing(network: Network, path: str | Path, strengths: Mapping[Edge, float] | None = None) -> None:
+def write_drawing(
+    network: Network,
+    path: str | Path,
+    strengths: Mapping[Edge, float] | None = None,
+    undirected: frozenset[Edge] = frozenset(),
+) -> None:
     """Write the picture; the ending tells what: .svg, .png, or .html for a page to pan, zoom and search."""
     kind = ending(path)
     if kind not in (".svg", ".png", ".html"):
@@ -111,14 +128,13 @@ def write_drawing(network: Network, path: str | Path, strengths: Mapping[Edge, f
         from .page import write_report
         from .report import Report
 
-        write_report(Report(network, network.name or "Bayesian network", strengths=strengths or {}), path)
-    elif kind == ".svg":
-        with replacing(path) as file:
-            file.write(draw(network, strengths))
-    else:
-        content = _png(draw(network, strengths))
-        with replacing(path, binary=True) as file:
-            file.write(content)
+        title = network.name or "Bayesian network"
+        write_report(Report(network, title, strengths=strengths or {}, undirected=undirected), path)
+        return
+    picture = draw(network, strengths, undirected)
+    content = picture.encode() if kind == ".svg" else _png(picture)
+    with replacing(path, binary=True) as file:
+        file.write(content)
 
 
 def _png(picture: str) -> bytes:

@@ -57,15 +57,21 @@ def lay_out(network: Network) -> Layout:
 
 def components(parents: Sequence[Sequence[int]]) -> list[Ints]:
     """The vertices of each connected part, ascending; parts by their first vertex."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
+    root = list(range(len(parents)))
 
-    n = len(parents)
-    edges = np.array([(p, c) for c, its_parents in enumerate(parents) for p in its_parents], dtype=np.int64)
-    upper, lower = edges.reshape(-1, 2).T
-    graph = csr_array((np.ones(len(upper)), (upper, lower)), shape=(n, n))
-    count, label = connected_components(graph, directed=False) if n else (0, np.zeros(0))
-    return [np.flatnonzero(label == k) for k in range(count)]
+    def find(vertex: int) -> int:
+        while root[vertex] != vertex:
+            root[vertex] = vertex = root[root[vertex]]
+        return vertex
+
+    for child, its_parents in enumerate(parents):
+        for parent in its_parents:
+            low, high = sorted((find(parent), find(child)))
+            root[high] = low
+    members: dict[int, list[int]] = {}
+    for vertex in range(len(parents)):
+        members.setdefault(find(vertex), []).append(vertex)
+    return [np.array(part, dtype=np.int64) for part in members.values()]
 
 
 @dataclass(frozen=True, slots=True)

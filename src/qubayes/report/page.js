@@ -117,7 +117,7 @@
         "g",
         { class: "edge" },
         svg("path", { class: "line", d: edge.line, "stroke-width": edge.thickness, "stroke-opacity": faint }),
-        svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
+        edge.head && svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
         svg("path", { class: "hit", d: edge.line }),
       );
       edgeElements.push(element);
@@ -303,9 +303,11 @@
     else tell(null);
     return Boolean(edge || node);
   }
+  const edgeName = (k) => `${nodes[edges[k].parent].name} ${edges[k].head ? "→" : "—"} ${nodes[edges[k].child].name}`;
   function edgeLines(k) {
-    const { parent, child, strength, confidence } = edges[k];
-    const lines = [`${nodes[parent].name} → ${nodes[child].name}`];
+    const { head: directed, strength, confidence } = edges[k];
+    const lines = [edgeName(k)];
+    if (!directed) lines.push("the direction may be either");
     if (strength === "required") lines.push("required by the settings");
     else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
     if (confidence !== null) lines.push(`in ${frequency(confidence)} of the bootstrap networks`);
@@ -397,7 +399,7 @@
       html("h3", {}, "How to read it"),
       legend,
       ...(known && top.length
-        ? [html("h3", {}, "Strongest edges", numbersTold()), html("ul", { class: "edges-list" }, ...top.map((k) => edgeItem(k, `${nodes[edges[k].parent].name} → ${nodes[edges[k].child].name}`, edges[k].child)))]
+        ? [html("h3", {}, "Strongest edges", numbersTold()), html("ul", { class: "edges-list" }, ...top.map((k) => edgeItem(k, edgeName(k), edges[k].child)))]
         : []),
     );
   }

@@ -100,8 +100,8 @@ def _network(report: Report) -> dict[str, Any]:
             {
                 "parent": parent,
                 "child": child,
-                "line": line_path(points),
-                "head": head_path(points, lines[parent, child]),
+                "line": line_path(points, directed=(parent, child) not in report.undirected),
+                "head": None if (parent, child) in report.undirected else head_path(points, lines[parent, child]),
                 "thickness": lines[parent, child],
                 "strength": _strength(report.strengths.get((parent, child))),
                 "confidence": _number(report.confidences.get((parent, child))),

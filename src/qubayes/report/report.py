@@ -56,6 +56,7 @@ class Report:
     outcome: Outcome | None = None
     strengths: Mapping[Edge, float] = field(default_factory=dict)  # loss of score when the edge is dropped
     confidences: Mapping[Edge, float] = field(default_factory=dict)  # share of bootstrap samples with the edge
+    undirected: frozenset[Edge] = frozenset()  # (parent, child): drawn without a direction
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
     bits: Bits | None = None
     paper_bits: Bits | None = None  # of the paper's formulation of the same candidates
@@ -68,7 +69,11 @@ class Report:
                 f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give one for each, or none"
             )
         edges = {(parent, child) for child, parents in enumerate(self.network.parents) for parent in parents}
-        for what, values in (("strength", self.strengths), ("confidence", self.confidences)):
+        for what, values in (
+            ("strength", self.strengths),
+            ("confidence", self.confidences),
+            ("direction", self.undirected),
+        ):
             if unknown := set(values) - edges:
                 raise QubayesError(
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
