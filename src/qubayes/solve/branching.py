@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints
 from .component import NODE, Component
+from .orders import best_of
 from .relaxation import Point
 from .run import Run
 
@@ -28,6 +29,7 @@ class Side(NamedTuple):
 
     loss: float
     allowed: Bools
+    solved: bool = False  # its best network is known
 
 
 def branch(component: Component, run: Run) -> int:
@@ -47,7 +49,7 @@ def branch(component: Component, run: Run) -> int:
             break
         for side in sides:
             count += 1
-            if component.closes(side.loss):
+            if side.solved or component.closes(side.loss):
                 closed = min(closed, side.loss)
             else:
                 heapq.heappush(heap, Node(side.loss, count, side.allowed))
@@ -65,16 +67,16 @@ def _sides(component: Component, run: Run, node: Node) -> list[Side] | None:
         return [Side(loss, relaxed.allowed)]
     if not relaxed.finished or relaxed.point is None:
         return None
-    if node.serial % 10 == 0:
-        component.search(component.order_of(relaxed.point), 30 * component.n, node.serial)
+    component.search(component.order_of(relaxed.point), 30 * component.n, node.serial)
     return _branched(component, run, Side(loss, relaxed.allowed), relaxed.point)
 
 
 def _branched(component: Component, run: Run, side: Side, point: Point) -> list[Side]:
     """The two sides of the edge that raises the bound most."""
     edges = fractional_edges(component, point)[:PROBED]
-    if not len(edges):
-        return [side]
+    if not len(edges):  # a network, seen by the search over orders; or cycles, which cuts that were added exclude
+        solved = best_of(component.problem, component.order_of(point))
+        return [side._replace(solved=component.loss_of(solved) <= component.loss_of_point(point) + 1e-6)]
     best, best_merit = [], -1.0
     basis = component.relaxation.basis()
     for parent, child in edges.tolist():

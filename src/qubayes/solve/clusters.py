@@ -1,16 +1,20 @@
 """Cluster cuts: the inequalities that keep cycles out of the integer program over families (docs/exact.md).
 
-In a network the first k vertices of a cluster C, in topological order, have fewer than k parents inside C each. So
+In a network the first k vertices of a cluster C, in topological order, have fewer than k parents inside C each. So at
+most |C| - k of its vertices v *cross* it: take a set with k members or more in C,
 
-    sum over v in C, over sets P of v with |P & C| < k, of x(v, P) >= k
+    sum over v in C, over sets P of v with |P & C| >= k, of x(v, P) <= |C| - k;
 
-holds for every cluster and every k >= 1; k = 1 for all clusters together is acyclicity.
+k = 1 for all clusters together is acyclicity. Half the sum of some of these inequalities, and of the rows "one set for
+each vertex" of some vertices, with all coefficients and the right side rounded down, is a zero-half cut.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ..jit import leaf
@@ -18,6 +22,7 @@ from ..jit import leaf
 Bytes = npt.NDArray[np.uint8]
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
 TABU = 6  # flips for which a vertex that was flipped stays as it is
+MOST_CLUSTERS = 64  # in one zero-half cut: a bit each
 
 
 class Sets(NamedTuple):
@@ -31,125 +36,204 @@ class Sets(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Cluster cuts: row c is a cluster and its k."""
+    """Cuts made of clusters: cut c has the clusters start[c] .. start[c+1]-1.
 
-    inside: Bytes  # (cuts, n) 1 for the members
-    needs: Ints  # (cuts,) k
+    The coefficient of a set of v is (the number of these clusters that it crosses + odd[c, v]) // divisors[c].
+    """
+
+    start: Ints  # (cuts + 1,)
+    inside: Bytes  # (clusters, n) 1 for the members
+    needs: Ints  # (clusters,) k
+    odd: Bytes  # (cuts, n) 1 for the vertices whose rows are in the sum
+    divisors: Ints  # (cuts,) 1 for one cluster, 2 for a zero-half cut
+
+    @property
+    def count(self) -> int:
+        """Number of cuts."""
+        return len(self.divisors)
+
+    @property
+    def sizes(self) -> Ints:
+        """(cuts,) the largest sum of coefficients that a choice can have, before the division."""
+        clusters = np.concatenate([[0], np.cumsum(self.inside.sum(axis=1, dtype=np.int64))])
+        sizes: Ints = np.diff(clusters[self.start]) + self.odd.sum(axis=1, dtype=np.int64)
+        return sizes
 
     @property
     def rooms(self) -> Ints:
-        """(cuts,) |C| - k: how many vertices of the cluster may have k parents or more inside it."""
-        sizes: Ints = self.inside.sum(axis=1, dtype=np.int64) - self.needs
-        return sizes
+        """(cuts,) the right sides."""
+        needs = np.concatenate([[0], np.cumsum(self.needs)])
+        rooms: Ints = (self.sizes - np.diff(needs[self.start])) // self.divisors
+        return rooms
 
 
 def no_cuts(n: int) -> Cuts:
     """No cuts yet on n vertices."""
-    return Cuts(np.zeros((0, n), np.uint8), np.zeros(0, np.int64))
+    return cluster_cuts(np.zeros((0, n), np.uint8), 1)
+
+
+def cluster_cuts(clusters: Bytes, need: int) -> Cuts:
+    """The cuts of these clusters with k = need."""
+    count = len(clusters)
+    ones = np.ones(count, np.int64)
+    return Cuts(np.arange(count + 1), clusters, need * ones, np.zeros_like(clusters), ones)
 
 
 def joined(first: Cuts, second: Cuts) -> Cuts:
     """The cuts of both."""
-    return Cuts(np.concatenate([first.inside, second.inside]), np.concatenate([first.needs, second.needs]))
+    start = np.concatenate([first.start, first.start[-1] + second.start[1:]])
+    return Cuts(start, *(np.concatenate(pair) for pair in zip(first[1:], second[1:], strict=True)))
 
 
-def chosen_cuts(cuts: Cuts, which: AnyArray) -> Cuts:
+def chosen_cuts(cuts: Cuts, which: AnyArray | slice) -> Cuts:
     """These of the cuts."""
-    return Cuts(cuts.inside[which], cuts.needs[which])
+    sizes = np.diff(cuts.start)[which]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    clusters = np.arange(start[-1]) + np.repeat(cuts.start[:-1][which] - start[:-1], sizes)
+    return Cuts(start, cuts.inside[clusters], cuts.needs[clusters], cuts.odd[which], cuts.divisors[which])
 
 
-def crossings(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallInts]:
-    """(cut, place in which) of each set among `which` that has k members or more in the cluster of its vertex."""
-    rows, places = np.empty(0, np.int32), np.empty(0, np.int32)
-    count = _fill_crossings(sets, which, cuts, rows, places)
-    rows, places = np.empty(count, np.int32), np.empty(count, np.int32)
-    _fill_crossings(sets, which, cuts, rows, places)
-    return rows, places
+def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallInts, Floats]:
+    """(cut, place in which, coefficient) of the sets among `which`, cut by cut, where it is not 0."""
+    rows, places, values = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
+    count = _fill_coefficients(sets, which, cuts, rows, places, values)
+    rows, places, values = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count)
+    _fill_coefficients(sets, which, cuts, rows, places, values)
+    return rows, places, values
 
 
 @leaf
-def _fill_crossings(sets: Sets, which: Ints, cuts: Cuts, rows: SmallInts, places: SmallInts) -> int:
+def _fill_coefficients(sets, which, cuts, rows, places, values):
     """Write as many as there is room for; their number."""
     count = 0
-    for cut in range(len(cuts.needs)):
+    for cut in range(len(cuts.divisors)):
         for place in range(len(which)):
-            if _crosses(sets, which[place], cuts, cut):
+            value = _coefficient(sets, which[place], cuts, cut)
+            if value > 0:
                 if count < len(rows):
-                    rows[count], places[count] = cut, place
+                    rows[count], places[count], values[count] = cut, place, value
                 count += 1
     return count
 
 
 @leaf
-def _crosses(sets: Sets, number: int, cuts: Cuts, cut: int) -> bool:
-    if not cuts.inside[cut, sets.owners[number]]:
-        return False
-    met = 0
-    for i in range(sets.start[number], sets.start[number + 1]):
-        met += cuts.inside[cut, sets.members[i]]
-    return bool(met >= cuts.needs[cut])
+def _coefficient(sets, number, cuts, cut):
+    owner = sets.owners[number]
+    crossed = np.int64(cuts.odd[cut, owner])
+    for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
+        if cuts.inside[cluster, owner]:
+            met = 0
+            for i in range(sets.start[number], sets.start[number + 1]):
+                met += cuts.inside[cluster, sets.members[i]]
+            if met >= cuts.needs[cluster]:
+                crossed += 1
+    return crossed // cuts.divisors[cut]
 
 
-def prices(sets: Sets, alive: Bools, cuts: Cuts, weights: Floats) -> Floats:
-    """(sets,) loss + sum of the weights of the cuts that the set crosses; infinite for sets that are not alive.
+def prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats) -> Floats:
+    """(sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
 
-    Of each vertex the cuts around it are bits of a row for each possible parent; a set's row is the union of its
-    members' (for k = 2: what two members share), and its bytes look up sums of weights.
+    For each vertex, the clusters around it are bits of a row for each possible parent; a set crosses those in the union
+    of its members' rows (for k = 2: what two members share). Cuts of one cluster share words, and bytes look up sums of
+    weights; a zero-half cut has a word of its own, whose bits are counted.
     """
-    n, words = len(sets.vertex_start) - 1, (len(weights) + 63) // 64
+    n = len(sets.vertex_start) - 1
+    halves = np.flatnonzero(cuts.divisors == 2)
+    words = (cuts.count - len(halves) + 63) // 64
     values = np.full(len(sets.losses), np.inf)
-    single = np.zeros(words, np.uint64)
-    _fill_prices(sets, alive, cuts, weights, np.zeros((n, words), np.uint64), np.zeros((words * 8, 256)), single, values)
+    work = Work(
+        np.zeros((n, words + len(halves)), np.uint64),
+        np.zeros(words + len(halves), np.uint64),
+        np.zeros((words * 8, 256)),
+        np.zeros(len(halves)),
+        np.zeros(len(halves), np.int64),
+    )
+    _fill_prices(sets, allowed, cuts, weights, work, values)
     return values
 
 
+class Work(NamedTuple):
+    """What pricing keeps of the cuts around one vertex; words of many cuts first, then those of zero-half cuts."""
+
+    rows: npt.NDArray[np.uint64]  # (n, words)
+    single: npt.NDArray[np.uint64]  # (words,) the bits of clusters with k = 1
+    table: Floats  # (bytes of many cuts, 256) sums of weights
+    halves: Floats  # (zero-half cuts,) weights
+    odd: Ints  # (zero-half cuts,) whether the vertex's row is in the sum
+
+
 @leaf
-def _fill_prices(sets, alive, cuts, weights, rows, table, single, values):
+def _fill_prices(sets, allowed, cuts, weights, work, values):
+    words = len(work.single) - len(work.halves)
     for vertex in range(len(sets.vertex_start) - 1):
-        used = _gather(cuts, weights, vertex, rows, table, single)
+        work.rows[:] = 0
+        work.single[:] = 0
+        count, halves = 0, 0
+        for cut in range(len(weights)):
+            if cuts.divisors[cut] == 1:
+                if cuts.inside[cuts.start[cut], vertex]:
+                    _put(cuts, cuts.start[cut], work, count >> 6, count & 63)
+                    _tabulate(work.table, count, weights[cut])
+                    count += 1
+            else:
+                bits = 0
+                for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
+                    if cuts.inside[cluster, vertex]:
+                        _put(cuts, cluster, work, words + halves, bits)
+                        bits += 1
+                if bits:
+                    work.halves[halves], work.odd[halves] = weights[cut], cuts.odd[cut, vertex]
+                    halves += 1
         for number in range(sets.vertex_start[vertex], sets.vertex_start[vertex + 1]):
-            if alive[number]:
-                values[number] = sets.losses[number] + _crossed(sets, number, rows, table, single, used)
+            if allowed[number]:
+                values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
 
 
 @leaf
-def _gather(cuts: Cuts, weights: Floats, vertex: int, rows: AnyArray, table: Floats, single: AnyArray) -> int:
-    """Fill the rows of bits and the sums by byte with the cuts around the vertex; the number of words used."""
-    rows[:] = 0
-    single[:] = 0
-    count = 0
-    for cut in range(len(weights)):
-        if weights[cut] > 0.0 and cuts.inside[cut, vertex]:
-            bit = np.uint64(1) << np.uint64(count & 63)
-            for other in range(rows.shape[0]):
-                if cuts.inside[cut, other]:
-                    rows[other, count >> 6] |= bit
-            if cuts.needs[cut] == 1:
-                single[count >> 6] |= bit
-            byte, place = count >> 3, count & 7
-            if place == 0:
-                table[byte, 0] = 0.0
-            for value in range(1 << place):  # entries with this bit: those without it, plus its weight
-                table[byte, value + (1 << place)] = table[byte, value] + weights[cut]
-            count += 1
-    return (count + 63) >> 6
+def _put(cuts, cluster, work, word, place):
+    """Write one cluster as a bit."""
+    bit = np.uint64(1) << np.uint64(place)
+    for other in range(work.rows.shape[0]):
+        if cuts.inside[cluster, other]:
+            work.rows[other, word] |= bit
+    if cuts.needs[cluster] == 1:
+        work.single[word] |= bit
 
 
 @leaf
-def _crossed(sets: Sets, number: int, rows: AnyArray, table: Floats, single: AnyArray, used: int) -> float:
+def _tabulate(table, count, weight):
+    """Sums over the bits of a byte with one bit more: those without it, plus its weight."""
+    byte, place = count >> 3, count & 7
+    if place == 0:
+        table[byte, 0] = 0.0
+    for value in range(1 << place):
+        table[byte, value + (1 << place)] = table[byte, value] + weight
+
+
+@leaf
+def _price(sets, number, work, used, words, halves):
+    """Sum of weight times coefficient over the cuts around the vertex."""
     total = 0.0
-    for word in range(used):
+    for index in range(used + halves):
+        word = index if index < used else words + index - used
         once, twice = np.uint64(0), np.uint64(0)
         for i in range(sets.start[number], sets.start[number + 1]):
-            row = rows[sets.members[i], word]
+            row = work.rows[sets.members[i], word]
             twice |= once & row
             once |= row
-        bits = (once & single[word]) | (twice & ~single[word])
-        byte = word * 8
-        while bits:
-            total += table[byte, bits & np.uint64(255)]
-            bits >>= np.uint64(8)
-            byte += 1
+        bits = (once & work.single[word]) | (twice & ~work.single[word])
+        if index < used:
+            byte = word * 8
+            while bits:
+                total += work.table[byte, bits & np.uint64(255)]
+                bits >>= np.uint64(8)
+                byte += 1
+        elif bits:
+            crossed = work.odd[index - used]
+            while bits:
+                bits &= bits - np.uint64(1)
+                crossed += 1
+            total += work.halves[index - used] * (crossed // 2)
     return total
 
 
@@ -197,29 +281,59 @@ class Cluster(NamedTuple):
 def violated_clusters(support: Support, need: int, least: float) -> tuple[Cuts, Floats]:
     """Clusters whose cut the solution violates by `least` or more, worst first, and by how much.
 
-    Each edge of the support starts a short tabu search; it flips one vertex of the cluster at a time.
+    Short tabu searches, which flip one vertex of the cluster at a time, start from the edges of the support and from
+    its likeliest cycles. Of a solution without fractions every cycle is found.
     """
     n = len(support.own_start) - 1
-    heads = support.owners[np.repeat(np.arange(len(support.owners)), np.diff(support.start))]
-    edges = np.unique(np.column_stack([support.members, heads]).astype(np.int64), axis=0)
-    found, violations, best = np.zeros((len(edges), n), np.uint8), np.zeros(len(edges)), np.zeros(n, np.uint8)
+    starts = starting_clusters(support)
+    found, violations, best = np.zeros_like(starts), np.zeros(len(starts)), np.zeros(n, np.uint8)
     sizes = (n, len(support.owners), n, n)
     cluster = Cluster(*map(np.zeros, sizes, (np.uint8, np.int64, np.float64, np.int64)))
-    count = _search_clusters(support, edges, need, least, cluster, best, found, violations)
+    count = _search_clusters(support, starts, need, least, cluster, best, found, violations)
     if not count:
         return no_cuts(n), violations[:0]
-    found, violations = found[:count], violations[:count]
-    found, first = np.unique(found, axis=0, return_index=True)
+    found, first = np.unique(found[:count], axis=0, return_index=True)
     order = np.argsort(-violations[first], kind="stable")
-    return Cuts(found[order], np.full(len(found), need)), violations[first][order]
+    return cluster_cuts(found[order], need), violations[first][order]
+
+
+def starting_clusters(support: Support) -> Bytes:
+    """The pairs of vertices with an edge between them, and a cycle through each edge that is as likely as can be.
+
+    With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of its vertices' mass
+    on sets that miss the cycle: a shortest path with these lengths, and an edge from its end to its start.
+    """
+    n = len(support.own_start) - 1
+    values = edge_values(support)
+    tails, heads = np.nonzero(values)
+    lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
+    distance, before = dijkstra(csr_matrix((lengths, (tails, heads)), shape=(n, n)), return_predecessors=True)
+    starts = np.zeros((len(tails), n), np.uint8)
+    rows = np.arange(len(tails))
+    starts[rows, tails] = starts[rows, heads] = 1
+    closing = np.flatnonzero(distance[heads, tails] + lengths < 1.0)
+    cycles = np.zeros((len(closing), n), np.uint8)
+    origins, places = heads[closing], tails[closing]
+    for _ in range(n):  # walk back along all paths at once
+        cycles[np.arange(len(closing)), places] = 1
+        places = np.where(places == origins, places, before[origins, places])
+    return np.unique(np.concatenate([starts, cycles]), axis=0)
+
+
+def edge_values(support: Support) -> Floats:
+    """(n, n) the sum of the values of the child's sets that hold the parent, by parent and child."""
+    n, sizes = len(support.own_start) - 1, np.diff(support.start)
+    values = np.zeros((n, n))
+    np.add.at(values, (support.members, np.repeat(support.owners, sizes)), np.repeat(support.values, sizes))
+    return values
 
 
 @leaf
-def _search_clusters(support, edges, need, least, cluster, best, found, violations):
+def _search_clusters(support, starts, need, least, cluster, best, found, violations):
     """Write the cluster and the violation of each search that found one; their number."""
     count = 0
-    for start in range(len(edges)):
-        lowest = _walk(support, need, cluster, edges[start, 0], edges[start, 1], best)
+    for start in range(len(starts)):
+        lowest = _walk(support, need, cluster, starts, start, best)
         if need - lowest >= least:
             for vertex in range(len(best)):
                 found[count, vertex] = best[vertex]
@@ -229,8 +343,8 @@ def _search_clusters(support, edges, need, least, cluster, best, found, violatio
 
 
 @leaf
-def _walk(support, need, cluster, tail, head, best):
-    """The least mass on a walk from two vertices; its cluster is written to `best`."""
+def _walk(support, need, cluster, starts, start, best):
+    """The least mass on a walk from a cluster; its own cluster is written to `best`."""
     inside, met, change, until = cluster
     inside[:] = 0
     met[:] = 0
@@ -239,18 +353,25 @@ def _walk(support, need, cluster, tail, head, best):
     for number in range(len(support.owners)):
         change[support.owners[number]] += support.values[number]
     mass, size, lowest = 0.0, 0, np.inf
-    for step in range(SHORTEST_WALK + len(inside) // 4):
-        vertex = tail if step == 0 else head if step == 1 else _next(change, until, step)
-        if vertex < 0:
-            break
-        until[vertex] = step + 1 + TABU
+    n = len(inside)
+    for step in range(-n, SHORTEST_WALK + n // 4):
+        if step < 0:
+            if not starts[start, step + n]:
+                continue
+            vertex = step + n
+            until[vertex] = TABU
+        else:
+            if size > need and mass < lowest:
+                lowest = mass
+                for other in range(n):
+                    best[other] = inside[other]
+            vertex = _next(change, until, step)
+            if vertex < 0:
+                break
+            until[vertex] = step + 1 + TABU
         mass += change[vertex]
         _flip(support, need, cluster, vertex)
         size += 2 * int(inside[vertex]) - 1
-        if size > need and mass < lowest:
-            lowest = mass
-            for other in range(len(best)):
-                best[other] = inside[other]
     return lowest
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints, frozen
 from .clusters import Cuts, Sets, chosen_cuts, joined, support_of, violated_clusters
+from .halves import zero_half_cuts
 from .orders import Ordered, best_of, improve, order_problem
 from .parts import Part
 from .relaxation import Bounded, Point, Relaxation
@@ -69,7 +70,15 @@ class Component:
     @property
     def cutoff(self) -> float:
         """The loss of the best network so far."""
-        return math.fsum(self._losses[self.best.choice].tolist())
+        return self.loss_of(self.best)
+
+    def loss_of(self, found: Ordered) -> float:
+        """By how much the network falls short of the best set for each vertex."""
+        return math.fsum(self._losses[found.choice].tolist())
+
+    def loss_of_point(self, point: Point) -> float:
+        """The same for a solution of the relaxation."""
+        return float(point.values @ self.sets.losses[self.relaxation.columns[: len(point.values)]])
 
     @property
     def bound(self) -> float:
@@ -137,12 +146,12 @@ class Component:
         self._drop_idle(point)
         if len(fresh):
             self.relaxation.add_sets(fresh)
-        if len(cuts.needs):
+        if cuts.count:
             self.relaxation.add_cuts(cuts)
-            self._idle = np.concatenate([self._idle, np.zeros(len(cuts.needs), np.int64)])
-            self.found_cuts += len(cuts.needs)
+            self._idle = np.concatenate([self._idle, np.zeros(cuts.count, np.int64)])
+            self.found_cuts += cuts.count
         self.relaxation.allow(allowed)
-        return bool(len(fresh) or len(cuts.needs))
+        return bool(len(fresh) or cuts.count)
 
     def _cheaper(self, point: Point, bounded: Bounded) -> Ints:
         """The sets with the lowest reduced costs, if negative, of each vertex."""
@@ -163,9 +172,13 @@ class Component:
         support = support_of(self.sets, self.relaxation.columns[used], point.values[used])
         cuts, _ = violated_clusters(support, 1, LEAST)
         most = max(30, self.n)
-        if len(cuts.needs) < FEW:
+        if cuts.count < FEW:
             pairs, _ = violated_clusters(support, 2, 10 * LEAST)
             cuts = joined(cuts, chosen_cuts(pairs, slice(most)))
+        if cuts.count < FEW:
+            numbers = self.relaxation.columns[used]
+            halves, _ = zero_half_cuts(self.sets, numbers, point.values[used], self.relaxation.cuts, 10 * LEAST)
+            cuts = joined(cuts, chosen_cuts(halves, slice(most)))
         return chosen_cuts(cuts, slice(most))
 
     def _drop_idle(self, point: Point) -> None:

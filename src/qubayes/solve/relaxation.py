@@ -1,7 +1,7 @@
 """The linear relaxation of the program over families, on HiGHS, with columns and cuts that come as they are needed.
 
 minimise sum loss(v, P) x(v, P), each vertex one set, and for each cut of `clusters`
-    sum of x(v, P) over v in C and P with k members or more in C <= |C| - k.
+    sum of coefficient(v, P) x(v, P) <= right side.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints
-from .clusters import Cuts, Sets, chosen_cuts, crossings, joined, no_cuts, prices
+from .clusters import Cuts, Sets, chosen_cuts, coefficients, joined, no_cuts, prices
 
 SLICE = 0.2  # seconds after which HiGHS is asked to stop, so that an interrupt is seen
 ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
@@ -66,25 +66,27 @@ class Relaxation:
 
     def add_sets(self, numbers: Ints) -> None:
         """Put these sets, none of which is in, into the program."""
-        rows, places = crossings(self.sets, numbers, self.cuts)
+        rows, places, values = coefficients(self.sets, numbers, self.cuts)
         count = len(numbers)
-        rows = np.concatenate([self.sets.owners[numbers], self.n + rows])
+        zeros, ones = np.zeros(count), np.ones(count)
+        rows = np.concatenate([self.sets.owners[numbers], self.n + rows]).astype(np.int32)
         places = np.concatenate([np.arange(count, dtype=np.int32), places])
+        values = np.concatenate([ones, values])
         order = np.argsort(places, kind="stable")
         start = np.searchsorted(places[order], np.arange(count)).astype(np.int32)
-        zeros, ones = np.zeros(count), np.ones(count)
-        entries = rows[order].astype(np.int32), np.ones(len(rows))
-        self._highs.addCols(count, self.sets.losses[numbers], zeros, ones, len(rows), start, *entries)
+        self._highs.addCols(
+            count, self.sets.losses[numbers], zeros, ones, len(rows), start, rows[order], values[order]
+        )
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
     def add_cuts(self, cuts: Cuts) -> None:
         """Put these cuts into the program."""
-        rows, places = crossings(self.sets, self.columns, cuts)
-        count = len(cuts.needs)
+        rows, places, values = coefficients(self.sets, self.columns, cuts)
+        count = cuts.count
         start = np.searchsorted(rows, np.arange(count)).astype(np.int32)
         low, high = np.full(count, -np.inf), cuts.rooms.astype(np.float64)
-        self._highs.addRows(count, low, high, len(rows), start, self.n + places, np.ones(len(rows)))
+        self._highs.addRows(count, low, high, len(rows), start, self.n + places, values)
         self.cuts = joined(self.cuts, cuts)
 
     def drop_cuts(self, dropped: Bools) -> None:
@@ -131,6 +133,6 @@ class Relaxation:
         values = prices(self.sets, allowed, cuts, weights)
         least = np.minimum.reduceat(values, self.sets.vertex_start[:-1])
         paid = math.fsum((weights * cuts.rooms).tolist())
-        margin = ROUNDING * (self._scale + float(weights @ cuts.inside.sum(axis=1)))
+        margin = ROUNDING * (self._scale + float(weights @ cuts.sizes))
         loss = math.fsum(least.tolist()) - paid - margin
         return Bounded(loss, loss + (values - least[self.sets.owners]), values)
