@@ -1,0 +1,137 @@
+"""The verb: measure the trials of the paper's tables that are not measured yet, then make tables and plots."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..cluster import Workers
+from ..cluster import run as run_all
+from ..errors import SettingError
+from ..files import replacing
+from ..progress import OnProgress, Progress, silent
+from .growth import AXES, growth_tables
+from .printed import INSTANCES, Instance
+from .store import Store
+from .table import Table
+from .tables import bits_table, candidates_table, scores_table, steps_table, wins_table
+from .trial import Place, Trial, measure
+
+TABLES = ("1", "2", "3", "D.2", "D.5", "growth")
+ALIASES = {"4": "D.2", "5": "D.5"}  # the paper's five in the order of its pages
+SOLVERS = ("anneal", "exact", "digital", "order-sa", "hillclimb", "bqp", "sa", "asobs")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured."""
+
+    tables: tuple[str, ...] = ("1", "2", "3", "D.2", "D.5")
+    instances: tuple[Instance, ...] = INSTANCES
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    solvers: tuple[str, ...] = SOLVERS
+    time_limit: float = 60.0  # of a solver
+    vertex_seconds: float = 60.0  # of an integer program for one vertex
+    rows: int = 1000
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for table in self.tables:
+            if table not in TABLES:
+                raise SettingError(f"table {table!r} is unknown; choose among {', '.join(TABLES)}")
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials of the tables, cheap kinds first: candidate sets are kept for what follows."""
+        samples = [(i.name, i.max_parents, seed) for i, seed in product(self.instances, self.seeds)]
+        common: dict[str, Any] = {"rows": self.rows, "threads": self.threads}
+        if "D.2" in self.tables:
+            for sample, score in product(samples, ("bds", "bdeu")):
+                yield Trial("candidates", *sample, score=score, **common)
+        for approach in self._approaches():
+            for sample in samples:
+                yield Trial("bits", *sample, approach, seconds=self.vertex_seconds, **common)
+        if "3" in self.tables:
+            for sample, solver in product(samples, self.solvers):
+                yield Trial("solve", *sample, solver, seconds=self.time_limit, **common)
+        if "growth" in self.tables:
+            for axis in AXES:
+                yield from axis.trials
+
+    def _approaches(self) -> list[str]:
+        wanted = {"1": ("auto", "ogorman", "ilp", "ilp-only"), "2": ("auto", "ilp"), "D.5": ("auto", "ilp-only")}
+        found = [approach for table in self.tables for approach in wanted.get(table, ())]
+        return list(dict.fromkeys(found))
+
+
+# Everything at a small size: two networks and one item set, one sample, a second for each solver.
+QUICK = Plan(
+    instances=(Instance("alarm", 2), Instance("chess", 2)),
+    seeds=(0,),
+    time_limit=1.0,
+    vertex_seconds=1.0,
+    rows=200,
+)
+
+
+def bench(
+    plan: Plan, data: Path, results: Path, *, workers: Workers | None = None, on_progress: OnProgress = silent
+) -> list[Path]:
+    """Measure what is missing in `results`, write the tables; the files. What was measured is not measured again."""
+    store = Store(results / "trials.jsonl")
+    missing = [trial for trial in plan.trials() if trial not in store]
+    place = Place(str(data), str(results / "candidates"))
+    done = run_all(measure, place, missing, workers or Workers(1))
+    for count, (_, record) in enumerate(done, 1):
+        store.add(record)
+        trial = record["trial"]
+        note = f"{trial['kind']} {trial['instance']}:{trial['max_parents']} {trial['approach']}"
+        on_progress(Progress("bench", count, len(missing), note + (" failed" if "error" in record else "")))
+    return write_tables(store, plan, results)
+
+
+def tables_of(store: Store, plan: Plan) -> list[Table]:
+    """The tables that the plan asks for."""
+    made: list[Table] = []
+    if "D.2" in plan.tables:
+        made.append(candidates_table(store, plan.instances))
+    if "1" in plan.tables:
+        made.append(bits_table(store, plan.instances))
+    if "2" in plan.tables:
+        made.append(steps_table(store, plan.instances, "ilp"))
+    if "D.5" in plan.tables:
+        made.append(steps_table(store, plan.instances, "ilp-only"))
+    if "3" in plan.tables:
+        made.append(wins_table(store, plan.instances, plan.solvers, plan.time_limit))
+        made.append(scores_table(store, plan.instances, plan.solvers, plan.time_limit))
+    if "growth" in plan.tables:
+        made += growth_tables(store)
+    return made
+
+
+def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
+    """Each table as Markdown, CSV and LaTeX; the files."""
+    made: list[Path] = []
+    for table in tables_of(store, plan):
+        for ending, text in ((".md", table.markdown()), (".csv", table.csv()), (".tex", table.latex())):
+            path = results / f"{table.name}{ending}"
+            with replacing(path) as file:
+                file.write(text)
+            made.append(path)
+    return made
+
+
+def parsed_instances(text: str) -> tuple[Instance, ...]:
+    """alarm:4,chess:2 as instances."""
+    found = []
+    for word in text.split(","):
+        name, colon, m = word.strip().partition(":")
+        if not (name and colon and m.isascii() and m.isdigit()):
+            raise SettingError(f"instance {word!r}; give NAME:PARENTS, such as alarm:4, separated by commas")
+        found.append(Instance(name, int(m)))
+    return tuple(found)
+
+
+def parsed_tables(texts: Sequence[str]) -> tuple[str, ...]:
+    """1,2,D.5 as names of tables; 4 and 5 are the paper's D.2 and D.5."""
+    return tuple(ALIASES.get(text.strip(), text.strip()) for text in texts)

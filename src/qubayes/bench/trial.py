@@ -1,0 +1,240 @@
+"""One measurement: what is measured, and the run that measures it, in a process of its own."""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..arrays import frozen
+from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
+from ..cluster import Workers
+from ..data import Dataset
+from ..errors import QubayesError, SettingError
+from ..score import Score
+from .instances import instance
+
+KINDS = ("candidates", "bits", "solve")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is measured. `approach`: a cover method or `ogorman` for bits, a solver for solve, "" for candidates."""
+
+    kind: str
+    instance: str
+    max_parents: int
+    seed: int
+    approach: str = ""
+    score: str = "bds"
+    rows: int = 1000
+    columns: int | None = None  # the first ones; all unless given
+    seconds: float = 60.0  # a vertex for the integer programs, in all for solvers
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SettingError(f"a trial of kind {self.kind!r}; choose one of {', '.join(KINDS)}")
+
+    @property
+    def key(self) -> str:
+        """The trial as text: equal trials have equal keys."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a trial finds the data and keeps candidate sets for the next ones."""
+
+    data: str
+    cache: str
+
+
+def measure(place: Place, trial: Trial) -> dict[str, Any]:
+    """The record of the trial, measured in a process of its own so that its memory is its own."""
+    request = json.dumps({"trial": asdict(trial), "place": asdict(place)})
+    command = [sys.executable, "-m", "qubayes.bench.trial"]
+    done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
+    record: dict[str, Any] = {"trial": asdict(trial), **circumstances()}
+    if done.returncode == 0:
+        return {**record, "result": json.loads(done.stdout)}
+    last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    return {**record, "error": last}
+
+
+@cache
+def circumstances() -> dict[str, Any]:
+    """Commit, versions and machine."""
+    packages = ("qubayes", "numpy", "numba", "scipy", "highspy")
+    return {
+        "commit": _commit(),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _commit() -> str:
+    """The commit of the sources if they are a work tree of git; with a plus sign if it has changes."""
+    folder = Path(__file__).parent
+    try:
+        head = _git(folder, "rev-parse", "--short=12", "HEAD")
+        return head + ("+" if _git(folder, "status", "--porcelain", "--", str(folder.parent)) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def sample_of(place: Place, trial: Trial) -> Dataset:
+    """The rows that the trial is about."""
+    whole = instance(trial.instance, trial.seed, place.data, trial.rows)
+    if trial.columns is None:
+        return whole
+    kept = slice(trial.columns)
+    return Dataset(whole.names[kept], whole.states[kept], frozen(whole.codes[kept]), whole.arities_from)
+
+
+def prepared(place: Place, trial: Trial) -> Candidates:
+    """The candidate sets of the trial's sample: kept ones, or found now and kept."""
+    name = (
+        f"{trial.instance}_m{trial.max_parents}_s{trial.seed}_{trial.score}_{trial.rows}x{trial.columns or 'all'}.qbc"
+    )
+    path = Path(place.cache) / name
+    if path.exists():
+        try:
+            return read_candidates(path)
+        except QubayesError:
+            pass  # damaged: as good as absent
+    dataset = sample_of(place, trial)
+    found = identify(dataset, Search(trial.max_parents, Score(trial.score)), workers=Workers(trial.threads))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_candidates(found, path)
+    return found
+
+
+def run(place: Place, trial: Trial) -> dict[str, Any]:
+    """What the trial measures, here."""
+    result = {"candidates": _candidates, "bits": _bits, "solve": _solve}[trial.kind](place, trial)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return {**result, "peak_mb": round(peak)}
+
+
+def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
+    """Number of candidate sets and seconds; kernels are compiled, or loaded, before the clock starts."""
+    search, workers = Search(trial.max_parents, Score(trial.score)), Workers(trial.threads)
+    dataset = sample_of(place, trial)
+    identify(sample_of(place, replace(trial, rows=10, columns=5)), Search(1, Score(trial.score)), workers=workers)
+    began = time.perf_counter()
+    found = identify(dataset, search, workers=workers)
+    seconds = time.perf_counter() - began
+    return {"n": found.n, "total": found.total, "seconds": seconds}
+
+
+def _bits(place: Place, trial: Trial) -> dict[str, Any]:
+    """Bits by kind, and the seconds of each step."""
+    from ..formulation import formulate
+    from ..subsets import Budget, cover
+
+    candidates, workers = prepared(place, trial), Workers(trial.threads)
+    if trial.approach == "ogorman":
+        return _ogorman_bits(candidates)
+    paper = trial.approach in ("ilp", "ilp-only")
+    subsets = cover(candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers)
+    order, penalty = ("scc", "paper") if paper else ("chordal", "tight")
+    formulation = formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
+    least, largest = formulation.coefficient_range
+    return {
+        "n": candidates.n,
+        "bits": formulation.bits,
+        "lower_bound": int(subsets.lower_bounds.sum()),
+        "proved": int(subsets.proved.sum()),
+        "couplers": formulation.qubo.couplers,
+        "range": largest / least,
+        "prepare": subsets.preparing,
+        "cover": subsets.seconds - subsets.preparing,
+        "assemble": formulation.seconds,
+    }
+
+
+def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
+    """The size of O'Gorman's formulation; it is counted, not assembled."""
+    from ..formulation import ogorman_bits
+
+    began = time.perf_counter()
+    bits = ogorman_bits(candidates)
+    return {"n": candidates.n, "bits": bits, "seconds": time.perf_counter() - began}
+
+
+def _solve(place: Place, trial: Trial) -> dict[str, Any]:
+    """Score, bound and trace of a solver; formulating, where it needs that, is timed apart."""
+    from ..formulation import formulate
+    from ..solve import Limits, solve, solver_named
+    from ..subsets import Budget, cover
+
+    candidates, workers = prepared(place, trial), Workers(trial.threads)
+    solver, began = solver_named(trial.approach), time.perf_counter()
+    problem: Any = candidates
+    if solver.takes == "formulation":
+        subsets = cover(candidates, budget=Budget(effort=0.1, rounds=0), workers=workers)
+        problem = formulate(candidates, subsets, workers=workers)
+    formulating = time.perf_counter() - began
+    _warm(solver)
+    found = solve(problem, solver, limits=Limits(trial.seconds, seed=trial.seed), workers=workers)
+    return {
+        "score": found.score,
+        "empty_score": found.empty_score,
+        "bound": found.bound,
+        "proved": found.proved,
+        "seconds": found.seconds,
+        "formulating": formulating,
+        "status": found.status,
+        "trace": _thinned(found.trace),
+        "figures": {key: value for key, value in found.figures.items() if isinstance(value, int | float | str)},
+    }
+
+
+def _warm(solver: Any) -> None:
+    """Let the solver compile or load its kernels before its clock starts."""
+    import numpy as np
+
+    from ..families import Families
+    from ..formulation import formulate
+    from ..solve import Limits, solve
+    from ..subsets import cover
+
+    families = Families.of([[(1, 2), (1,), ()], [(0, 2), (2,), ()], [(0, 1), (0,), ()]])
+    tiny = Candidates(("a", "b", "c"), families, np.array([3.0, 2.0, 0.0] * 3))
+    problem = formulate(tiny, cover(tiny)) if solver.takes == "formulation" else tiny
+    solve(problem, solver, limits=Limits(0.05))
+
+
+def _thinned(trace: tuple[tuple[float, float], ...], most: int = 200) -> list[list[float]]:
+    """The trace with at most so many points, the first and the last among them."""
+    step = max(1, -(-len(trace) // most))
+    kept = [*trace[:-1:step], *trace[-1:]]
+    return [[round(seconds, 4), score] for seconds, score in kept]
+
+
+if __name__ == "__main__":
+    asked = json.load(sys.stdin)
+    json.dump(run(Place(**asked["place"]), Trial(**asked["trial"])), sys.stdout)

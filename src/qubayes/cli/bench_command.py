@@ -1,0 +1,86 @@
+"""`qubayes bench`: the paper's tables, reproduced."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import Cluster, Threads
+from .shell import progress_bar
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("bench")(bench)
+
+
+def bench(
+    tables: Annotated[
+        str, typer.Option(help="The paper's tables: 1, 2, 3, D.2 (or 4), D.5 (or 5), and growth; separated by commas.")
+    ] = "1,2,3,D.2,D.5",
+    instances: Annotated[
+        str | None, typer.Option(help="NAME:PARENTS, separated by commas; the paper's sixteen unless given.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Samples of each instance: seeds 0, 1, ...")] = 5,
+    solvers: Annotated[
+        str | None, typer.Option(help="Solvers of table 3, separated by commas; all unless given.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds of each solver; the paper's was 3600.")] = 60.0,
+    vertex_seconds: Annotated[float, typer.Option(help="Seconds of an integer program for one vertex.")] = 60.0,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with networks/ and fimi/; without it the data are downloaded.")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="Raw results, tables and plots; a run that stopped goes on.")] = Path(
+        "bench-results"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Everything at a small size, in minutes.")] = False,
+    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw pictures too (needs matplotlib).")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at once; give each its --threads then.")] = 1,
+    threads: Threads = None,
+    cluster: Cluster = None,
+) -> None:
+    """Measure the paper's tables and print them beside the paper's own figures."""
+    from dataclasses import replace
+
+    from ..bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of
+    from ..bench.bench import bench as measure
+    from ..bench.store import Store
+    from ..cluster import Workers
+
+    chosen: dict[str, Any] = {"tables": parsed_tables(tables.split(",")), "threads": threads}
+    chosen["solvers"] = tuple(solvers.split(",")) if solvers else SOLVERS
+    if instances:
+        chosen["instances"] = parsed_instances(instances)
+    if quick:
+        plan = replace(QUICK, **chosen)
+    else:
+        plan = Plan(**chosen, seeds=tuple(range(trials)), time_limit=time_limit, vertex_seconds=vertex_seconds)
+    with progress_bar() as show:
+        folder = data or _downloaded(plan, results, show)
+        made = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)
+    store = Store(results / "trials.jsonl")
+    for table in tables_of(store, plan):
+        print(table.markdown())
+    if plots:
+        from ..bench.plots import draw_all
+
+        made += draw_all(store, plan.instances, plan.solvers, plan.time_limit, results / "plots")
+    print(f"written: {len(made)} files in {results}")
+    failed = store.errors()
+    if failed:
+        first = failed[0]
+        print(f"qubayes: {len(failed)} trials failed, the first: {first['trial']}: {first['error']}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _downloaded(plan: Any, results: Path, show: Any) -> Path:
+    from ..bench.growth import AXES
+    from ..bench.sources import fetch
+
+    folder = results / "data"
+    names = [instance.name for instance in plan.instances]
+    if "growth" in plan.tables:
+        names += [trial.instance for axis in AXES for trial in axis.trials]
+    fetch(list(dict.fromkeys(names)), folder, on_progress=show)
+    return folder
