@@ -1,0 +1,233 @@
+"""Other programs read our files, and what they read is what we wrote."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from network_cases import equal_tables, graphs, networks, random_tables
+from qubayes.errors import QubayesError
+from qubayes.network import (
+    Network,
+    from_networkx,
+    from_pgmpy,
+    read_network,
+    to_networkx,
+    to_pgmpy,
+    write_network,
+)
+
+# Names that every reader of BIF takes, and names that only XML readers take.
+PLAIN = ("rain", "Lung_Cancer", "a-b", "x.1", "3_4", "grass")
+PLAIN_STATES = ("yes", "no", "0", "1", "-1", "more_than_5")
+ODD = ("a b", "a,b", "<script>alert(1)</script>", 'say "hi"', "雨", "[x]|{y}(z);")
+ODD_STATES = ("<1.5", ">=1.5", "a b", "x, y", "é&amp;", "'")
+# What pyAgrum's BIF reader does not take: quotes, signs, letters beyond ASCII, words of the format.
+AGRUM_REFUSES = ("a b", "<1.5", "雨", "table", "1.5")
+
+
+def example(names, states, seed=0, fewest=1):
+    """Six vertices in an order where children come first, tables with zeros and tiny numbers."""
+    rng = np.random.default_rng(seed)
+    parents = ((3, 1), (5,), (0, 4, 1), (), (3,), (3,))
+    arities = (2, 3, 2, 3, fewest, 2)
+    chosen = tuple(tuple(rng.permutation(states)[:arity].tolist()) for arity in arities)
+    return random_tables(Network(names, parents, chosen), rng)
+
+
+def entries(network):
+    """({name: state}, vertex's name, probability) of every entry of every table."""
+    for vertex, table in enumerate(network.tables):
+        family = (*network.parents[vertex], vertex)
+        for place in itertools.product(*(range(size) for size in table.shape)):
+            states = {network.names[v]: network.states[v][k] for v, k in zip(family, place, strict=True)}
+            yield states, network.names[vertex], float(table[place])
+
+
+def parent_sets(network):
+    """The parents of each vertex, by name; networkx orders edges by their source."""
+    return {name: set(its) for name, its in network.parent_names().items()}
+
+
+def assert_pgmpy_has(model, network):
+    assert set(model.nodes) == set(network.names)
+    assert {(p, c) for p, c in model.edges} == {(p, c) for c, its in network.parent_names().items() for p in its}
+    for states, name, probability in entries(network):
+        assert model.get_cpds(name).get_value(**states) == probability
+
+
+@pytest.mark.parametrize("ending", [".bif", ".xmlbif"])
+def test_pgmpy_reads_our_files(tmp_path, ending):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    network = example(PLAIN, PLAIN_STATES)
+    path = tmp_path / f"x{ending}"
+    write_network(network, path)
+    reader = readwrite.BIFReader if ending == ".bif" else readwrite.XMLBIFReader
+    assert_pgmpy_has(reader(str(path)).get_model(), network)
+
+
+def test_pgmpy_reads_odd_names_from_xmlbif(tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    network = example(ODD, ODD_STATES)
+    write_network(network, tmp_path / "x.xmlbif")
+    assert_pgmpy_has(readwrite.XMLBIFReader(str(tmp_path / "x.xmlbif")).get_model(), network)
+
+
+def assert_agrum_has(model, network, tolerance):
+    gum = pytest.importorskip("pyagrum")
+    assert set(model.names()) == set(network.names)
+    assert len(model.arcs()) == network.edges
+    for states, name, probability in entries(network):
+        table = model.cpt(name)
+        place = gum.Instantiation(table)
+        for variable, state in states.items():
+            place[variable] = state
+        assert table[place] == pytest.approx(probability, rel=tolerance, abs=1e-300)
+
+
+@pytest.mark.parametrize("ending", [".bif", ".bifxml"])
+@pytest.mark.parametrize("seed", range(3))
+def test_pyagrum_reads_our_files(tmp_path, ending, seed):
+    gum = pytest.importorskip("pyagrum")
+    network = example(PLAIN, PLAIN_STATES, seed, fewest=2)
+    path = tmp_path / f"x{ending}"
+    write_network(network, path)
+    # Its BIF reader keeps single precision, its XML reader all digits.
+    assert_agrum_has(gum.loadBN(str(path)), network, 1e-6 if ending == ".bif" else 1e-15)
+
+
+def test_pyagrum_reads_odd_names_from_xmlbif(tmp_path):
+    gum = pytest.importorskip("pyagrum")
+    network = example(ODD, ODD_STATES)
+    write_network(network, tmp_path / "x.bifxml")
+    assert_agrum_has(gum.loadBN(str(tmp_path / "x.bifxml")), network, 1e-15)
+
+
+@pytest.mark.parametrize("name", AGRUM_REFUSES)
+def test_what_pyagrums_bif_reader_refuses_is_as_documented(tmp_path, name, capfd):
+    gum = pytest.importorskip("pyagrum")
+    for network in (
+        Network((name,), ((),), (("x", "y"),), (np.array([0.5, 0.5]),)),
+        Network(("a",), ((),), ((name, "y"),), (np.array([0.5, 0.5]),)),
+        Network(("a",), ((),), (("x",),), (np.array([1.0]),)),
+    ):
+        write_network(network, tmp_path / "x.bif")
+        with pytest.raises(gum.FatalError):
+            gum.loadBN(str(tmp_path / "x.bif"))
+
+
+@pytest.mark.parametrize("ending", [".bif", ".bifxml"])
+def test_we_read_pyagrums_files(tmp_path, ending):
+    gum = pytest.importorskip("pyagrum")
+    model = gum.fastBN("a{x|y|z}->b[3]->c<-a; d->c")
+    gum.saveBN(model, str(tmp_path / f"x{ending}"))
+    network = read_network(tmp_path / f"x{ending}")
+    assert network.states[network.names.index("a")] == ("x", "y", "z")
+    assert_agrum_has(model, network, 1e-5)  # it writes six digits to XML
+
+
+@pytest.mark.parametrize("ending", [".bif", ".xmlbif"])
+def test_we_read_pgmpys_files(tmp_path, ending):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    model = to_pgmpy(example(("p", "q", "r", "s", "t", "u"), ("up", "down", "left")))
+    writer = (readwrite.BIFWriter if ending == ".bif" else readwrite.XMLBIFWriter)(model)
+    writer.write(str(tmp_path / f"x{ending}"))
+    found = read_network(tmp_path / f"x{ending}")
+    again = from_pgmpy(model)
+    assert found.n == again.n
+    for states, name, probability in entries(found):
+        assert model.get_cpds(name).get_value(**states) == pytest.approx(probability, abs=1e-12)
+
+
+@given(networks())
+@settings(max_examples=30, deadline=None)
+def test_to_pgmpy_and_back(network):
+    pytest.importorskip("pgmpy")
+    model = to_pgmpy(network)
+    assert model.check_model()
+    assert_pgmpy_has(model, network)
+    found = from_pgmpy(model)
+    assert (found.names, found.parents, found.states) == (network.names, network.parents, network.states)
+    assert equal_tables(found, network)
+
+
+def test_a_pgmpy_model_without_tables_and_one_with_states_in_another_order():
+    pytest.importorskip("pgmpy")
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    model = DiscreteBayesianNetwork([("a", "b")])
+    assert from_pgmpy(model).parent_names() == {"a": (), "b": ("a",)} and from_pgmpy(model).tables is None
+    assert to_pgmpy(Network(("a", "b"), ((), (0,)))).edges == model.edges
+    turned = {"b": ["p", "q"], "a": [1, 0]}
+    model.add_cpds(
+        TabularCPD("a", 2, [[0.25], [0.75]], state_names={"a": [0, 1]}),
+        TabularCPD("b", 2, [[0.1, 0.2], [0.9, 0.8]], ["a"], [2], turned),
+    )
+    found = from_pgmpy(model)
+    assert found.states == (("0", "1"), ("p", "q"))
+    assert found.tables[1].tolist() == [[0.2, 0.8], [0.1, 0.9]]
+
+
+@given(graphs(vertex_names=st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=6)))
+@settings(max_examples=60, deadline=None)
+def test_networkx_reads_our_graphml(tmp_path_factory, network):
+    path = tmp_path_factory.getbasetemp() / "networkx.graphml"
+    write_network(network, path)
+    found = nx.read_graphml(path)
+    assert found.is_directed() and list(found.nodes) == list(network.names)
+    assert list(found.edges) == list(to_networkx(network).edges)
+    nx.write_graphml(to_networkx(network), path)
+    assert parent_sets(read_network(path)) == parent_sets(network)
+
+
+@given(graphs(vertex_names=st.text(max_size=4)))
+@settings(max_examples=60, deadline=None)
+def test_to_networkx_and_back(network):
+    found = from_networkx(to_networkx(network))
+    assert (found.names, found.parents) == (network.names, network.parents)
+
+
+def test_networkx_graphs_that_are_no_networks():
+    with pytest.raises(QubayesError, match="undirected"):
+        from_networkx(nx.Graph([("a", "b")]))
+    with pytest.raises(QubayesError, match="cycle"):
+        from_networkx(nx.DiGraph([("a", "b"), ("b", "a")]))
+    with pytest.raises(QubayesError, match="two vertices are named '1'"):
+        from_networkx(nx.DiGraph([(1, "1")]))
+    assert from_networkx(nx.MultiDiGraph([(1, 2), (1, 2)])).parent_names() == {"1": (), "2": ("1",)}
+
+
+def test_networkx_reads_our_dot_and_we_read_its(tmp_path):
+    pytest.importorskip("pydot")
+    names = ("a b", "a,b", "<script>", "雨", "[x]|{y}(z)->w", "plain", "1", "node")
+    network = Network(names, ((1, 2), (), (1,), (0,), (), (4, 3), (5,), (6, 0)))
+    write_network(network, tmp_path / "x.dot")
+    found = from_networkx(nx.nx_pydot.read_dot(tmp_path / "x.dot"))
+    assert parent_sets(found) == parent_sets(network)
+    plain = Network((*names[:2], "script", *names[3:]), network.parents)  # it writes <script> without quotes: HTML
+    nx.nx_pydot.write_dot(to_networkx(plain), tmp_path / "y.dot")
+    assert parent_sets(read_network(tmp_path / "y.dot")) == parent_sets(plain)
+
+
+def test_quotation_marks_in_dot_are_right_but_pydot_leaves_the_backslash(tmp_path):
+    pydot = pytest.importorskip("pydot")
+    write_network(Network(('a"b',), ((),)), tmp_path / "x.dot")
+    [graph] = pydot.graph_from_dot_file(str(tmp_path / "x.dot"))
+    assert graph.get_nodes()[0].get_name() == '"a\\"b"'  # as it stands in the file
+    assert read_network(tmp_path / "x.dot").names == ('a"b',)
+
+
+def test_pandas_reads_our_matrix(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    network = Network(("a,b", 'c"d', "e\nf"), ((), (0, 2), ()))
+    write_network(network, tmp_path / "x.csv")
+    frame = pandas.read_csv(tmp_path / "x.csv")
+    assert tuple(frame.columns) == network.names
+    assert frame.to_numpy().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+    frame.index = frame.columns
+    frame.to_csv(tmp_path / "y.csv")
+    assert read_network(tmp_path / "y.csv").parent_names() == network.parent_names()
