@@ -1,16 +1,14 @@
 """What was learned, with everything that led to it."""
 
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
-from .. import __version__
 from ..candidates import Candidates
 from ..data import Dataset
 from ..formulation import Formulation
 from ..network import Network
+from ..report import versions
 from ..solve import Solution
 from ..solve.parts import component_labels
 from ..subsets import Subsets
@@ -51,11 +49,7 @@ class Learned:
                 "arities_from": self.dataset.arities_from,
             },
             "settings": self.recipe.as_json(),
-            "versions": {
-                "qubayes": __version__,
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("numpy", "numba", "highspy")},
-            },
+            "versions": versions(),
             "seconds": {stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
         }
 
