@@ -1,0 +1,106 @@
+"""`digital`: the Digital Annealer's algorithm in software (DAQ): parallel trial, dynamic offset, replica exchange."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..arrays import Bools
+from ..errors import SettingError
+from ..formulation import Formulation, Qubo, constrain, qubo_from_couplers
+from ..formulation.qubo import upper_triangle
+from .exchange import Tempering
+from .reads import Model, halting
+from .run import Ending, Run
+from .states import read_state, reading_seconds, repairs, start_state, with_slack
+from .trial import Groups
+
+PARTS = 20  # of the run; after each of them the best state is offered
+
+
+@dataclass(frozen=True, slots=True)
+class Digital:
+    """Every flip is tried, one of the accepted is taken; at most two subsets of a vertex are active (Appendix D.4).
+
+    Replicas at temperatures between the two are exchanged. Their number does not depend on that of threads.
+    """
+
+    first_temperature: float = 100.0
+    last_temperature: float = 1.0
+    replicas: int = 8
+
+    name: ClassVar[str] = "digital"
+    takes: ClassVar[str] = "formulation"
+    counts: ClassVar[str] = "iterations of each replica"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.last_temperature <= self.first_temperature < float("inf"):
+            raise SettingError(
+                f"temperatures from {self.first_temperature} to {self.last_temperature}; they must fall and be positive"
+            )
+        if self.replicas < 1:
+            raise SettingError(f"replicas = {self.replicas}; give 1 or more")
+
+    def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
+        """Search with all replicas, and offer the best states."""
+        cost = reading_seconds(formulation, run)
+        tempering = self._tempering(formulation, run)
+        reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
+        self._search(formulation, run, tempering, reserve)
+        readings = [read_state(formulation, with_slack(formulation, best)) for best in tempering.bests]
+        for reading in readings:
+            run.offer(reading.choice)
+        mended = sum(reading.repaired for reading in readings)
+        figures = {"iterations": tempering.iterations, "replicas": self.replicas, "repaired": mended}
+        cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""
+        what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
+        return Ending(
+            f"{cut}{what}, {tempering.iterations:,} iterations of each; {repairs(mended, self.replicas)}", figures
+        )
+
+    def _tempering(self, formulation: Formulation, run: Run) -> Tempering:
+        form = constrain(formulation, run.workers)
+        qubo = _sum(form.score, form.cycles)
+        start = start_state(formulation, run)[: qubo.bits]
+        betas = np.geomspace(1.0 / self.first_temperature, 1.0 / self.last_temperature, self.replicas)
+        if self.replicas == 1:
+            betas = np.array([1.0 / self.last_temperature])
+        seeds = np.random.SeedSequence(run.seed)
+        return Tempering(Model.of(qubo), Groups.of(form.groups, qubo.bits), [start] * self.replicas, betas, seeds)
+
+    def _search(self, formulation: Formulation, run: Run, tempering: Tempering, reserve: float) -> None:
+        """Rounds until the limit; after each part of it the best state so far is offered."""
+        halt, part, known = np.zeros(1, np.bool_), 1, np.inf
+        begin, end = run.elapsed, run.elapsed + run.left - reserve
+
+        def progress() -> float:
+            if run.moves is not None:
+                return tempering.iterations / run.moves if run.moves else 1.0
+            return (run.elapsed - begin) / (end - begin) if end > begin else 1.0
+
+        def look() -> float:
+            run.report(done=progress(), total=1.0)
+            return run.left - reserve if run.limits.seconds is not None else run.left
+
+        with halting(halt, run.workers.count) as pool:
+            while not halt[0] and progress() < 1.0:
+                left = tempering.period if run.moves is None else run.moves - tempering.iterations
+                tempering.advance(pool, min(tempering.period, left), look, halt)
+                if progress() >= part / PARTS:
+                    part += 1
+                    energy, best = tempering.best
+                    known = _offer(formulation, run, energy, best, known)
+
+
+def _offer(formulation: Formulation, run: Run, energy: float, best: Bools, known: float) -> float:
+    """Offer the state unless it was offered before; its energy."""
+    if energy < known:
+        run.offer(read_state(formulation, with_slack(formulation, best)).choice)
+    return energy
+
+
+def _sum(one: Qubo, two: Qubo) -> Qubo:
+    """The sum of two functions of the same bits."""
+    parts = zip(upper_triangle(one), upper_triangle(two), strict=True)
+    rows, columns, weights = (np.concatenate(pair) for pair in parts)
+    return qubo_from_couplers(one.h + two.h, rows, columns, weights, one.offset + two.offset)

@@ -1,0 +1,70 @@
+"""From states of the QUBO, or of its constrained form, to networks that a run takes."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Bools, Ints
+from ..formulation import Formulation, best_sets, decode, implied_order
+from .choices import best_inside
+from .run import Run
+
+
+class Reading(NamedTuple):
+    """The network of a state, as the number of a candidate set for each vertex."""
+
+    choice: Ints
+    repaired: bool  # whether the state broke a constraint
+
+
+def read_state(formulation: Formulation, bits: Bools) -> Reading:
+    """The network of the state; of one that breaks a constraint the best network of the order that it implies."""
+    decoded = decode(formulation, bits)
+    if decoded.violations:
+        return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
+    return Reading(best_inside(formulation.candidates, decoded.parents), False)
+
+
+def with_slack(formulation: Formulation, bits: Bools) -> Bools:
+    """The state of the QUBO that stands for a state (u, r) of the constrained form with two active subsets at most.
+
+    The constrained form counts two subsets whose union is no candidate set as the best set inside it: that one's bits
+    are taken.
+    """
+    state = np.zeros(formulation.qubo.bits, np.bool_)
+    state[: len(bits)] = bits
+    chosen = best_inside(formulation.candidates, decode(formulation, state).parents)
+    ways = formulation.ways[chosen]
+    state[: formulation.subsets.total] = False
+    state[ways[ways >= 0]] = True
+    z = formulation.z_bits
+    state[z[(z >= 0) & (ways[:, 0] != ways[:, 1])]] = True
+    return state
+
+
+def start_state(formulation: Formulation, run: Run) -> Bools:
+    """The state of the network that the run starts from; all zero (Appendix D.3) if it starts from the bases alone."""
+    from ..formulation import encode_sets
+
+    bases = run.candidates.families.vertex_start[1:] - 1
+    if (run.start == bases).all():
+        return np.zeros(formulation.qubo.bits, np.bool_)
+    return encode_sets(formulation, run.start)
+
+
+def reading_seconds(formulation: Formulation, run: Run) -> float:
+    """How long it takes to read a state. The second reading is timed: the first may compile."""
+    zeros = np.zeros(formulation.qubo.bits, np.bool_)
+    run.offer(read_state(formulation, zeros).choice)
+    began = time.perf_counter()
+    read_state(formulation, zeros)
+    return time.perf_counter() - began
+
+
+def repairs(count: int, of: int) -> str:
+    """The sentence about repaired states."""
+    if not count:
+        return f"all {of} best states are feasible" if of > 1 else "the best state is feasible"
+    which = f"{count} of the {of} best states" if of > 1 else "the best state"
+    return f"{which} broke constraints, repaired to the best network of the implied order"
