@@ -15,7 +15,7 @@ from .labels import FONT_FAMILY, FONT_SIZE
 from .layers import Edge
 from .layout import BOX_HEIGHT, Layout, Points, lay_out
 
-_ARROW = 8.0
+_ARROW = 9.0
 _THINNEST, _THICKEST, _PLAIN = 1.2, 6.0, 1.6
 _SCALE = 2.0  # pixels of a PNG per unit of the picture, as on a screen with high resolution
 _LARGEST_SIDE = 16_384  # pixels; more fails in most viewers
@@ -57,7 +57,7 @@ def line_path(points: Points, *, directed: bool = True) -> str:
 def head_path(points: Points, thickness: float) -> str:
     """The SVG path of the arrow head, which points downwards at the child's box."""
     x, y = points[-1]
-    half = 3.0 + 0.45 * thickness
+    half = 3.0 + 0.5 * thickness
     return f"M{x - half:g} {y - _ARROW:g}H{x + half:g}L{x:g} {y:g}Z"
 
 

@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..candidates.candidates import Candidates
 from ..errors import QubayesError
 from .layers import Edge
 
+if TYPE_CHECKING:  # a picture alone needs no kernels
+    from ..candidates import Candidates
 
-def edge_strengths(candidates: Candidates, parents: Sequence[Sequence[int]]) -> dict[Edge, float]:
+
+def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -> dict[Edge, float]:
     """For each edge (parent, child) the score that is lost when it is dropped: best set inside the parents of the
     child, less the best one without that parent.
 
@@ -27,7 +30,7 @@ def edge_strengths(candidates: Candidates, parents: Sequence[Sequence[int]]) -> 
     }
 
 
-def _losses(candidates: Candidates, child: int, chosen: Sequence[int]) -> dict[int, float]:
+def _losses(candidates: "Candidates", child: int, chosen: Sequence[int]) -> dict[int, float]:
     inside = _sets_inside(candidates, child, chosen)
     best = max((score for _, score in inside), default=-math.inf)
     if best == -math.inf:
@@ -41,7 +44,7 @@ def _losses(candidates: Candidates, child: int, chosen: Sequence[int]) -> dict[i
     }
 
 
-def _sets_inside(candidates: Candidates, child: int, chosen: Sequence[int]) -> list[tuple[frozenset[int], float]]:
+def _sets_inside(candidates: "Candidates", child: int, chosen: Sequence[int]) -> list[tuple[frozenset[int], float]]:
     """(set, score) of the candidate sets of the child that are subsets of the chosen one."""
     vertex_start, set_start, members = candidates.families
     first, last = vertex_start[child : child + 2]
