@@ -97,6 +97,9 @@ def _download(url: str, part: Path) -> None:
                     if size > _LARGEST:
                         raise ServiceError(f"{url} sends more than {_LARGEST:,} bytes; stopped")
                     file.write(piece)
+            length = answer.headers.get("Content-Length", "")
+            if length.isdigit() and size - (have if goes_on else 0) < int(length):
+                raise ServiceError(f"{url} broke off after {size:,} bytes; run again to go on")
     except HTTPError as error:
         if error.code == 416:  # all of it was there; the checksum will tell
             return

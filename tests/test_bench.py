@@ -1,0 +1,306 @@
+"""The benchmark: downloads, raw results, tables, plots, and the whole of it at a small size."""
+
+import gzip
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from candidate_cases import assert_one_line, run
+from qubayes.bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables
+from qubayes.bench.growth import AXES, growth_tables, slope
+from qubayes.bench.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
+from qubayes.bench.sources import SOURCES, Source, fetch
+from qubayes.bench.store import Store
+from qubayes.bench.table import Table, spread
+from qubayes.bench.tables import scores_table, wins_table
+from qubayes.bench.trial import Place, Trial, measure
+from qubayes.errors import QubayesError, ServiceError, SettingError
+from qubayes.network import Network, write_network
+
+CONTENT = b"1 2 3\n" * 50_000
+PACKED = gzip.compress(CONTENT, mtime=0)
+NOISE = gzip.compress(np.random.default_rng(0).bytes(300_000), mtime=0)  # too large for one piece
+
+
+@pytest.fixture
+def server():
+    """A real HTTP server on this machine. `asked` holds (path, Range) of each request."""
+    files = {"/good.gz": PACKED, "/noise.gz": NOISE}
+    asked: list[tuple[str, str | None]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        cut = 0  # bytes after which the connection breaks; 0: never
+        ranges = True
+
+        def do_GET(self):
+            wanted = self.headers.get("Range")
+            asked.append((self.path, wanted))
+            if self.path not in files:
+                self.send_error(404)
+                return
+            body = files[self.path]
+            first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and Handler.ranges else 0
+            if first >= len(body):
+                self.send_error(416)
+                return
+            self.send_response(206 if first else 200)
+            self.send_header("Content-Length", str(len(body) - first))
+            self.end_headers()
+            last = first + Handler.cut if Handler.cut else len(body)
+            self.wfile.write(body[first:last])
+
+        def log_message(self, *arguments):
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{http.server_address[1]}", Handler, asked
+    http.shutdown()
+    http.server_close()
+
+
+def source(address: str, path: str, content: bytes) -> dict[str, Source]:
+    return {"x": Source(address + path, "fimi/x.dat.gz", hashlib.sha256(content).hexdigest())}
+
+
+def test_downloads_are_checked_and_kept(server, tmp_path):
+    address, _, asked = server
+    wanted = source(address, "/good.gz", CONTENT)
+    fetch(["x"], tmp_path, sources=wanted)
+    assert gzip.decompress((tmp_path / "fimi/x.dat.gz").read_bytes()) == CONTENT
+    fetch(["x"], tmp_path, sources=wanted)
+    assert len(asked) == 1
+    assert [path.name for path in (tmp_path / "fimi").iterdir()] == ["x.dat.gz"]
+
+
+def test_a_damaged_file_is_fetched_again(server, tmp_path):
+    address, _, asked = server
+    wanted = source(address, "/good.gz", CONTENT)
+    fetch(["x"], tmp_path, sources=wanted)
+    (tmp_path / "fimi/x.dat.gz").write_bytes(PACKED[:100])
+    fetch(["x"], tmp_path, sources=wanted)
+    assert len(asked) == 2 and (tmp_path / "fimi/x.dat.gz").read_bytes() == PACKED
+
+
+def test_a_wrong_checksum_keeps_nothing(server, tmp_path):
+    with pytest.raises(ServiceError, match="checksum"):
+        fetch(["x"], tmp_path, sources=source(server[0], "/good.gz", b"other"))
+    assert not list((tmp_path / "fimi").iterdir())
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_download_goes_on(server, tmp_path, ranges):
+    address, handler, asked = server
+    content = gzip.decompress(NOISE)
+    wanted = source(address, "/noise.gz", content)
+    handler.cut, handler.ranges = 100_000, ranges
+    with pytest.raises(ServiceError, match="run again"):
+        fetch(["x"], tmp_path, sources=wanted)
+    assert (tmp_path / "fimi/x.dat.gz.part").stat().st_size == 100_000
+    handler.cut = 0
+    fetch(["x"], tmp_path, sources=wanted)
+    assert asked[-1][1] == "bytes=100000-"
+    assert (tmp_path / "fimi/x.dat.gz").read_bytes() == NOISE
+
+
+def test_faults_of_a_server_are_told_in_one_line(server, tmp_path):
+    with pytest.raises(ServiceError, match="answers 404"):
+        fetch(["x"], tmp_path, sources=source(server[0], "/absent", CONTENT))
+    with pytest.raises(ServiceError, match="cannot fetch"):
+        fetch(["x"], tmp_path, sources=source("http://127.0.0.1:9", "/x", CONTENT))
+    with pytest.raises(SettingError, match="no source of 'y'"):
+        fetch(["y"], tmp_path)
+
+
+def test_every_instance_has_a_source():
+    assert {instance.name for instance in INSTANCES} <= set(SOURCES)
+    assert all(len(bytes.fromhex(source.sha256)) == 32 for source in SOURCES.values())
+
+
+# The paper's figures
+
+
+def test_printed_tables_agree_with_each_other():
+    assert len(INSTANCES) == 16
+    for instance in INSTANCES:
+        assert len(CANDIDATES[instance]) == 2 and len(BITS[instance]) == 6
+        # Times of the steps add up to those of Table 1, up to rounding and the paper's own spread.
+        for steps, total in ((STEPS[instance], BITS[instance][5]), (STEPS_IP_ONLY[instance], BITS[instance][3])):
+            assert sum(step.mean for step in steps) == pytest.approx(total.mean, abs=2)
+        assert sum(WINS[instance].values()) == 5
+        assert BITS[instance][4].mean <= BITS[instance][2].mean <= BITS[instance][0].mean
+
+
+# Raw results
+
+
+def record(approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0) -> dict[str, Any]:
+    trial = {"kind": "solve", "instance": "alarm", "max_parents": 4, "seed": seed, "approach": approach}
+    result = {"score": score, "empty_score": -100.0, "bound": bound, "trace": [[0.0, -100.0], [reached, score]]}
+    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "formulating": 0.0, "seconds": 2.0}}
+
+
+def test_records_survive_and_a_cut_line_is_passed_over(tmp_path):
+    path = tmp_path / "trials.jsonl"
+    store = Store(path)
+    store.add(record("anneal", -10.0))
+    with path.open("ab") as file:
+        file.write(b'{"trial": {"kind": "so')  # a run was killed here
+    again = Store(path)
+    assert len(again.results(kind="solve")) == 1
+    again.add(record("sa", -20.0))
+    assert {r["trial"]["approach"] for r in Store(path).results()} == {"anneal", "sa"}
+
+
+def test_the_last_record_of_a_trial_counts_and_errors_are_tried_again(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    failed = {**record("sa", 0.0), "error": "no memory"}
+    del failed["result"]
+    store.add(failed)
+    trial = Trial(**failed["trial"])
+    assert trial not in store and store.errors()
+    store.add(record("sa", -5.0))
+    assert trial in store and not store.errors()
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / "x.jsonl").write_text("name,score\n")
+    with pytest.raises(QubayesError, match="no file of results"):
+        Store(tmp_path / "x.jsonl")
+
+
+def test_a_trial_of_unknown_kind():
+    with pytest.raises(SettingError, match="choose one of"):
+        Trial("magic", "alarm", 2, 0)
+
+
+# Tables
+
+
+def test_wins_count_score_then_time(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    for result in (
+        *(record("anneal", -10.0), record("exact", -10.0, reached=0.5), record("sa", -20.0)),  # exact was first
+        *(record("anneal", -9.0, seed=1), record("exact", -10.0, seed=1), record("sa", -11.0, seed=1)),
+    ):
+        store.add(result)
+    table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
+    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    assert scores.rows[0][2:5] == ("0.000 %", f"{100 * (1 / 91) / 2:.3f} %", f"{100 * (10 / 90 + 2 / 91) / 2:.3f} %")
+
+
+def test_tables_in_three_formats():
+    table = Table("x", "A & B", ("name", "m", "value"), (("a_b", "2", "1,000 ± 5"),), "50 %")
+    assert "| a_b | 2 | 1,000 ± 5 |" in table.markdown()
+    assert table.csv() == 'name,m,value\na_b,2,"1,000 ± 5"\n'
+    assert r"a\_b & 2 & 1,000 $\pm$ 5" in table.latex() and r"50 \%" in table.latex()
+
+
+def test_spread():
+    assert (spread([]), spread([3.0]), spread([1.0, 3.0], 1)) == ("–", "3", "2.0 ± 1.4")
+
+
+def test_the_slope_of_a_power():
+    assert slope([(x, 5.0 * x**2.5) for x in (1, 2, 4, 8)]) == pytest.approx(2.5)
+
+
+def test_growth_tables_tell_exponents(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    axis = next(axis for axis in AXES if axis.name == "rows")
+    for trial in axis.trials:
+        result = (
+            {"seconds": trial.rows / 100, "peak_mb": 100, "total": 7}
+            if trial.kind == "candidates"
+            else {"bits": {"total": 5}}
+        )
+        store.add({"trial": json.loads(trial.key), "result": result})
+    [table] = growth_tables(store)
+    assert "seconds ~ N^1.00" in table.note and len(table.rows) == 4
+
+
+def test_plans():
+    assert parsed_instances("alarm:4, chess:2") == (Instance("alarm", 4), Instance("chess", 2))
+    assert parsed_tables(["1", "4", "5"]) == ("1", "D.2", "D.5")
+    for wrong in ("alarm", "alarm:x", ":2"):
+        with pytest.raises(SettingError, match="NAME:PARENTS"):
+            parsed_instances(wrong)
+    with pytest.raises(SettingError, match="choose among"):
+        Plan(tables=("7",))
+    trials = list(Plan(instances=(Instance("alarm", 4),), seeds=(0, 1)).trials())
+    assert len(trials) == 2 * (2 + 4 + len(SOLVERS)) and len({trial.key for trial in trials}) == len(trials)
+
+
+# The whole at a small size
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """A small network and small item sets under the names of real ones."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "networks").mkdir()
+    (folder / "fimi").mkdir()
+    random = np.random.default_rng(0)
+    n = 8
+    parents = tuple(tuple(sorted(random.permutation(v)[:2].tolist())) for v in range(n))
+    tables = tuple(random.dirichlet([0.3, 0.3], size=(2,) * len(its)) for its in parents)
+    network = Network(tuple(f"v{v}" for v in range(n)), parents, (("a", "b"),) * n, tables)
+    write_network(network, folder / "alarm.bif")
+    (folder / "networks/alarm.bif.gz").write_bytes(gzip.compress((folder / "alarm.bif").read_bytes()))
+    rows = random.random((300, 7)) < 0.5
+    rows[:, 6] = rows[:, 0] ^ (random.random(300) < 0.1)
+    text = "\n".join(" ".join(str(item + 1) for item in np.flatnonzero(row)) or "8" for row in rows)
+    (folder / "fimi/chess.dat.gz").write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+def test_a_trial_runs_in_a_process_of_its_own(data, tmp_path):
+    place = Place(str(data), str(tmp_path))
+    found = measure(place, Trial("candidates", "alarm", 2, 0, rows=100))
+    assert found["result"]["n"] == 8 and found["result"]["peak_mb"] > 10 and found["commit"]
+    failed = measure(place, Trial("candidates", "absent", 2, 0))
+    assert "no instance 'absent'" in failed["error"] and "result" not in failed
+
+
+def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
+    arguments = ("bench", "--quick", "--data", data, "--results", tmp_path, "--solvers", "anneal,exact,order-sa")
+    plots = ("--plots",) if _has_matplotlib() else ()
+    code, text, err = run(capsys, *arguments, *plots)
+    assert code == 0, err
+    for title in ("Table 1", "Table 2", "Table 3", "Table D.2", "Table D.5"):
+        assert title in text
+    written = (tmp_path / "trials.jsonl").read_bytes()
+    assert len(written.splitlines()) == 2 * (2 + 4 + 3)
+    first = json.loads(written.splitlines()[0])
+    assert {"trial", "result", "commit", "versions", "machine"} <= set(first)
+    assert {path.suffix for path in tmp_path.glob("table-*")} == {".md", ".csv", ".tex"}
+    if plots:
+        assert {path.name for path in (tmp_path / "plots").glob("*.svg")} >= {
+            "scores-alarm-2.svg",
+            "scores-chess-2.svg",
+        }
+    code, _, err = run(capsys, *arguments)
+    assert code == 0 and (tmp_path / "trials.jsonl").read_bytes() == written
+
+
+def _has_matplotlib() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def test_the_command_says_what_is_wrong(tmp_path, capsys):
+    code, _, err = run(capsys, "bench", "--tables", "9", "--data", tmp_path)
+    assert_one_line(code, err, "table '9'")
+    code, _, err = run(capsys, "bench", "--instances", "alarm", "--data", tmp_path)
+    assert_one_line(code, err, "NAME:PARENTS")
+
+
+def test_quick_is_small():
+    assert len(list(QUICK.trials())) <= 40 and QUICK.time_limit <= 1.0
