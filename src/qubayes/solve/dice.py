@@ -1,9 +1,9 @@
-"""Random numbers for kernels, a pool at a time: xorshift128+ in 256 lanes, written so that the compiler vectorises it."""
+"""Random numbers for kernels, a pool at a time: xorshift128+ in 256 lanes, so that the compiler vectorises it."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numpy.polynomial import Chebyshev, Polynomial
@@ -11,10 +11,14 @@ from numpy.polynomial import Chebyshev, Polynomial
 from ..arrays import Floats, Ints, Words
 from ..jit import leaf
 
+_intrinsic: Any = intrinsic
+
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
 # log(1.5 + t), |t| <= 1/2, as a polynomial of degree 10: its Chebyshev interpolation is off by less than 1e-9.
-LOG = tuple(Chebyshev.interpolate(lambda t: np.log(1.5 + t), 10, domain=[-0.5, 0.5]).convert(kind=Polynomial).coef.tolist())
+LOG = tuple(
+    Chebyshev.interpolate(lambda t: np.log(1.5 + t), 10, domain=[-0.5, 0.5]).convert(kind=Polynomial).coef.tolist()
+)
 REACH = 37.0  # no exponential draw is larger: -log(2^-52) = 36.04
 
 
@@ -29,26 +33,28 @@ class Dice(NamedTuple):
 
 def dice_of(seeds: np.random.SeedSequence) -> Dice:
     """A stream that begins at this seed."""
-    lanes = seeds.generate_state(2 * POOL, np.uint64).reshape(2, POOL)
+    lanes = seeds.generate_state(2 * POOL, np.uint64).astype(np.uint64).reshape(2, POOL)
     return Dice(lanes, np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def _as_float(context: Any, word: Any) -> Any:
     """The float64 with the bits of a 64-bit integer."""
     return types.float64(types.uint64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def _as_word(context: Any, number: Any) -> Any:
     """The bits of a float64 as a 64-bit integer."""
     return types.uint64(types.float64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def lowest_bit(context: Any, word: Any) -> Any:
     """The place of the lowest bit of a 64-bit integer that is not 0."""
-    return types.int64(types.uint64), lambda ctx, builder, sig, args: builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+    return types.int64(types.uint64), lambda ctx, builder, sig, args: builder.cttz(
+        args[0], ir.Constant(ir.IntType(1), 1)
+    )
 
 
 @leaf

@@ -101,6 +101,7 @@ def _offer(formulation: Formulation, run: Run, energy: float, best: Bools, known
 
 def _sum(one: Qubo, two: Qubo) -> Qubo:
     """The sum of two functions of the same bits."""
-    parts = zip(upper_triangle(one), upper_triangle(two), strict=True)
-    rows, columns, weights = (np.concatenate(pair) for pair in parts)
+    first, second = upper_triangle(one), upper_triangle(two)
+    rows, columns = np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
+    weights = np.concatenate([first[2], second[2]])
     return qubo_from_couplers(one.h + two.h, rows, columns, weights, one.offset + two.offset)

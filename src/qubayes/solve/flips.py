@@ -43,7 +43,9 @@ def couplings_of(qubo: Qubo) -> Couplings:
     rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr))
     if not len(rows):
         none = np.zeros(qubo.bits + 1, np.int64)
-        return Couplings(none, qubo.indices.astype(np.uint32), qubo.weights, none, np.zeros((0, 3), np.int64), qubo.weights)
+        return Couplings(
+            none, qubo.indices.astype(np.uint32), qubo.weights, none, np.zeros((0, 3), np.int64), qubo.weights
+        )
     new = np.ones(len(rows), np.bool_)
     new[1:] = (np.diff(qubo.indices) != 1) | (np.diff(rows) != 0)
     first = np.flatnonzero(new)

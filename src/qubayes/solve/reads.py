@@ -30,8 +30,10 @@ class Schedule:
         """The inverse temperatures of this many steps; of one step the last."""
         if self.kind == "custom":
             return self.betas[np.arange(count) * len(self.betas) // max(count, 1)]
-        between = np.geomspace if self.kind == "geometric" else np.linspace
-        return between(*self.betas, count) if count > 1 else self.betas[-1:].repeat(count)
+        if count < 2:
+            return self.betas[-1:].repeat(count)
+        first, last = self.betas.tolist()
+        return np.geomspace(first, last, count) if self.kind == "geometric" else np.linspace(first, last, count)
 
     def at(self, progress: float) -> float:
         """The inverse temperature after this part of the time."""
@@ -118,9 +120,7 @@ class Read:
         while not self._halt[0] and self.progress < until:
             betas, began = self._next(until), time.perf_counter()
             if self.plan.tries:
-                sweep_at_random(
-                    self._model.couplings, self._walk, self._dice, betas, self.plan.tries, self._halt
-                )
+                sweep_at_random(self._model.couplings, self._walk, self._dice, betas, self.plan.tries, self._halt)
             else:
                 sweep_in_order(self._model.couplings, self._walk, self._dice, betas, self._halt)
             self.steps_done += len(betas)

@@ -41,9 +41,7 @@ class Replica(NamedTuple):
     dice: Dice
 
 
-def replica_from(
-    qubo: Qubo, bits: AnyArray, groups: Groups, most: int, seeds: np.random.SeedSequence
-) -> Replica:
+def replica_from(qubo: Qubo, bits: AnyArray, groups: Groups, most: int, seeds: np.random.SeedSequence) -> Replica:
     """The replica that begins at this state, which has at most `most` active bits in each group."""
     walk = walk_from(qubo, bits, keep_best=True)
     sums = np.concatenate([[0], np.cumsum(np.asarray(bits) != 0)])
@@ -77,7 +75,7 @@ def _allow(groups: Any, replica: Any, bit: int) -> None:
 
 
 @inlined
-def _some(replica: Any, beta: float) -> int:
+def _some(replica: Any, beta: float) -> Any:
     """The first of up to BLOCK bits in random order that is accepted; -1 if none is.
 
     The first accepted one in a random order of all is a random one of all accepted: where many are, few are tried.
@@ -96,7 +94,7 @@ def _some(replica: Any, beta: float) -> int:
 
 
 @inlined
-def _any(replica: Any, beta: float) -> int:
+def _any(replica: Any, beta: float) -> Any:
     """A random one of all accepted bits that `_some` has not tried; -1 if there is none."""
     offset, n, found = replica.offset[0], len(replica.seen) - 1, 0
     for start in range(0, len(replica.wall), BLOCK):

@@ -1,0 +1,226 @@
+"""Simulated annealing: energies and statistics of its kernels, and networks through `solve`."""
+
+import os
+import signal
+import threading
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulation_cases import candidates_of, random_scores, split_subsets
+from qubayes.cluster import Workers
+from qubayes.errors import SettingError
+from qubayes.formulation import energy, formulate, qubo_from_couplers
+from qubayes.network import Network
+from qubayes.solve import Limits, solve, solver_named
+from qubayes.solve.dice import dice_of, next_picks, next_waits
+from qubayes.solve.flips import couplings_of, flip, state_of, sweep_at_random, sweep_in_order, walk_from
+from qubayes.solve.reads import Clock, Model, Plan, Read, Schedule, clocks
+from reference import annealing as reference
+from reference import energies as exhaustive
+
+GO_ON = np.zeros(1, np.bool_)
+
+
+def random_couplers(random: np.random.Generator, n: int, density: float) -> dict[tuple[int, int], float]:
+    return {pair: float(random.normal()) for pair in combinations(range(n), 2) if random.random() < density}
+
+
+def qubo_of(h, couplers, offset=0.0):
+    rows, cols = np.array(list(couplers), dtype=np.int64).reshape(-1, 2).T
+    return qubo_from_couplers(h, rows, cols, list(couplers.values()), offset)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_fields_follow_every_flip(seed, n, density):
+    random = np.random.default_rng(seed)
+    h, couplers = random.normal(size=n), random_couplers(random, n, density)
+    qubo = qubo_of(h, couplers, 2.5)
+    bits = random.integers(0, 2, n)
+    walk, couplings = walk_from(qubo, bits), couplings_of(qubo)
+    for bit in random.integers(0, n, 12).tolist():
+        flip(couplings, walk, bit)
+        bits[bit] ^= 1
+        rises = [reference.increment(h, couplers, bits, i) for i in range(n)]
+        np.testing.assert_allclose((walk.sign * walk.field)[:n], rises, atol=1e-9)
+        assert walk.energy[0] == pytest.approx(reference.energy(h, couplers, 2.5, bits), abs=1e-9)
+        assert (state_of(walk, n) == bits).all()
+
+
+def test_rows_of_a_dense_model_are_stretches_and_of_a_sparse_one_are_not():
+    dense = couplings_of(qubo_of(np.zeros(20), dict.fromkeys(combinations(range(20), 2), 1.0)))
+    assert len(dense.columns) + len(dense.long_weights) == 380
+    assert len(dense.long_weights) > 300
+    path = couplings_of(qubo_of(np.zeros(20), {(i, i + 1): 1.0 for i in range(19)}))
+    assert len(path.columns) == 38
+    assert not len(path.stretches)
+
+
+def test_random_numbers_are_those_of_the_reference():
+    seeds = np.random.SeedSequence(5)
+    dice = dice_of(seeds)
+    slow = reference.Dice(*dice.lanes.tolist())
+    for _ in range(40):
+        drawn, picked = next_waits(dice), next_picks(dice, 1000)
+        np.testing.assert_allclose(dice.waits[drawn : drawn + 16], slow.waits(), atol=2e-9)
+        assert dice.picks[picked : picked + 16].tolist() == slow.picks(1000)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_states_at_a_fixed_temperature_are_boltzmann_distributed(in_order):
+    random = np.random.default_rng(1)
+    n, beta, samples = 5, 0.8, 20_000
+    h, couplers = random.normal(size=n), random_couplers(random, n, 1.0)
+    qubo = qubo_of(h, couplers)
+    couplings, walk, dice = couplings_of(qubo), walk_from(qubo, np.zeros(n)), dice_of(np.random.SeedSequence(3))
+    counts, betas = np.zeros(2**n), np.full(12, beta)
+    for _ in range(samples):
+        if in_order:
+            sweep_in_order(couplings, walk, dice, betas, GO_ON)
+        else:
+            sweep_at_random(couplings, walk, dice, betas, n, GO_ON)
+        counts[int("".join(str(int(bit)) for bit in state_of(walk, n)), 2)] += 1
+    expected = samples * np.array(reference.boltzmann(h, couplers, beta))
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    assert chi_square < 31 + 4 * np.sqrt(2 * 31)  # 31 degrees of freedom: mean 31, variance 62
+
+
+def test_the_best_state_at_the_end_of_a_step_is_kept():
+    random = np.random.default_rng(2)
+    qubo = qubo_of(random.normal(size=30), random_couplers(random, 30, 0.4))
+    couplings, walk, dice = (
+        couplings_of(qubo),
+        walk_from(qubo, np.zeros(30), keep_best=True),
+        dice_of(np.random.SeedSequence(1)),
+    )
+    least = energy(qubo, np.zeros(30))
+    for _ in range(200):
+        sweep_in_order(couplings, walk, dice, np.array([0.5]), GO_ON)
+        least = min(least, float(energy(qubo, state_of(walk, 30))))
+    assert walk.best_energy[0] == pytest.approx(least)
+    assert energy(qubo, walk.best) == pytest.approx(least)
+
+
+def test_schedules():
+    linear, geometric = Schedule(np.array([1.0, 3.0]), "linear"), Schedule(np.array([1.0, 100.0]))
+    assert linear.steps(3).tolist() == [1.0, 2.0, 3.0]
+    assert linear.at(0.25) == 1.5
+    assert geometric.steps(3) == pytest.approx([1.0, 10.0, 100.0])
+    assert geometric.at(0.5) == pytest.approx(10.0)
+    assert geometric.steps(1).tolist() == [100.0]
+    assert geometric.steps(0).tolist() == []
+    custom = Schedule(np.array([5.0, 1.0, 2.0]), "custom")
+    assert custom.steps(3).tolist() == [5.0, 1.0, 2.0]
+    assert [custom.at(p) for p in (0.0, 0.5, 1.0)] == [5.0, 1.0, 2.0]
+    # As printed: T0^(1 - t / limit).
+    assert 1 / Schedule(1 / np.array([100.0, 1.0])).at(0.3) == pytest.approx(100**0.7)
+
+
+def test_a_read_does_not_depend_on_how_it_is_cut():
+    random = np.random.default_rng(3)
+    model = Model.of(qubo_of(random.normal(size=50), random_couplers(random, 50, 0.2)))
+    plan = Plan(Schedule(np.array([0.1, 3.0])), 37, 20)
+
+    def read():
+        return Read(model, np.zeros(50), np.random.SeedSequence(1), plan, Clock(0, 0), GO_ON)
+
+    whole, parts = read().advance(), read()
+    for part in range(1, 11):
+        parts.advance(part / 10)
+    assert (whole.state == parts.state).all()
+    assert (whole.best == parts.best).all()
+    assert whole.tries == parts.tries == 37 * 20
+
+
+def test_reads_share_the_time():
+    times = clocks(3, 2, 10.0, 14.0)
+    assert [(c.begin, c.end) for c in times] == [(10, 12), (10, 12), (12, 14)]
+    assert Clock(1.0, 1.0).progress == 1.0
+
+
+def problem(seed: int, n: int = 5, order: str = "chordal", penalty: str = "tight", required: int = 0):
+    random = np.random.default_rng(seed)
+    scores = random_scores(random, n, 2, 0.4, required)
+    candidates = candidates_of(scores)
+    return scores, formulate(candidates, split_subsets(random, candidates), order=order, penalty=penalty)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
+def test_the_optimum_of_small_problems_is_found(seed, order, penalty):
+    scores, formulation = problem(seed, 4, order, penalty, required=seed % 2)
+    solution = solve(formulation, "sa", limits=Limits(None, moves=400_000, seed=seed))
+    assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
+    assert solution.energy == pytest.approx(-solution.score)
+    assert solution.figures["flips_tried"] <= 400_000
+    assert solution.figures["flips_tried"] > 390_000
+
+
+def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
+    _, formulation = problem(7, 6)
+    solver = solver_named("sa", reads=3)
+    found = [
+        solve(formulation, solver, limits=Limits(None, moves=20_000, seed=4), workers=Workers(threads))
+        for threads in (1, 2, 2)
+    ]
+    assert len({(f.score, f.choice.tobytes(), tuple(score for _, score in f.trace)[-1]) for f in found}) == 1
+    assert all(f.status == found[0].status for f in found)
+
+
+@pytest.mark.parametrize("moves", [0, 1, 5, 17])
+def test_few_moves(moves):
+    _, formulation = problem(1)
+    solution = solve(formulation, "sa", limits=Limits(None, moves=moves))
+    assert solution.figures["flips_tried"] <= moves
+    assert "1 read annealed" in solution.status
+
+
+def test_a_time_limit_is_kept():
+    _, formulation = problem(2)
+    solve(formulation, "sa", limits=Limits(0.1))
+    began = time.perf_counter()
+    solution = solve(formulation, "sa", limits=Limits(1.0))
+    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
+    assert solution.figures["flips_tried"] > 10_000
+
+
+def test_an_interrupt_returns_the_best_so_far():
+    _, formulation = problem(3)
+    solve(formulation, "sa", limits=Limits(0.1))
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.perf_counter()
+    solution = solve(formulation, "sa", limits=Limits(60.0))
+    assert solution.interrupted
+    assert time.perf_counter() - began < 10
+    assert solution.score > solution.empty_score
+
+
+def test_a_start_is_used():
+    _, formulation = problem(5)
+    best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
+    again = solve(formulation, "sa", limits=Limits(None, moves=0), start=Network(best.names, best.parents))
+    assert again.score == best.score
+
+
+def test_repairs_are_told():
+    _, formulation = problem(5, 6)
+    hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
+    status = solve(formulation, hot, limits=Limits(None, moves=64)).status
+    assert status.endswith(
+        "2 of the 2 best states broke constraints, repaired to the best network of the implied order"
+    )
+    cold = solver_named("sa", last_temperature=0.01)
+    assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith("the best state is feasible")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"first_temperature": 0.5}, {"last_temperature": 0.0}, {"reads": 0}, {"first_temperature": float("inf")}]
+)
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(SettingError):
+        solver_named("sa", **wrong)
