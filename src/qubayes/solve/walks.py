@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..arrays import Words
+from ..families import VertexSet
 from ..jit import leaf
+from ..network.network import topological_order
 from .run import Ending, Run
 
 RUNS = 4  # walks that share a limit of moves, whatever the number of threads
@@ -95,6 +97,14 @@ def stream_of(seed: np.random.SeedSequence) -> Words:
     """(1,) the state of a random stream for kernels."""
     state: Words = seed.generate_state(1, np.uint64).astype(np.uint64)
     return state
+
+
+def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
+    """A random order in which parents come first. (The order of the columns would tell what their author knows.)"""
+    names = np.random.default_rng(seed).permutation(len(parents)).tolist()
+    vertex_of = dict(zip(names, range(len(parents)), strict=True))
+    renamed = [[names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))]
+    return tuple(vertex_of[name] for name in topological_order(renamed))
 
 
 @leaf
