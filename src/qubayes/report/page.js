@@ -116,10 +116,11 @@
       const element = svg(
         "g",
         { class: "edge" },
-        svg("path", { class: "line", d: edge.line, "stroke-width": edge.thickness, "stroke-opacity": faint }),
+        svg("path", { class: "line", d: edge.line, "stroke-opacity": faint }),
         edge.head && svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
         svg("path", { class: "hit", d: edge.line }),
       );
+      element.style.setProperty("--thickness", edge.thickness);
       edgeElements.push(element);
       view.append(element);
     }
@@ -157,9 +158,14 @@
   let fitted = true;
   let flight = 0;
 
+  let shownScale = null;
+
   function show() {
     view.setAttribute("transform", `translate(${place.x.toFixed(2)} ${place.y.toFixed(2)}) scale(${place.k.toFixed(5)})`);
+    if (place.k === shownScale) return;
+    shownScale = place.k;
     picture.classList.toggle("far", place.k < 0.36);
+    view.style.setProperty("--hairline", place.k < 0.8 ? 0.8 / place.k : 0); // on the screen no line gets thinner
   }
   function room() {
     return { width: picture.clientWidth || 1, height: picture.clientHeight || 1 };
@@ -446,6 +452,7 @@
     at("found").textContent = found.length ? several(found.length, "match", "matches") : "no match";
     if (found.length && (found.length === 1 || plainNames[found[0]] === plain(at("search").value.trim()))) {
       select(found[0]);
+      if (found.length === 1) return closeMatches();
     } else {
       unmark();
       picture.classList.toggle("focused", found.length > 0);
@@ -473,7 +480,7 @@
   function steps(low, high, wanted) {
     const raw = (high - low) / wanted || 1;
     const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
     const ticks = [];
     for (let k = Math.ceil(low / step); k * step <= high + step * 1e-9; k += 1) ticks.push(k * step);
     return ticks;
@@ -514,7 +521,7 @@
     function render() {
       const width = Math.max(box.clientWidth, 200);
       const height = box.clientHeight || 260;
-      const digits = steps(bottom, top, 5);
+      const digits = steps(bottom, top, 6);
       const labels = digits.map((value) => minus(whole.format(value)));
       const fine = new Set(labels).size < labels.length;
       const named = fine ? digits.map((value) => minus(three.format(value - digits[0]))) : labels;

@@ -1,0 +1,356 @@
+"""The page in a real Chromium: what a person sees and does, and what a hostile name cannot do."""
+
+import os
+import re
+import shutil
+import time
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from qubayes.network import Network
+from qubayes.report import Report, write_report
+from report_cases import TRICKY, full_report, random_network
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SMALL = Network(
+    ("Age", "Sex", "Smoker", "Exercise", "Blood pressure", "Cholesterol", "Stroke", "Alone"),
+    ((), (), (0, 1), (0,), (2, 3), (3, 0), (4, 5, 2), ()),
+)
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; install the Debian package chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    driver = pytest.importorskip("playwright.sync_api", reason="driving Chromium needs playwright")
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def screenshots(tmp_path):
+    folder = Path(os.environ.get("QUBAYES_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Visit:
+    """A page that was opened, with what it said and asked for."""
+
+    def __init__(self, browser, path, **settings):
+        settings = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **settings}
+        self.context = browser.new_context(**settings)
+        self.page = self.context.new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("requestfailed", lambda request: request.failure == "csp" and self.requests.remove(request.url))
+        start = time.perf_counter()
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        self.seconds = time.perf_counter() - start
+        self.own = path.as_uri()
+
+    def __getattr__(self, name):
+        return getattr(self.page, name)
+
+    def classes(self, name):
+        """The classes of the vertex with this name."""
+        vertex = self.page.locator(".node", has_text=re.compile(f"^{re.escape(name)}$"))
+        return set(vertex.get_attribute("class").split())
+
+    def marked(self, kind):
+        return sorted(self.page.locator(f".node.{kind}").all_text_contents())
+
+    def transform(self):
+        """Scale and offset of the picture."""
+        text = self.page.locator("#view").get_attribute("transform")
+        x, y, scale = map(float, re.fullmatch(r"translate\((\S+) (\S+)\) scale\((\S+)\)", text).groups())
+        return scale, x, y
+
+    def rectangles(self, selector):
+        script = "found => found.map(e => e.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"
+        return self.page.locator(selector).evaluate_all(script)
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open the page of a report; when the test ends, nothing may have been complained about or asked for."""
+    opened = []
+
+    def open_page(report, *, may_complain=False, **settings):
+        path = tmp_path / f"report{len(opened)}.html"
+        write_report(report, path)
+        found = Visit(browser, path, **settings)
+        opened.append((found, may_complain))
+        return found
+
+    yield open_page
+    for found, may_complain in opened:
+        assert may_complain or found.complaints == []
+        assert [url for url in found.requests if url != found.own and not url.startswith("data:")] == []
+        found.context.close()
+
+
+def apart(rectangles):
+    return all(
+        r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1
+        for (l1, r1, t1, b1), (l2, r2, t2, b2) in combinations(rectangles, 2)
+    )
+
+
+def test_it_shows_everything(visit):
+    page = visit(full_report(SMALL, "Health, 1,000 rows"))
+    assert page.title() == "Health, 1,000 rows" and page.locator("h1").inner_text() == "Health, 1,000 rows"
+    assert page.locator(".node").count() == SMALL.n and page.locator("#view .edge").count() == SMALL.edges
+    assert apart(page.rectangles(".node rect"))
+    tiles = dict(
+        zip(page.locator(".tile h3").all_text_contents(), page.locator(".tile b").all_text_contents(), strict=True)
+    )
+    assert tiles["Score"] == "−11,001.50" and tiles["Bits"] == "1,683" and tiles["Edges"] == "10"
+    assert "44.1 % fewer" in page.locator("#bits-caption").inner_text()
+    assert page.locator("#trace path.score").count() == 1 and page.locator("#trace line.bound").count() == 1
+    assert page.locator("#vertices tbody tr").count() == SMALL.n
+    assert page.locator("#edges tbody tr").count() == SMALL.edges
+    assert "5f2d5f2d" in page.locator("#provenance").inner_text()
+
+
+def test_a_bare_network_shows_no_empty_parts(visit):
+    page = visit(Report(SMALL))
+    assert not any(
+        page.locator(part).is_visible() for part in ("#progress", "#size", "#edges", "#provenance", "#status")
+    )
+    assert page.locator(".tile").count() == 1
+
+
+def test_labels_fit_into_their_boxes(visit):
+    page = visit(full_report(Network((*TRICKY, "WWWWWWWWWWWWWWWWWWWWWWWWWW", "MMMM"), ((),) * (len(TRICKY) + 2))))
+    rooms = page.locator(".node").evaluate_all(
+        "found => found.map(n => n.firstChild.width.baseVal.value - n.lastChild.getComputedTextLength())"
+    )
+    assert len(rooms) == len(TRICKY) + 2 and min(rooms) > 4
+
+
+def test_searching_highlights_and_centres(visit):
+    page = visit(full_report(SMALL))
+    page.fill("#search", "blood pr")
+    assert page.classes("Blood pressure") == {"node", "selected"}
+    assert page.marked("parent") == ["Exercise", "Smoker"] and page.marked("child") == ["Stroke"]
+    assert page.locator(".edge.in").count() == 2 and page.locator(".edge.out").count() == 1
+    [stage], [vertex] = page.rectangles("#picture"), page.rectangles(".node.selected rect")
+    for k in (0, 2):
+        assert sum(vertex[k : k + 2]) / 2 == pytest.approx(sum(stage[k : k + 2]) / 2, abs=2)
+    panel = page.locator("#panel").inner_text()
+    assert all(text in panel for text in ("Blood pressure", "PARENTS (2)", "CHILDREN (1)", "Exercise", "Stroke"))
+    page.fill("#search", "o")
+    assert page.marked("match") == ["Alone", "Blood pressure", "Cholesterol", "Smoker", "Stroke"]
+    assert page.locator("#found").inner_text() == "5 matches"
+    page.fill("#search", "nothing of the kind")
+    assert page.locator("#found").inner_text() == "no match" and page.marked("match") == []
+
+
+def test_searching_by_keyboard(visit):
+    page = visit(full_report(SMALL))
+    page.focus("#search")
+    page.keyboard.type("s")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#matches [aria-selected=true]").inner_text() == "Smoker"
+    page.keyboard.press("Enter")
+    assert page.marked("selected") == ["Smoker"] and not page.locator("#matches").is_visible()
+    page.keyboard.press("Escape")
+    assert page.marked("selected") == [] and page.input_value("#search") == ""
+
+
+def test_clicking_a_vertex_opens_its_panel(visit):
+    page = visit(full_report(SMALL))
+    page.locator(".node", has_text="Cholesterol").click()
+    assert page.locator("#panel .name").inner_text() == "Cholesterol"
+    page.locator("#panel button.link", has_text="Exercise").click()
+    assert page.marked("selected") == ["Exercise"]
+    page.locator("#panel button", has_text="Back to the whole network").click()
+    assert page.marked("selected") == [] and "STRONGEST EDGES" in page.locator("#panel").inner_text()
+
+
+def test_moving_and_zooming(visit):
+    page = visit(full_report(SMALL))
+    start = page.transform()
+    [(left, right, top, bottom)] = page.rectangles("#picture")
+    corner = left + 15, top + 55
+    page.mouse.move(*corner)
+    page.mouse.down()
+    page.mouse.move(corner[0] + 60, corner[1] - 40, steps=4)
+    page.mouse.up()
+    dragged = page.transform()
+    assert dragged == pytest.approx((start[0], start[1] + 60, start[2] - 40), abs=0.1)
+    page.mouse.move((left + right) / 2, (top + bottom) / 2)
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(
+        "scale => !document.getElementById('view').outerHTML.includes(scale)", arg=f"({start[0]:.5f})"
+    )
+    assert page.transform()[0] > start[0]
+    before = page.transform()[0]
+    page.click("#zoom-in")
+    assert page.transform()[0] == pytest.approx(1.4 * before, rel=1e-3)
+    page.click("#zoom-out")
+    page.click("#zoom-out")
+    assert page.transform()[0] == pytest.approx(before / 1.4, rel=1e-3)
+    page.click("#fit")
+    assert page.transform() == pytest.approx(start, abs=0.01)
+
+
+def test_moving_by_keyboard(visit):
+    page = visit(full_report(SMALL))
+    scale, x, y = page.transform()
+    page.focus("#picture")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    assert page.transform() == pytest.approx((scale, x + 70, y - 70), abs=0.1)
+    page.keyboard.press("+")
+    assert page.transform()[0] > scale
+    page.keyboard.press("0")
+    assert page.transform() == pytest.approx((scale, x, y), abs=0.01)
+
+
+def test_pinching_zooms(visit):
+    page = visit(full_report(SMALL), viewport={"width": 390, "height": 844}, has_touch=True)
+    page.locator("#picture").scroll_into_view_if_needed()
+    [(left, right, top, bottom)] = page.rectangles("#picture")
+    x, y, before = (left + right) / 2, (top + bottom) / 2, page.transform()[0]
+    touch = page.context.new_cdp_session(page.page)
+    for kind, distance in (("touchStart", 40), ("touchMove", 55), ("touchMove", 80), ("touchEnd", 0)):
+        points = (
+            [] if kind == "touchEnd" else [{"x": x - distance, "y": y, "id": 0}, {"x": x + distance, "y": y, "id": 1}]
+        )
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert page.transform()[0] == pytest.approx(2 * before, rel=0.1)
+
+
+def test_hovering_tells_the_numbers_of_an_edge(visit):
+    report = full_report(SMALL)
+    page = visit(report)
+    spot = page.locator("#view .edge .hit").first.evaluate(
+        "p => DOMPoint.fromPoint(p.getPointAtLength(p.getTotalLength() / 2)).matrixTransform(p.getScreenCTM()).toJSON()"
+    )
+    page.mouse.move(spot["x"], spot["y"])
+    tip = page.locator("#tip").inner_text()
+    parent, child = next(iter(report.strengths))
+    assert f"{SMALL.names[parent]} → {SMALL.names[child]}" in tip
+    assert f"{report.strengths[parent, child]:,.2f} of score lost without it" in tip
+
+
+def test_tables_sort_and_filter(visit):
+    page = visit(full_report(SMALL))
+    first = page.locator("#vertices tbody tr td:first-child")
+    page.locator("#vertices th button", has_text="Vertex").click()
+    assert first.all_inner_texts() == sorted(SMALL.names)
+    page.locator("#vertices th button", has_text="Vertex").click()
+    assert first.all_inner_texts() == sorted(SMALL.names, reverse=True)
+    page.locator("#vertices th button", has_text="Gain").click()
+    gains = [
+        float(text.replace(",", "")) for text in page.locator("#vertices tbody tr td:nth-child(4)").all_inner_texts()
+    ]
+    assert gains == sorted(gains, reverse=True)
+    assert page.locator("#vertices th[aria-sort=descending]").inner_text().startswith("Gain")
+    page.fill("#vertices input", "chol")
+    assert sorted(first.all_inner_texts()) == ["Cholesterol", "Stroke"]
+    page.locator("#vertices tbody tr td:first-child button", has_text="Stroke").click()
+    assert page.marked("selected") == ["Stroke"]
+
+
+def test_hostile_names_are_text(visit):
+    names = (*TRICKY, "harmless")
+    network = Network(names, ((), (0,), (1,), (), (3,), (4,), (5,), (0,), (0, 1)))
+    page = visit(full_report(network, TRICKY[0]))
+    assert page.locator("h1").text_content() == TRICKY[0] == page.title()
+    assert page.locator(".node").count() == len(names)
+    assert page.locator("#vertices tbody tr td:first-child").all_text_contents() == list(names)
+    for name in TRICKY[:3]:
+        page.fill("#search", name)
+        page.keyboard.press("Enter")
+        assert page.locator("#panel .name").text_content() == name
+    assert page.locator("img, b.bold, iframe, object").count() == 0
+    assert page.locator("script").count() == 2 and page.evaluate("document.scripts[1].type") == ""
+
+
+def test_the_policy_is_in_force(visit):
+    page = visit(Report(SMALL), may_complain=True)
+    page.evaluate(
+        """async () => {
+            window.violations = [];
+            document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective));
+            const image = document.createElement("img");
+            image.setAttribute("onerror", "window.broken = true");
+            image.src = "https://example.invalid/x.png";
+            const script = document.createElement("script");
+            script.textContent = "window.broken = true";
+            const div = document.createElement("div");
+            div.innerHTML = '<i onclick="window.broken = true" style="color: red">x</i>';
+            document.body.append(image, script, div);
+            div.firstChild.click();
+            await fetch("https://example.invalid/").catch(() => {});
+            await new Promise(done => setTimeout(done, 200));
+        }"""
+    )
+    assert page.evaluate("window.broken") is None
+    assert {"img-src", "script-src-attr", "script-src-elem", "style-src-attr", "connect-src"} <= set(
+        page.evaluate("violations")
+    )
+
+
+def test_themes(visit):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light, dark = (visit(Report(SMALL), color_scheme=scheme) for scheme in ("light", "dark"))
+    assert light.evaluate(ground) != dark.evaluate(ground)
+    light.click("#theme")
+    assert light.evaluate(ground) == dark.evaluate(ground)
+    assert light.locator("#theme").inner_text() == "Light"
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_nothing_sticks_out(visit, width):
+    page = visit(full_report(random_network(40, 55, 1, names=None)), viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)])
+def test_pictures_for_people(visit, screenshots, scheme, width):
+    report = full_report(random_network(37, 50, 4), "Shipped sample, 1,000 rows")
+    page = visit(report, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.screenshot(path=screenshots / f"report-{scheme}-{width}.png", full_page=True)
+    page.fill("#search", "variable_21")
+    page.locator("#network").screenshot(path=screenshots / f"vertex-{scheme}-{width}.png")
+    assert all(path.stat().st_size > 10_000 for path in screenshots.glob("*.png"))
+
+
+def test_223_vertices_open_at_once(visit, screenshots, tmp_path, capsys):
+    network = random_network(223, 400, 0)
+    page = visit(full_report(network, "223 vertices"))
+    size = (tmp_path / "report0.html").stat().st_size
+    with capsys.disabled():
+        print(f"\nreport of 223 vertices: {size / 1e6:.2f} MB, ready after {page.seconds:.2f} s")
+    assert size <= 3_000_000 and page.seconds < 10
+    assert page.locator(".node").count() == 223 and page.locator("#view .edge").count() == 400
+    assert apart(page.rectangles(".node rect"))
+    # From afar labels give way, but every edge is still a visible line.
+    scale = page.transform()[0]
+    widths = page.locator("#view .edge .line").evaluate_all(
+        "found => found.map(e => parseFloat(getComputedStyle(e).strokeWidth))"
+    )
+    assert scale < 0.3 and not page.locator(".node text").first.is_visible() and min(widths) * scale > 0.7
+    page.screenshot(path=screenshots / "report-223.png", full_page=True)
