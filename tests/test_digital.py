@@ -1,0 +1,175 @@
+"""Parallel trial against a slow reference with the same random numbers, and networks through `solve`."""
+
+import os
+import signal
+import threading
+import time
+from itertools import combinations, islice
+
+import numpy as np
+import pytest
+
+from formulation_cases import candidates_of, random_scores, split_subsets
+from qubayes.cluster import Workers
+from qubayes.errors import SettingError
+from qubayes.formulation import constrain, decode, energy, formulate, qubo_from_couplers
+from qubayes.solve import Limits, solve, solver_named
+from qubayes.solve.digital import _sum
+from qubayes.solve.exchange import Tempering
+from qubayes.solve.reads import Model, halting
+from qubayes.solve.states import with_slack
+from qubayes.solve.trial import Groups, replica_from, try_all
+from reference import annealing as reference
+from reference import energies as exhaustive
+
+GO_ON = np.zeros(1, np.bool_)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("beta", [0.05, 0.5, 4.0])
+def test_parallel_trial_is_that_of_the_reference(seed, beta):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 40))
+    h = random.normal(size=n) * 3
+    couplers = {pair: float(random.normal()) for pair in combinations(range(n), 2) if random.random() < 0.3}
+    rows, cols = np.array(list(couplers), dtype=np.int64).reshape(-1, 2).T
+    qubo = qubo_from_couplers(h, rows, cols, list(couplers.values()))
+    ranges = [(0, n // 2), (n // 2, n)] if n > 4 else []
+    groups = Groups.of(ranges, n)
+    replica = replica_from(qubo, np.zeros(n, np.bool_), groups, 2, np.random.SeedSequence(seed))
+    dice = reference.Dice(*replica.dice.lanes.tolist())
+    slow = reference.parallel_trial(h, couplers, [range(*r) for r in ranges], 2, beta, dice)
+    couplings = Model.of(qubo).couplings
+    for bits, offset in islice(slow, 300):
+        assert try_all(couplings, groups, replica, (beta, 1 / beta), 1, GO_ON) == 1
+        assert (replica.walk.sign[:n] < 0).tolist() == [bool(bit) for bit in bits]
+        assert replica.offset[0] == pytest.approx(offset)
+    assert replica.walk.energy[0] == pytest.approx(reference.energy(h, couplers, 0.0, bits), abs=1e-9)
+
+
+def test_one_of_the_accepted_is_taken_uniformly():
+    """Flips that lower the energy are always accepted: each of them is as likely, whatever it gains."""
+    n = 40
+    h = np.where(np.arange(n) % 4 == 0, -1.0 - np.arange(n), 1e9)
+    qubo = qubo_from_couplers(h, [], [], [])
+    couplings, groups = Model.of(qubo).couplings, Groups.of([], n)
+    taken = np.zeros(n)
+    for seed in range(3000):
+        replica = replica_from(qubo, np.zeros(n), groups, 2, np.random.SeedSequence(seed))
+        try_all(couplings, groups, replica, (1.0, 1.0), 1, GO_ON)
+        taken[int(np.flatnonzero(replica.walk.sign[:n] < 0)[0])] += 1
+    assert not taken[h > 0].any()
+    expected = 3000 / 10
+    assert ((taken[h < 0] - expected) ** 2 / expected).sum() < 9 + 4 * np.sqrt(18)
+
+
+def test_groups_are_never_overfull():
+    random = np.random.default_rng(1)
+    n, ranges = 30, [(0, 10), (10, 25)]
+    qubo = qubo_from_couplers(-np.ones(n), [], [], [])
+    groups = Groups.of(ranges, n)
+    replica = replica_from(qubo, random.random(n) < 0.05, groups, 2, np.random.SeedSequence(2))
+    couplings = Model.of(qubo).couplings
+    for _ in range(200):
+        try_all(couplings, groups, replica, (0.5, 2.0), 5, GO_ON)
+        state = replica.walk.sign[:n] < 0
+        for number, (first, last) in enumerate(ranges):
+            assert state[first:last].sum() == 2 - replica.room[number] <= 2
+            shut = np.isinf(replica.wall[first:last])
+            assert (
+                shut == (~state[first:last] if state[first:last].sum() == 2 else np.zeros(last - first, bool))
+            ).all()
+    assert energy(qubo, replica.walk.best) == replica.walk.best_energy[0] == -9.0
+
+
+def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
+    random = np.random.default_rng(4)
+    i, j = np.triu_indices(24, 1)
+    qubo = qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i)))
+    betas = np.geomspace(0.02, 5.0, 6)
+    tempering = Tempering(Model.of(qubo), Groups.of([], 24), [np.zeros(24)] * 6, betas, np.random.SeedSequence(1))
+    coldest = []
+    halt = np.zeros(1, np.bool_)
+    with halting(halt, 2) as pool:
+        for _ in range(60):
+            tempering.advance(pool, 50, lambda: 1.0, halt)
+            coldest.append([float(tempering.replicas[p].walk.energy[0]) for p in tempering._places])
+    assert sorted(tempering._places) == list(range(6))
+    assert tempering.iterations == 3000
+    means = np.mean(coldest[20:], axis=0)
+    assert means[-1] < means[0] - 5
+    least = min(float(energy(qubo, state)) for state in tempering.bests)
+    assert tempering.best[0] == pytest.approx(least)
+
+
+def problem(seed: int, n: int = 5, required: int = 0, **kinds: str):
+    random = np.random.default_rng(seed)
+    scores = random_scores(random, n, 3 if n < 5 else 2, 0.4, required)
+    candidates = candidates_of(scores)
+    return scores, formulate(candidates, split_subsets(random, candidates), **kinds)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_states_of_the_constrained_form_are_states_of_the_qubo(seed):
+    _, formulation = problem(seed, 4)
+    form = constrain(formulation)
+    qubo = _sum(form.score, form.cycles)
+    random = np.random.default_rng(seed)
+    for _ in range(100):
+        bits = np.zeros(qubo.bits, np.bool_)
+        for first, last in np.lib.stride_tricks.sliding_window_view(
+            formulation.subsets.families.vertex_start, 2
+        ).tolist():
+            if last > first:
+                bits[random.integers(first, last, 2)] = True
+        bits[formulation.subsets.total :] = random.random(qubo.bits - formulation.subsets.total) < 0.5
+        decoded = decode(formulation, with_slack(formulation, bits))
+        assert {v.constraint for v in decoded.violations} <= {"edge", "required", "triangle"}
+        assert decoded.energy <= float(energy(qubo, bits)) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kinds", [{}, {"order": "scc", "penalty": "paper"}])
+def test_the_optimum_of_small_problems_is_found(seed, kinds):
+    scores, formulation = problem(seed, 4, required=seed % 2, **kinds)
+    solution = solve(formulation, "digital", limits=Limits(None, moves=20_000, seed=seed))
+    assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
+    assert solution.energy == pytest.approx(-solution.score)
+    assert solution.figures["iterations"] == 20_000
+
+
+def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
+    _, formulation = problem(7, 6)
+    found = [
+        solve(formulation, "digital", limits=Limits(None, moves=3_000, seed=4), workers=Workers(threads))
+        for threads in (1, 2, 2)
+    ]
+    assert len({(f.score, f.choice.tobytes(), f.status) for f in found}) == 1
+
+
+def test_few_iterations_and_one_replica():
+    _, formulation = problem(1)
+    for moves in (0, 1, 3):
+        solution = solve(formulation, solver_named("digital", replicas=1), limits=Limits(None, moves=moves))
+        assert solution.figures["iterations"] == moves
+        assert solution.status.startswith(f"1 replica, {moves} iterations")
+
+
+def test_a_time_limit_is_kept_and_an_interrupt_heeded():
+    _, formulation = problem(2)
+    solve(formulation, "digital", limits=Limits(0.1))
+    began = time.perf_counter()
+    solve(formulation, "digital", limits=Limits(1.0))
+    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.perf_counter()
+    solution = solve(formulation, "digital", limits=Limits(60.0))
+    assert solution.interrupted
+    assert time.perf_counter() - began < 10
+    assert solution.score > solution.empty_score
+
+
+@pytest.mark.parametrize("wrong", [{"first_temperature": 0.1}, {"last_temperature": 0.0}, {"replicas": 0}])
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(SettingError):
+        solver_named("digital", **wrong)

@@ -1,0 +1,196 @@
+"""Our annealers as dimod samplers: dimod's own conformance tests, exact energies, limits, interrupts, bad keywords."""
+
+import os
+import signal
+import threading
+import time
+import unittest
+import warnings
+
+import dimod
+import dimod.testing
+import numpy as np
+import pytest
+
+from qubayes.errors import QubayesError
+from qubayes.solve.dimod_samplers import (
+    DigitalAnnealingSampler,
+    SimulatedAnnealingSampler,
+    _qubo_of,
+    default_beta_range,
+)
+
+BOTH = pytest.mark.parametrize("sampler", [SimulatedAnnealingSampler(), DigitalAnnealingSampler()])
+
+
+@dimod.testing.load_sampler_bqm_tests(SimulatedAnnealingSampler)
+@dimod.testing.load_sampler_bqm_tests(DigitalAnnealingSampler)
+class TestConformance(unittest.TestCase):
+    pass
+
+
+def glass(n: int, seed: int = 0, vartype: str = "SPIN", density: float = 1.0) -> dimod.BinaryQuadraticModel:
+    random = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    some = random.random(len(i)) < density
+    vectors = (i[some], j[some], random.normal(size=int(some.sum())))
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(random.normal(size=n), vectors, 3.25, vartype)
+
+
+@BOTH
+def test_the_interface_is_dimods(sampler):
+    dimod.testing.assert_sampler_api(sampler)
+    answer = sampler.sample(glass(8), num_reads=3, seed=1)
+    dimod.testing.assert_response_energies(answer, glass(8))
+    assert len(answer) == 3
+    assert set(answer.info["timing"]) == {"preprocessing_ns", "sampling_ns", "postprocessing_ns"}
+    assert all(value >= 0 for value in answer.info["timing"].values())
+
+
+@BOTH
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_ground_state_of_a_small_glass_is_found(sampler, vartype, seed):
+    model = glass(12, seed, vartype)
+    least = dimod.ExactSolver().sample(model).first.energy
+    answer = sampler.sample(model, num_reads=8, seed=seed)
+    assert answer.first.energy == pytest.approx(least)
+    assert answer.vartype is model.vartype
+
+
+@BOTH
+def test_labels_of_any_kind_come_back(sampler):
+    model = dimod.BinaryQuadraticModel({1: 1.0, "1": -1.0, (1, "x"): 0.5}, {(1, "1"): 2.0}, 0.0, "BINARY")
+    best = sampler.sample(model, seed=1).first
+    assert dict(best.sample) == {1: 0, "1": 1, (1, "x"): 0}
+    assert best.energy == -1.0
+
+
+@BOTH
+def test_the_same_seed_gives_the_same_with_any_number_of_threads(sampler):
+    model = glass(60, density=0.2)
+    answers = [sampler.sample(model, num_reads=4, seed=7, threads=threads) for threads in (1, 2, 2)]
+    assert all((answers[0].record.sample == other.record.sample).all() for other in answers)
+    other = sampler.sample(model, num_reads=4, seed=8, beta_range=(0.01, 0.02))
+    assert (answers[0].record.sample != other.record.sample).any()
+
+
+@BOTH
+def test_a_time_limit_is_kept(sampler):
+    model = glass(300)
+    sampler.sample(model, num_reads=1)
+    began = time.perf_counter()
+    answer = sampler.sample(model, num_reads=3, time_limit=1.0, threads=2)
+    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
+    assert len(answer) == 3
+    assert len(sampler.sample(model, num_reads=2, time_limit=0.0)) >= 1
+
+
+def test_what_is_done_in_time_comes_back():
+    model = glass(200)
+    answer = SimulatedAnnealingSampler().sample(model, num_reads=10**4, num_sweeps=2000, time_limit=0.5, threads=2)
+    assert 1 <= len(answer) < 10**4
+    dimod.testing.assert_response_energies(answer, model)
+
+
+@BOTH
+def test_interrupts_return_what_there_is(sampler):
+    model = glass(100)
+    sampler.sample(model, num_reads=1)
+    calls = []
+
+    def enough() -> bool:
+        calls.append(time.perf_counter())
+        return len(calls) > 5
+
+    answer = sampler.sample(model, num_reads=2, time_limit=60.0, interrupt_function=enough)
+    assert len(calls) > 5
+    assert calls[-1] - calls[0] < 20
+    assert len(answer) >= 1
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.perf_counter()
+    answer = sampler.sample(model, num_reads=2, time_limit=60.0)
+    assert time.perf_counter() - began < 20
+    dimod.testing.assert_response_energies(answer, model)
+
+
+@BOTH
+def test_an_error_in_a_callback_ends_the_threads_and_is_raised(sampler):
+    def fail() -> bool:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        sampler.sample(glass(50), num_reads=2, time_limit=60.0, interrupt_function=fail)
+    assert threading.active_count() < 10
+
+
+@BOTH
+def test_progress_is_told(sampler):
+    told = []
+    sampler.sample(glass(50), num_reads=2, time_limit=0.3, progress=told.append)
+    assert told
+    assert all(0 <= report.done <= report.total for report in told)
+
+
+def test_initial_states_are_where_reads_begin():
+    model = glass(10)
+    start = {v: 1 if v % 2 else -1 for v in range(10)}
+    answer = SimulatedAnnealingSampler().sample(model, initial_states=start, num_sweeps=0)
+    assert dict(answer.first.sample) == start
+    frozen = SimulatedAnnealingSampler().sample(model, initial_states=start, beta_range=(1e9, 2e9), num_sweeps=50)
+    assert frozen.first.energy <= model.energy(start)
+    reads = DigitalAnnealingSampler().sample(model, initial_states=start, num_iterations=0)
+    assert [dict(sample) for sample in reads.samples()] == [start]
+
+
+def test_schedules_of_all_kinds():
+    model, sampler = glass(20), SimulatedAnnealingSampler()
+    for given in (
+        {"beta_schedule_type": "linear", "beta_range": (0.0, 5.0)},
+        {"beta_schedule_type": "geometric", "beta_range": (0.1, 5.0), "randomize_order": True},
+        {"beta_schedule_type": "custom", "beta_schedule": [0.1] * 50 + [4.0] * 50},
+    ):
+        answer = sampler.sample(model, seed=1, num_reads=20, **given)
+        assert (
+            answer.record.energy.mean() < sampler.sample(model, seed=1, num_reads=20, num_sweeps=0).record.energy.mean()
+        )
+
+
+def test_default_temperatures_scale_with_the_model():
+    def of(model):
+        return default_beta_range(_qubo_of(model))
+
+    model = glass(30)
+    hot, cold = of(model)
+    assert 0 < hot < cold
+    model.scale(100.0)
+    assert of(model) == pytest.approx((hot / 100, cold / 100))
+    assert of(dimod.BinaryQuadraticModel({"a": 0.0}, {}, 0.0, "SPIN")) == (0.1, 1.0)
+    assert of(dimod.BinaryQuadraticModel("BINARY")) == (0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"num_reads": 0}, {"num_reads": -1}, {"num_reads": 1.5}, {"num_sweeps": -1}, {"num_sweeps": True}, {"seed": -1},
+        {"time_limit": -1.0}, {"time_limit": float("nan")}, {"threads": 0}, {"interrupt_function": 3}, {"progress": 1},
+        {"beta_schedule_type": "wild"}, {"beta_schedule_type": "custom"}, {"beta_schedule": [1.0]},
+        {"beta_range": (1.0,)}, {"beta_range": (0.0, 1.0)}, {"beta_range": (-1.0, 1.0)},
+        {"beta_schedule_type": "custom", "beta_schedule": []},
+        {"beta_schedule_type": "custom", "beta_schedule": [1.0, 2.0], "num_sweeps": 3},
+        {"beta_schedule_type": "linear", "beta_range": (0.0, float("inf"))},
+    ],
+)  # fmt: skip
+def test_wrong_keywords_are_refused(wrong):
+    with pytest.raises(QubayesError):
+        SimulatedAnnealingSampler().sample(glass(4), **wrong)
+
+
+@BOTH
+def test_unknown_keywords_are_warned_about_and_infinite_biases_refused(sampler):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sampler.sample(glass(4), num_reads=1, chains=3)
+    assert any("chains" in str(warning.message) for warning in caught)
+    with pytest.raises(QubayesError, match="finite"):
+        sampler.sample(dimod.BinaryQuadraticModel({"a": float("inf")}, {}, 0.0, "BINARY"))
