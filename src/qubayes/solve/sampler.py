@@ -24,7 +24,8 @@ class DimodSampler:
     """A sampler of `dimod.BinaryQuadraticModel`s: an object, or "module:Class" to be made without arguments.
 
     `parameters` (a mapping, or JSON) go to its `sample`. The run's time limit is passed on where the sampler has a
-    parameter `time_limit` (seconds) or `timeout` (milliseconds), its seed where it has a parameter `seed`.
+    parameter `time_limit` (seconds) or `timeout` (milliseconds), its seed where it has a parameter `seed`, an interrupt
+    where it has an `interrupt_function`.
     """
 
     sampler: Any = "dwave.samplers:SimulatedAnnealingSampler"
@@ -50,14 +51,23 @@ class DimodSampler:
             raise ServiceError(
                 f"the sampler {name} failed: {type(error).__name__}: {error}; check its parameters {sorted(given)}"
             ) from error
-        mended = 0
-        for state in states:
-            reading = read_state(formulation, state)
-            run.offer(reading.choice)
-            mended += reading.repaired
-            run.report()
-        figures = {"sampler": name, "samples": len(states), "repaired": mended}
-        return Ending(f"{name} returned {len(states)} different states{told}; {repairs(mended, len(states))}", figures)
+        read, mended = _offer(formulation, run, states)
+        figures = {"sampler": name, "samples": len(states), "read": read, "repaired": mended}
+        told += f"; only the best {read} were read in time" if read < len(states) else ""
+        return Ending(f"{name} returned {len(states)} different states{told}; {repairs(mended, read)}", figures)
+
+
+def _offer(formulation: Formulation, run: Run, states: list[Bools]) -> tuple[int, int]:
+    """Offer the networks of the states, best first, while there is time; how many were read, and how many repaired."""
+    read = mended = 0
+    for state in states:
+        if read and run.over:
+            break
+        reading = read_state(formulation, state)
+        run.offer(reading.choice)
+        read, mended = read + 1, mended + reading.repaired
+        run.report()
+    return read, mended
 
 
 def _loaded(sampler: Any) -> Any:
@@ -99,6 +109,8 @@ def _with_limits(sampler: Any, given: dict[str, Any], run: Run) -> tuple[dict[st
     known = known if isinstance(known, Mapping) else {}
     if "seed" in known and "seed" not in given:
         given["seed"] = run.seed
+    if "interrupt_function" in known and "interrupt_function" not in given:
+        given["interrupt_function"] = lambda: bool(run.stop[0])
     if not math.isfinite(run.left) or any(name in given for name in TIME_LIMITS):
         return given, ""
     for name, units in TIME_LIMITS.items():
