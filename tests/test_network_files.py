@@ -341,7 +341,7 @@ BROKEN = {
     "empty.csv": ("", "0 lines"),
     "header.csv": ("a,b\n", "1 lines"),
     "wide.csv": ("a,b,c\n0,1\n0,0\n", "row 1: begins with"),
-    "tall.csv": ("a\n0\n0\n", "1 names over 2 rows"),
+    "tall.csv": ("a\n0\n0\n", "1 names over more rows"),
     "short.csv": ("a,b\n0\n0,0\n", "row 1: 1 entries"),
     "entry.csv": ("a,b\n0,2\n0,0\n", "row 1: '2'"),
     "rows.csv": (",a,b\na,0,1\nc,0,0\n", "row 2: begins with.*'b' must"),
@@ -394,6 +394,27 @@ def test_a_missing_file_and_a_bad_ending(tmp_path):
         write_network(fuse(), tmp_path / "none" / "x.json")
 
 
+def test_what_could_not_be_read_back_is_not_written(tmp_path):
+    many = Network(tuple(map(str, range(100_001))), ((),) * 100_001)
+    with pytest.raises(FormatError, match="100001 vertices and 0 probabilities are too many"):
+        write_network(many, tmp_path / "x.json")
+    (tmp_path / "x.bnlearn").write_text("".join(f"[{v}]" for v in range(100_001)))
+    with pytest.raises(FormatError, match="100001 vertices; at most 100000"):
+        read_network(tmp_path / "x.bnlearn")
+    (tmp_path / "x.bnlearn").unlink()
+    states = tuple(map(str, range(5000)))
+    wide = Network(("a", "b"), ((), (0,)), (states, states), (np.full(5000, 2e-4), np.full((5000, 5000), 2e-4)))
+    for ending in WITH_TABLES:
+        with pytest.raises(FormatError, match=r"2 vertices and 25005000 probabilities are too many for a \."):
+            write_network(wide, tmp_path / f"x{ending}")
+    with pytest.raises(FormatError, match="more than the 67108864"):
+        write_network(Network(("x" * (1 << 26),), ((),)), tmp_path / "x.dot")
+    assert not list(tmp_path.iterdir())
+    write_network(wide, tmp_path / "x.dot")
+    with pytest.raises(FormatError, match="from 1 to 5000 are written"):
+        write_network(Network(many.names[:5001], ((),) * 5001), tmp_path / "x.csv")
+
+
 def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
     laughs = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
     text = f'<?xml version="1.0"?><!DOCTYPE BIF [<!ENTITY e0 "ha">{laughs}]><BIF>&e9;</BIF>'
@@ -402,7 +423,7 @@ def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
     (tmp_path / "y.xml").write_text(defaults)
     (tmp_path / "x.json.gz").write_bytes(gzip.compress(bytes(MOST_BYTES + 1), 1))
     start = time.perf_counter()
-    for name, words in (("x.xml", "entity"), ("y.xml", "one NETWORK"), ("x.json.gz", "more than 268435456 bytes")):
+    for name, words in (("x.xml", "entity"), ("y.xml", "one NETWORK"), ("x.json.gz", "more than 67108864 bytes")):
         with pytest.raises(FormatError, match=words):
             read_network(tmp_path / name)
     assert time.perf_counter() - start < 20

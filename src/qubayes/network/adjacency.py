@@ -9,7 +9,7 @@ from ..files import read_text
 from .assembly import MOST_BYTES, from_edges, unholdable
 from .network import Network
 
-_MOST_VERTICES = 10_000  # 200 MB of zeros and ones
+_MOST_VERTICES = 5_000  # 50 MB of zeros and ones
 _LONGEST_NAME = 100_000  # Python's csv reader takes fields up to 131,072 characters
 
 
@@ -63,8 +63,13 @@ def _is_edge(path: str | Path, place: int, entry: str) -> bool:
 
 def _cells(path: str | Path) -> list[list[str]]:
     text = read_text(path, MOST_BYTES)
+    rows: list[list[str]] = []
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        for row in csv.reader(io.StringIO(text, newline=""), strict=True):
+            if row:
+                rows.append(row)
+            if rows and len(rows) > len(rows[0]) + 1:
+                raise FormatError(f"{path}: {len(rows[0])} names over more rows; an adjacency matrix is square")
     except csv.Error as error:
         raise FormatError(f"{path} is no CSV: {error}") from None
     if len(rows) < 2:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..errors import FormatError
 from ..files import ending, replacing
 from .adjacency import adjacency_text, read_adjacency
-from .assembly import all_names
+from .assembly import MOST_BYTES, MOST_VERTICES, all_names
 from .bif import bif_text, read_bif
 from .dot import dot_text, read_dot
 from .graphml import graphml_text, read_graphml
@@ -52,9 +52,12 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
     the other formats have no place for them.
     """
     chosen = _format(path)
+    _check_size(network, path)
     _check_encodable(network)
     text = json_text(network, about) if chosen.read is read_json else chosen.text(network)
     content = text.encode()
+    if len(content) > MOST_BYTES:
+        raise FormatError(f"{path} would hold {len(content)} bytes, more than the {MOST_BYTES} that are read back")
     with replacing(path, binary=True) as file:
         # No time stamp: the same network gives the same file.
         file.write(gzip.compress(content, mtime=0) if Path(path).suffix.lower() == ".gz" else content)
@@ -77,6 +80,16 @@ def _format(path: str | Path) -> _Format:
         raise FormatError(
             f"{path} has no ending of a network file; allowed are {', '.join(_FORMATS)} (with or without .gz)"
         ) from None
+
+
+def _check_size(network: Network, path: str | Path) -> None:
+    """Raise if the file could not be read back; asked before the text is made, for a number needs three bytes."""
+    numbers = sum(table.size for table in network.tables or ()) if holds_tables(path) else 0
+    if network.n > MOST_VERTICES or 3 * numbers > MOST_BYTES:
+        raise FormatError(
+            f"{network.n} vertices and {numbers} probabilities are too many for a {ending(path)} file; at most"
+            f" {MOST_VERTICES} and {MOST_BYTES // 3}"
+        )
 
 
 def _check_encodable(network: Network) -> None:
