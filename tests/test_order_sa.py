@@ -1,0 +1,88 @@
+"""`order-sa`: sets and scores after every swap, and the odds of the orders."""
+
+from collections import Counter
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from qubayes.errors import SettingError
+from qubayes.solve import Limits, solve, solver_named
+from qubayes.solve.order_sa import new_swaps, swap_places
+from qubayes.solve.orders import order_problem
+from qubayes.solve.walks import Pace, random_order
+from reference import searches
+from solve_cases import random_candidates, with_required_edge
+
+
+def families_of(candidates):
+    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+
+
+def state_of(candidates, seed=0):
+    problem = order_problem(candidates.families, candidates.scores)
+    start = random_order([candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed))
+    return problem, new_swaps(problem, start, np.array([seed + 1], np.uint64))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sets_after_every_swap(seed):
+    candidates = with_required_edge(9, seed) if seed == 3 else random_candidates(9, seed, sets=30, ties=seed == 2)
+    problem, state = state_of(candidates, seed)
+    families, orders, best = families_of(candidates), set(), -np.inf
+    for _ in range(400):
+        swap_places(problem, state, 1, log(5.0), Pace(0.0, 0.0))
+        order = state.order.tolist()
+        score = searches.order_score(families, order)
+        best = max(best, score)
+        assert state.totals[0] == pytest.approx(score, abs=1e-9)
+        assert candidates.scores[state.choice].sum() == pytest.approx(score, abs=1e-9)
+        assert state.totals[1] >= best - 1e-6
+        assert candidates.scores[state.best].sum() == pytest.approx(state.totals[1], abs=1e-9)
+        assert [order.index(v) for v in range(9)] == state.place[:9].tolist()
+        orders.add(tuple(order))
+    assert len(orders) > 50
+
+
+@pytest.mark.parametrize("done, temperature", [(0.0, 100.0), (0.5, 10.0), (1.0, 1.0), (1.5, 1.0)])
+def test_odds_of_the_orders(done, temperature):
+    candidates = random_candidates(4, 5, sets=7)
+    scaled = candidates.scores * temperature / 4  # so that the odds differ at every temperature
+    problem = order_problem(candidates.families, scaled)
+    families = [{its: score * temperature / 4 for its, score in family.items()} for family in families_of(candidates)]
+    state = new_swaps(problem, (0, 1, 2, 3), np.array([1], np.uint64))
+    seen: Counter[tuple[int, ...]] = Counter()
+    for _ in range(30_000):
+        swap_places(problem, state, 2, log(100.0), Pace(done, 0.0))
+        seen[tuple(state.order.tolist())] += 1
+    scores = searches.order_scores(families)
+    top = max(scores.values())
+    odds = {order: exp((score - top) / temperature) for order, score in scores.items()}
+    total = sum(odds.values())
+    assert max(odds.values()) / min(odds.values()) > 3
+    for order, weight in odds.items():
+        assert seen[order] / 30_000 == pytest.approx(weight / total, abs=0.015)
+
+
+def test_the_temperature_falls_within_a_slice():
+    candidates = random_candidates(9, 1, sets=30)
+    whole, sliced = state_of(candidates), state_of(candidates)
+    swap_places(*whole, 1000, log(100.0), Pace(0.0, 1e-3))
+    for k in range(100):
+        swap_places(*sliced, 10, log(100.0), Pace(k / 100, 1e-3))
+    assert whole[1].order.tolist() == sliced[1].order.tolist()
+    assert whole[1].totals.tolist() == sliced[1].totals.tolist()
+
+
+def test_orders_begin_at_random_and_keep_required_edges():
+    parents = [(1,), (), (0,), ()]
+    orders = {random_order(parents, np.random.SeedSequence(seed)) for seed in range(200)}
+    allowed = [o for o in searches.permutations(range(4)) if o.index(1) < o.index(0) < o.index(2)]
+    assert orders == set(allowed)
+
+
+def test_settings():
+    with pytest.raises(SettingError, match="1 or more"):
+        solver_named("order-sa", hot=0.5)
+    with pytest.raises(SettingError, match="cools down over its limit"):
+        solve(random_candidates(4, 0), "order-sa", limits=Limits(None))
