@@ -18,6 +18,7 @@ _PADDING = 11.0  # beside the label in its box
 _MARGIN = 24.0  # around the picture
 _BETWEEN = 36.0  # between parts that no edge joins
 _ASPECT = 1.7  # width to height that packing aims at
+_WIDEST_ASPECT = 3.0  # beyond it rows move apart
 
 Points = tuple[tuple[float, float], ...]
 
@@ -112,16 +113,22 @@ def _widest(widths: Sequence[float]) -> int:
 
 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
-    """(nodes,) the vertical middle of each node; more room between rows whose links run far sideways."""
+    """(nodes,) the vertical middle of each node; more room between rows whose links run far sideways.
+
+    A picture that would be a strip all the same gets up to 2.5 times the room.
+    """
+    gaps = [_gap([abs(x[node] - x[other]) for node in row for other in layers.below[node]]) for row in rows[:-1]]
+    wanted = float(np.ptp(x)) / _WIDEST_ASPECT - len(rows) * BOX_HEIGHT
+    stretch = float(np.clip(wanted / sum(gaps), 1.0, 2.5))
     y = np.zeros(layers.nodes)
-    level = BOX_HEIGHT / 2
-    for row in rows:
-        y[list(row)] = level
-        extents = [abs(x[node] - x[other]) for node in row for other in layers.below[node]]
-        if extents:
-            far = max(0.13 * np.quantile(extents, 0.9), 0.06 * max(extents))
-            level += BOX_HEIGHT + float(np.clip(30 + far, 40, 190))
+    for k, row in enumerate(rows):
+        y[list(row)] = (k + 0.5) * BOX_HEIGHT + stretch * sum(gaps[:k])
     return y
+
+
+def _gap(extents: Sequence[float]) -> float:
+    far = max(0.13 * float(np.quantile(extents, 0.9)), 0.06 * max(extents))
+    return float(np.clip(30 + far, 40, 190))
 
 
 def _curve(chain: tuple[int, ...], x: Floats, y: Floats, leaving: Ports, entering: Ports) -> Points:

@@ -165,7 +165,7 @@
     if (place.k === shownScale) return;
     shownScale = place.k;
     picture.classList.toggle("far", place.k < 0.36);
-    view.style.setProperty("--hairline", place.k < 0.8 ? 0.8 / place.k : 0); // on the screen no line gets thinner
+    view.style.setProperty("--hairline", place.k < 0.8 ? Math.min(0.8 / place.k, 8) : 0); // lines stay visible from afar
   }
   function room() {
     return { width: picture.clientWidth || 1, height: picture.clientHeight || 1 };
