@@ -221,7 +221,7 @@ def test_growth_tables_tell_exponents(tmp_path):
             else {"bits": {"total": 5}}
         )
         store.add({"trial": json.loads(trial.key), "result": result})
-    [table] = growth_tables(store)
+    table = next(table for table in growth_tables(store) if table.name == "growth-rows")
     assert "seconds ~ N^1.00" in table.note and len(table.rows) == 4
 
 
