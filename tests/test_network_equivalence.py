@@ -2,12 +2,15 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from network_cases import graphs
+from qubayes.data import Dataset
 from qubayes.errors import QubayesError
-from qubayes.network import Agreement, Network, compare, cpdag, skeleton, v_structures
+from qubayes.network import Agreement, Network, compare, cpdag, skeleton, v_structures, vertex_scores
+from qubayes.score import Score
 from reference import network as reference
 
 
@@ -31,6 +34,22 @@ def test_every_graph_gives_what_all_of_its_class_share(n, number, classes):
         for edges in members:
             graph = cpdag(network_of(n, edges))
             assert graph.directed == tuple(sorted(directed)) and graph.undirected == tuple(sorted(undirected))
+
+
+@pytest.mark.parametrize(
+    "score", [Score("bdeu", 1.0), Score("bic"), Score("aic"), Score("loglik")], ids=lambda s: s.name
+)
+def test_equivalent_networks_have_equal_scores(score):
+    rng = np.random.default_rng(1)
+    codes = np.array([rng.integers(0, r, 40) for r in (2, 3, 2, 2)], dtype=np.uint8)
+    codes[3] ^= codes[0]
+    data = Dataset(tuple("abcd"), tuple(tuple("012"[:r]) for r in (2, 3, 2, 2)), codes)
+    totals = []
+    for members in reference.classes(4)[::7]:
+        scores = [vertex_scores(network_of(4, edges), data, score).sum() for edges in members]
+        assert scores == pytest.approx([scores[0]] * len(members), rel=1e-12)
+        totals.append(round(scores[0], 6))
+    assert len(set(totals)) > len(totals) / 3  # other classes have other scores
 
 
 @given(graphs(max_vertices=8))

@@ -1,6 +1,8 @@
 """Other programs read our files, and what they read is what we wrote."""
 
 import itertools
+import sys
+from importlib import metadata
 
 import networkx as nx
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import equal_tables, graphs, networks, random_tables
-from qubayes.errors import QubayesError
+from qubayes.errors import MissingPackageError, QubayesError
 from qubayes.network import (
     Network,
     from_networkx,
@@ -106,9 +108,31 @@ def test_pyagrum_reads_odd_names_from_xmlbif(tmp_path):
     assert_agrum_has(gum.loadBN(str(tmp_path / "x.bifxml")), network, 1e-15)
 
 
+def only_with(package, version):
+    """Skip where another version than the documented one is installed: it may have learned better."""
+    pytest.importorskip(package)
+    if not metadata.version(package).startswith(version):
+        pytest.skip(f"docs/networks.md speaks of {package} {version}")
+
+
+@pytest.mark.parametrize("state", ["a(b)", "a)"])
+def test_pgmpys_bif_reader_gets_parentheses_wrong_as_documented(tmp_path, state):
+    only_with("pgmpy", "1.1.")
+    from pgmpy.readwrite import BIFReader
+
+    tables = (np.array([0.25, 0.75]), np.array([[0.25, 0.75], [0.5, 0.5]]))
+    network = Network(("a", "b"), ((), (0,)), ((state, "y"), ("p", "q")), tables)
+    write_network(network, tmp_path / "x.bif")
+    assert equal_tables(read_network(tmp_path / "x.bif"), network)
+    model = BIFReader(str(tmp_path / "x.bif")).get_model()
+    assert model.get_cpds("b").get_value(a=state, b="p") != 0.25
+
+
 @pytest.mark.parametrize("name", AGRUM_REFUSES)
-def test_what_pyagrums_bif_reader_refuses_is_as_documented(tmp_path, name, capfd):
-    gum = pytest.importorskip("pyagrum")
+def test_what_pyagrums_bif_reader_refuses_is_as_documented(tmp_path, name):
+    only_with("pyagrum", "3.3.")
+    import pyagrum as gum
+
     for network in (
         Network((name,), ((),), (("x", "y"),), (np.array([0.5, 0.5]),)),
         Network(("a",), ((),), ((name, "y"),), (np.array([0.5, 0.5]),)),
@@ -231,3 +255,9 @@ def test_pandas_reads_our_matrix(tmp_path):
     frame.index = frame.columns
     frame.to_csv(tmp_path / "y.csv")
     assert read_network(tmp_path / "y.csv").parent_names() == network.parent_names()
+
+
+def test_without_pgmpy_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pgmpy.models", None)
+    with pytest.raises(MissingPackageError, match="pip install pgmpy"):
+        to_pgmpy(Network(("a",), ((),)))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, frozen
+from ..arrays import AnyArray, Floats, Ints, frozen
 from ..data import Dataset
 from ..errors import DataError, QubayesError, SettingError
 from ..score import Score, local_score
@@ -104,17 +104,18 @@ def _places(network: Network, dataset: Dataset) -> list[int]:
     return [columns[name] for name in network.names]
 
 
-def _columns(network: Network, dataset: Dataset, states: States) -> list[Ints]:
-    """For each vertex the state of every row, as an index into `states`."""
+def _columns(network: Network, dataset: Dataset, states: States) -> list[AnyArray]:
+    """For each vertex the state of every row, as an index into `states`; the data themselves where they agree."""
     return [_translated(dataset, place, its) for place, its in zip(_places(network, dataset), states, strict=True)]
 
 
-def _translated(dataset: Dataset, place: int, states: tuple[str, ...]) -> Ints:
-    codes: Ints = dataset.codes[place].astype(np.int64)
+def _translated(dataset: Dataset, place: int, states: tuple[str, ...]) -> AnyArray:
+    codes: AnyArray = dataset.codes[place]
     if dataset.states[place] == states:
         return codes
     known = {state: code for code, state in enumerate(states)}
-    column: Ints = np.array([known.get(state, -1) for state in dataset.states[place]], dtype=np.int64).take(codes)
+    lookup = np.array([known.get(state, -1) for state in dataset.states[place]], dtype=np.int32)
+    column: AnyArray = lookup.take(codes)
     if (column < 0).any():
         row = int(np.argmax(column < 0))
         raise DataError(
@@ -131,7 +132,7 @@ class _Counts(NamedTuple):
     observed: Ints  # (arity,) how often each state of the child occurs
 
 
-def _count(columns: list[Ints], parents: tuple[int, ...], vertex: int, states: States) -> _Counts:
+def _count(columns: list[AnyArray], parents: tuple[int, ...], vertex: int, states: States) -> _Counts:
     shape = tuple(len(states[v]) for v in (*parents, vertex))
     cells = np.zeros(len(columns[vertex]), dtype=np.int64)
     for v, arity in zip((*parents, vertex), shape, strict=True):

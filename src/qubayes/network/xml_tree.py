@@ -11,7 +11,7 @@ from ..files import read_bytes
 from .assembly import MOST_BYTES, unholdable
 
 _DEEPEST = 100
-_MOST_ELEMENTS = 5_000_000  # some 600 MB of them
+_MOST_ELEMENTS = 5_000_000  # some 500 MB of them
 
 # All that XML 1.0 has no way to write, not even as a reference.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
