@@ -10,7 +10,7 @@ from formulation_cases import candidates_of, random_scores
 from qubayes.errors import SettingError
 from qubayes.formulation import energy
 from qubayes.formulation.balance import balanced
-from qubayes.formulation.elimination import count_pairs, eliminate, greedy_sequence, packed, transposed
+from qubayes.formulation.elimination import Graph, count_pairs, eliminate, greedy_sequence
 from qubayes.formulation.order import Order, choose_order, elimination_sequence
 from qubayes.formulation.parents import relate
 from qubayes.formulation.terms import summed, triangle_terms
@@ -122,17 +122,17 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
     n = int(random.integers(2, 80))
     adjacency = random.random((n, n)) < random.choice([0.05, 0.2])
     np.fill_diagonal(adjacency, False)
-    outward = packed(adjacency)
+    graph, both = Graph.of(adjacency), Graph.of(adjacency | adjacency.T)
+    np.testing.assert_array_equal(graph.adjacency, adjacency)
     sequence = random.permutation(n)
-    useful = eliminate(outward, sequence).pairs
-    assert useful <= count_pairs(outward, transposed(outward), sequence, n * n)
-    both = packed(adjacency | adjacency.T)
-    assert eliminate(both, sequence).pairs == count_pairs(both, transposed(both), sequence, n * n)
+    useful = eliminate(graph, sequence).pairs
+    assert useful <= count_pairs(graph, sequence)
+    assert eliminate(both, sequence).pairs == count_pairs(both, sequence)
     for by_degree, thorough in product((False, True), repeat=2):
-        assert sorted(greedy_sequence(both, random.random(n), by_degree, thorough)) == list(range(n))
-    best = elimination_sequence(outward, 0)
-    assert eliminate(outward, best).pairs <= useful
-    np.testing.assert_array_equal(best, elimination_sequence(outward, 0))
+        assert sorted(greedy_sequence(both.outward, random.random(n), by_degree, thorough)) == list(range(n))
+    best = elimination_sequence(graph, 0)
+    assert eliminate(graph, best).pairs <= useful
+    np.testing.assert_array_equal(best, elimination_sequence(graph, 0))
 
 
 def test_turning_pairs_round_changes_only_how_bits_are_written():

@@ -6,12 +6,12 @@ transitive, and a pair that is the long side of hundreds has hundreds of times d
 Directions in which each pair is as often long as it lies in cyclic triangles take that away; nothing else changes.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ..arrays import Floats, frozen
+from ..arrays import Floats, Ints, SmallInts, frozen
+from ..jit import leaf
 from .order import Order
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -28,22 +28,34 @@ def balanced(order: Order, deltas: Floats) -> Order:
         return order
     low, high = order.pairs.min(axis=1), order.pairs.max(axis=1)
     ahead = np.where((high - low) * GOLDEN % 1.0 < 0.5, 1.0, -1.0)
-    start, others, pulls = _pulls(order.triangles, deltas, len(order.pairs))
-    signs = _turn(start, others, pulls, ahead, SWEEPS)
+    signs = _turned(order, deltas, ahead)
     pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))
     return order._replace(pairs=frozen(pairs.astype(np.int32)))
 
 
-@njit(nogil=True, cache=True)
-def _pulls(triangles: Any, deltas: Any, pairs: int) -> Any:
-    """(start, others, pulls): for each pair those it meets in triangles, and minus half their coupler if ascending."""
-    start = np.zeros(pairs + 1, np.int64)
-    for pair in triangles.ravel():
-        start[pair + 1] += 2
-    for pair in range(pairs):
-        start[pair + 1] += start[pair]
-    place = start[:-1].copy()
-    others, pulls = np.empty(start[-1], np.int32), np.empty(start[-1])
+class _Meetings(NamedTuple):
+    """For each pair those it meets in triangles, and minus half their coupler if both are written ascending."""
+
+    start: Ints  # (pairs + 1,)
+    others: SmallInts  # (6 triangles,)
+    pulls: Floats  # (6 triangles,)
+
+
+def _turned(order: Order, deltas: Floats, signs: Floats) -> Floats:
+    """Signs (1: ascending, -1: descending) after turning pairs while the fourth powers of the linear terms fall."""
+    pairs, triangles = len(order.pairs), order.triangles
+    start = np.concatenate([[0], np.cumsum(2 * np.bincount(triangles.ravel(), minlength=pairs))])
+    meetings = _Meetings(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    _turn(triangles, deltas, meetings, start[:-1].copy(), signs, np.zeros(pairs), SWEEPS)
+    return signs
+
+
+@leaf
+def _turn(
+    triangles: SmallInts, deltas: Floats, meetings: _Meetings, place: Ints, signs: Floats, linear: Floats, sweeps: int
+) -> None:
+    """Turn signs; the meetings are filled first, each pair's from its `place` on."""
+    start, others, pulls = meetings
     for t in range(len(triangles)):
         for a in range(3):
             for b in range(3):
@@ -52,21 +64,12 @@ def _pulls(triangles: Any, deltas: Any, pairs: int) -> Any:
                     others[place[pair]] = triangles[t, b]
                     pulls[place[pair]] = -0.5 * deltas[t] if a + b == 1 else 0.5 * deltas[t]
                     place[pair] += 1
-    return start, others, pulls
-
-
-@njit(nogil=True, cache=True)
-def _turn(start: Any, others: Any, pulls: Any, signs: Any, sweeps: int) -> Any:
-    """Signs (1: ascending, -1: descending) after turning pairs while the fourth powers of the linear terms fall."""
-    pairs = len(signs)
-    signs = signs.copy()
-    linear = np.zeros(pairs)
-    for p in range(pairs):
+    for p in range(len(signs)):
         for e in range(start[p], start[p + 1]):
             linear[p] += pulls[e] * signs[p] * signs[others[e]]
     for _ in range(sweeps):
         turned = 0
-        for p in range(pairs):
+        for p in range(len(signs)):
             change = 0.0
             for e in range(start[p], start[p + 1]):
                 old = linear[others[e]]
@@ -79,4 +82,3 @@ def _turn(start: Any, others: Any, pulls: Any, signs: Any, sweeps: int) -> Any:
                 turned += 1
         if turned == 0:
             break
-    return signs

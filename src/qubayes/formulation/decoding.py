@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ..arrays import Bools, Ints
 from ..errors import QubayesError
 from ..families import Families, VertexSet
+from ..jit import leaf
 from .formulation import Formulation
 from .qubo import energy
 from .score_part import union_gain
@@ -125,20 +125,23 @@ def _sets(formulation: Formulation, chosen: Ints) -> tuple[VertexSet, ...]:
     return tuple(tuple(families.members[first:last].tolist()) for first, last in bounds)
 
 
-@njit(nogil=True, cache=True)
-def _first_inside(families: Families, inside: Any) -> Any:
+def _first_inside(families: Families, inside: Bools) -> Ints:
     """The first (best) set of each vertex all of whose members are inside its row; -1 if none is."""
-    n = len(inside)
-    chosen = np.full(n, -1, np.int64)
-    for vertex in range(n):
+    chosen = np.full(len(inside), -1, np.int64)
+    _choose_inside(families, inside, chosen)
+    return chosen
+
+
+@leaf
+def _choose_inside(families: Families, inside: Bools, chosen: Ints) -> None:
+    for vertex in range(len(inside)):
         for number in range(families.vertex_start[vertex], families.vertex_start[vertex + 1]):
             fits = True
-            for member in families.members[families.set_start[number] : families.set_start[number + 1]]:
-                fits = fits and inside[vertex, member]
+            for i in range(families.set_start[number], families.set_start[number + 1]):
+                fits = fits and inside[vertex, families.members[i]]
             if fits:
                 chosen[vertex] = number
                 break
-    return chosen
 
 
 def _violations(formulation: Formulation, state: Bools) -> list[Violation]:
@@ -228,12 +231,11 @@ def implied_order(formulation: Formulation, bits: npt.ArrayLike) -> list[int]:
     before[children[allowed], parents[allowed]] = True
     must[relative.required.children, relative.required.vertices] = True
     order: list[int] = []
-    placed = np.zeros(n, np.bool_)
+    open_before = before.sum(axis=1) + n * must.sum(axis=1)
     for _ in range(n):
-        open_before = (before & ~placed).sum(axis=1) + n * (must & ~placed).sum(axis=1)
-        vertex = int(np.argmin(np.where(placed, n * n + 1, open_before)))
-        placed[vertex] = True
-        order.append(vertex)
+        order.append(vertex := int(np.argmin(open_before)))
+        open_before -= before[:, vertex] + n * must[:, vertex]
+        open_before[vertex] = 2 * n * n  # placed; n * n is the most that n vertices can take off
     return order
 
 

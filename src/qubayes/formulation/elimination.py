@@ -3,238 +3,276 @@
 A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are sets of bits in words.
 """
 
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Bools, Floats, Ints, Words
+from ..jit import leaf, part, popcount
 
 
-class Filled(NamedTuple):
-    """The useful arcs of an elimination: outward[a] holds b iff the arc a -> b can be part of what closes a cycle."""
+class Graph(NamedTuple):
+    """The arcs of a directed graph: outward[a] holds b iff there is an arc a -> b, inward[b] then holds a."""
 
     outward: Words  # (n, words)
     inward: Words  # (n, words)
+
+    @staticmethod
+    def of(adjacency: Bools) -> "Graph":
+        """The graph with an arc a -> b where adjacency[a, b]."""
+        return Graph(_packed(adjacency), _packed(adjacency.T))
+
+    @property
+    def adjacency(self) -> Bools:
+        """(n, n) whether there is an arc a -> b."""
+        n = len(self.outward)
+        return np.unpackbits(self.outward.view(np.uint8), axis=1, count=n, bitorder="little").astype(np.bool_)
+
+    def copy(self) -> "Graph":
+        """The same arcs in arrays of their own."""
+        return Graph(self.outward.copy(), self.inward.copy())
+
+
+class Filled(NamedTuple):
+    """The useful arcs of an elimination: those that can be part of what closes a cycle."""
+
+    useful: Graph
     pairs: int  # unordered pairs with a useful arc
 
 
-@njit(nogil=True, cache=True)
-def _ones(word: Any) -> Any:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+class Spare(NamedTuple):
+    """Room for an elimination."""
+
+    graph: Graph  # a copy, which the elimination uses up
+    everything: Words  # (words,) the set of all vertices
+    later: Words  # (words,) those that have not left
 
 
-@njit(nogil=True, cache=True)
-def _has(row: Any, b: int) -> Any:
-    return (row[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != np.uint64(0)
+def _packed(adjacency: Bools) -> Words:
+    """The rows of a 0/1 matrix as bit sets."""
+    rows, n = adjacency.shape
+    padded = np.zeros((rows, -(-n // 64) * 64), np.bool_)
+    padded[:, :n] = adjacency
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-@njit(nogil=True, cache=True)
-def _set(row: Any, b: int) -> None:
-    row[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
-
-
-@njit(nogil=True, cache=True)
-def _clear(row: Any, b: int) -> None:
-    row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
-
-
-@njit(nogil=True, cache=True)
-def _meets(row: Any, other: Any) -> Any:
-    for w in range(len(row)):  # noqa: SIM110 - a bare loop is what numba compiles
-        if row[w] & other[w] != np.uint64(0):
-            return True
-    return False
-
-
-@njit(nogil=True, cache=True)
-def packed(adjacency: Bools) -> Words:
-    """The rows of a square 0/1 matrix as bit sets."""
-    n = len(adjacency)
-    rows = np.zeros((n, (n + 63) // 64), np.uint64)
-    for a in range(n):
-        for b in range(n):
-            if adjacency[a, b]:
-                _set(rows[a], b)
-    return rows
-
-
-@njit(nogil=True, cache=True)
-def eliminate(outward: Words, sequence: Ints) -> Filled:
+def eliminate(graph: Graph, sequence: Ints) -> Filled:
     """The useful arcs when the vertices leave in this sequence."""
-    n, words = outward.shape
-    out, into = outward.copy(), transposed(outward)
-    later = np.zeros(words, np.uint64)
-    for v in range(n):
-        _set(later, v)
-    for t in range(n):
-        v = sequence[t]
-        _clear(later, v)
-        _leave(out, into, later, v)
-    useful_out, useful_into = np.zeros_like(out), np.zeros_like(out)
-    pairs = 0
-    for t in range(n - 1, -1, -1):
-        pairs += _keep_useful(out, into, useful_out, useful_into, sequence[t])
-    return Filled(useful_out, useful_into, pairs)
+    useful = Graph(np.zeros_like(graph.outward), np.zeros_like(graph.inward))
+    spare = _spare(graph)
+    pairs = _eliminate(spare.graph, useful, sequence, spare.later)
+    return Filled(useful, int(pairs))
 
 
-@njit(nogil=True, cache=True)
-def _leave(out: Any, into: Any, later: Any, v: int) -> None:
-    """Join the predecessors of v to its successors; rows of v then hold only vertices that are still there."""
-    words = len(later)
-    for w in range(words):
-        out[v, w] &= later[w]
-        into[v, w] &= later[w]
-    _join(out, into[v], out[v])
-    _join(into, out[v], into[v])
+def count_pairs(graph: Graph, sequence: Ints) -> int:
+    """Pairs joined by an arc when the vertices leave in this sequence: a bound on the useful ones, and much cheaper."""
+    none = np.zeros(0, np.int64)
+    return int(_anneal(graph, _spare(graph), np.stack([sequence] * 3), none.reshape(0, 2), none))
 
 
-@njit(nogil=True, cache=True)
-def _join(rows: Any, members: Any, added: Any) -> None:
-    """Add the set `added` to the row of each member, but never a vertex to its own row."""
-    for w in range(len(members)):
-        word = members[w]
-        while word != np.uint64(0):
-            lowest = word & (~word + np.uint64(1))
-            b = 64 * w + _ones(lowest - np.uint64(1))
-            word ^= lowest
-            for x in range(len(added)):
-                rows[b, x] |= added[x]
-            _clear(rows[b], b)
-
-
-@njit(nogil=True, cache=True)
-def count_pairs(outward: Words, inward: Words, sequence: Ints, limit: int) -> Any:
-    """Pairs joined by an arc when the vertices leave in this sequence; something above `limit` if there are more.
-
-    An upper bound on the useful ones, and much cheaper.
-    """
-    n, words = outward.shape
-    out, into = outward.copy(), inward.copy()
-    later = np.zeros(words, np.uint64)
-    for v in range(n):
-        _set(later, v)
-    pairs = 0
-    for t in range(n):
-        v = sequence[t]
-        _clear(later, v)
-        _leave(out, into, later, v)
-        complete = True
-        for w in range(words):
-            pairs += _ones(out[v, w] | into[v, w])
-            complete = complete and out[v, w] == later[w] and into[v, w] == later[w]
-        if complete:  # so is the rest from now on
-            return pairs + (n - t - 1) * (n - t - 2) // 2
-        if pairs > limit:
-            break
-    return pairs
-
-
-@njit(nogil=True, cache=True)
-def transposed(rows: Words) -> Words:
-    """The rows of the arcs turned round."""
-    result = np.zeros_like(rows)
-    for a in range(len(rows)):
-        for b in range(len(rows)):
-            if _has(rows[a], b):
-                _set(result[b], a)
-    return result
-
-
-@njit(nogil=True, cache=True)
-def _keep_useful(out: Any, into: Any, useful_out: Any, useful_into: Any, v: int) -> Any:
-    """Mark the useful arcs between v and the vertices that left after it; the number of pairs they make."""
-    pairs = 0
-    for b in range(len(out)):
-        leaves, enters = _has(out[v], b), _has(into[v], b)
-        both = leaves and enters
-        leaves = leaves and (both or _meets(useful_into[b], into[v]))
-        enters = enters and (both or _meets(useful_out[b], out[v]))
-        if leaves:
-            _set(useful_out[v], b)
-        if enters:
-            _set(useful_into[v], b)
-        pairs += leaves or enters
-    for b in range(len(out)):
-        if _has(useful_out[v], b):
-            _set(useful_into[b], v)
-        if _has(useful_into[v], b):
-            _set(useful_out[b], v)
-    return pairs
-
-
-@njit(nogil=True, cache=True)
 def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough: bool) -> Ints:
     """A sequence in which each vertex of an undirected graph adds few pairs (or has few neighbours) when it leaves.
 
     Ties by `noise`. Costs are kept up to date everywhere if `thorough`, else only next to the vertex that left.
     """
     n = len(neighbours)
-    rows = neighbours.copy()
-    cost, stale, there = np.zeros(n), np.ones(n, np.bool_), np.ones(n, np.bool_)
-    sequence = np.empty(n, np.int64)
+    sequence, costs, stale = np.full(n, -1), np.zeros(n), np.ones(n, np.bool_)
+    _choose_greedily(neighbours.copy(), noise, by_degree, thorough, costs, stale, sequence)
+    return sequence
+
+
+def anneal_sequence(graph: Graph, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
+    """The best sequence met while moves (from place, to place) are taken or left by Metropolis' rule.
+
+    The energy is the number of pairs; move k is taken if it adds no more than allowances[k], which are exponential
+    draws times the temperature.
+    """
+    states: Ints = np.stack([sequence] * 3)
+    _anneal(graph, _spare(graph), states, moves, allowances.astype(np.int64))
+    best: Ints = states[0]
+    return best
+
+
+def _spare(graph: Graph) -> Spare:
+    everything = _packed(np.ones((1, len(graph.outward)), np.bool_))[0]
+    return Spare(graph.copy(), everything, everything.copy())
+
+
+@part
+def _has(row: Words, b: int) -> Any:
+    return (row[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@part
+def _set(row: Words, b: int) -> None:
+    row[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+
+
+@part
+def _clear(row: Words, b: int) -> None:
+    row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
+
+
+@part
+def _meets(row: Words, other: Words) -> bool:
+    for w in range(len(row)):  # noqa: SIM110 - a bare loop is what numba compiles
+        if row[w] & other[w] != np.uint64(0):
+            return True
+    return False
+
+
+@leaf
+def _eliminate(graph: Graph, useful: Graph, sequence: Ints, later: Words) -> int:
+    """Pairs with a useful arc, which are added to `useful`; `graph` and `later`, at first all vertices, are used up."""
+    for t in range(len(sequence)):
+        _clear(later, sequence[t])
+        _leave(graph, later, sequence[t])
+    pairs = 0
+    for t in range(len(sequence) - 1, -1, -1):
+        pairs += _keep_useful(graph, useful, sequence[t])
+    return pairs
+
+
+@part
+def _leave(graph: Graph, later: Words, v: int) -> None:
+    """Join the predecessors of v to its successors; rows of v then hold only vertices that are still there."""
+    out, into = graph.outward[v], graph.inward[v]
+    for w in range(len(later)):
+        out[w] &= later[w]
+        into[w] &= later[w]
+    _join(graph.outward, into, out)
+    _join(graph.inward, out, into)
+
+
+@part
+def _join(rows: Words, members: Words, added: Words) -> None:
+    """Add the set `added` to the row of each member, but never a vertex to its own row."""
+    for w in range(len(members)):
+        word = members[w]
+        while word != np.uint64(0):
+            lowest = word & (~word + np.uint64(1))
+            b = 64 * w + popcount(lowest - np.uint64(1))
+            word ^= lowest
+            row = rows[b]
+            for x in range(len(added)):
+                row[x] |= added[x]
+            _clear(row, b)
+
+
+@part
+def _keep_useful(graph: Graph, useful: Graph, v: int) -> int:
+    """Mark the useful arcs between v and the vertices that left after it; the number of pairs they make."""
+    pairs = 0
+    for b in range(len(graph.outward)):
+        leaves, enters = _has(graph.outward[v], b), _has(graph.inward[v], b)
+        both = leaves and enters
+        leaves = leaves and (both or _meets(useful.inward[b], graph.inward[v]))
+        enters = enters and (both or _meets(useful.outward[b], graph.outward[v]))
+        if leaves:
+            _set(useful.outward[v], b)
+        if enters:
+            _set(useful.inward[v], b)
+        pairs += leaves or enters
+    for b in range(len(graph.outward)):
+        if _has(useful.outward[v], b):
+            _set(useful.inward[b], v)
+        if _has(useful.inward[v], b):
+            _set(useful.outward[b], v)
+    return pairs
+
+
+@leaf
+def _choose_greedily(
+    rows: Words, noise: Floats, by_degree: bool, thorough: bool, costs: Floats, stale: Bools, sequence: Ints
+) -> None:
+    """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
+    n = len(rows)
     for t in range(n):
-        chosen, least = -1, np.inf
+        chosen: Any = np.int64(-1)
+        least = inf
         for v in range(n):
-            if not there[v]:
+            if costs[v] == inf:
                 continue
             if stale[v]:
-                cost[v] = _cost(rows, v, by_degree)
+                costs[v] = _cost(rows, v, by_degree)
                 stale[v] = thorough
-            if cost[v] + noise[v] < least:
-                chosen, least = v, cost[v] + noise[v]
+            if costs[v] + noise[v] < least:
+                chosen, least = v, costs[v] + noise[v]
         sequence[t] = chosen
-        there[chosen] = False
+        costs[chosen] = inf
         _join(rows, rows[chosen], rows[chosen])
         for b in range(n):
             if _has(rows[chosen], b):
                 _clear(rows[b], chosen)
                 stale[b] = True
-    return sequence
 
 
-@njit(nogil=True, cache=True)
-def _cost(rows: Any, v: int, by_degree: bool) -> Any:
+@part
+def _cost(rows: Words, v: int, by_degree: bool) -> float:
     """Neighbours of v, or pairs among them that are not neighbours."""
     degree, missing = 0, 0
     for w in range(rows.shape[1]):
-        degree += _ones(rows[v, w])
+        degree += popcount(rows[v, w])
     if by_degree:
         return float(degree)
     for b in range(len(rows)):
         if _has(rows[v], b):
             for w in range(rows.shape[1]):
-                missing += _ones(rows[v, w] & ~rows[b, w])
+                missing += popcount(rows[v, w] & ~rows[b, w])
     return (missing - degree) / 2  # each neighbour misses itself
 
 
-@njit(nogil=True, cache=True)
-def anneal_sequence(outward: Words, sequence: Ints, moves: Ints, draws: Floats, hot: float, cold: float) -> Ints:
-    """The best sequence met while moves (from place, to place) are taken or left by Metropolis' rule.
-
-    The energy is the number of pairs, the temperature falls from `hot` to `cold`; `draws` are exponential.
-    """
-    n, inward = len(sequence), transposed(outward)
-    best, here, trial = sequence.copy(), sequence.copy(), sequence.copy()
-    least = now = count_pairs(outward, inward, here, n * n)
+@leaf
+def _anneal(graph: Graph, spare: Spare, states: Ints, moves: Ints, allowances: Ints) -> Any:
+    """The least number of pairs met; states (the best, the present one, a trial) all hold the first sequence."""
+    n, best, here, trial = states.shape[1], states[0], states[1], states[2]
+    least = now = _count_pairs(graph, spare, here, n * n)
     for k in range(len(moves)):
-        source, target = moves[k]
+        source, target = moves[k, 0], moves[k, 1]
         step = 1 if target > source else -1
         for t in range(source, target, step):
             trial[t] = here[t + step]
         trial[target] = here[source]
-        limit = now + int(draws[k] * hot * (cold / hot) ** (k / len(moves)))
-        pairs = count_pairs(outward, inward, trial, limit)
-        low, high = min(source, target), max(source, target) + 1
+        limit = now + allowances[k]
+        pairs = _count_pairs(graph, spare, trial, limit)
+        taken = pairs <= limit
+        for t in range(min(source, target), max(source, target) + 1):
+            if taken:
+                here[t] = trial[t]
+            else:
+                trial[t] = here[t]
+        if taken:
+            now = pairs
+            if now < least:
+                least = now
+                for t in range(n):
+                    best[t] = here[t]
+    return least
+
+
+@part
+def _count_pairs(graph: Graph, spare: Spare, sequence: Ints, limit: int) -> Any:
+    """Pairs joined by an arc when the vertices leave in this sequence; something above `limit` if there are more."""
+    n, words = graph.outward.shape
+    out, into, later = spare.graph.outward, spare.graph.inward, spare.later
+    for w in range(words):
+        later[w] = spare.everything[w]
+    for v in range(n):
+        for w in range(words):
+            out[v, w] = graph.outward[v, w]
+            into[v, w] = graph.inward[v, w]
+    pairs = 0
+    for t in range(n):
+        v = sequence[t]
+        _clear(later, v)
+        _leave(spare.graph, later, v)
+        complete = True
+        for w in range(words):
+            pairs += popcount(out[v, w] | into[v, w])
+            complete = complete and out[v, w] == later[w] and into[v, w] == later[w]
+        if complete:  # so is the rest from now on
+            return pairs + (n - t - 1) * (n - t - 2) // 2
         if pairs > limit:
-            trial[low:high] = here[low:high]
-            continue
-        now = pairs
-        here[low:high] = trial[low:high]
-        if now < least:
-            least = now
-            best[:] = here
-    return best
+            break
+    return pairs

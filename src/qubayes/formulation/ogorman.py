@@ -7,17 +7,16 @@ terms of degree three and four, then two or three slack bits that bound its numb
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ..arrays import Floats, Ints, SmallInts
+from ..arrays import Floats, Ints, SmallInts, frozen
 from ..candidates import Candidates
 from ..errors import QubayesError
 from ..families import Families, VertexSet
-from .closure import best_inside, index_of, submask_keys
+from .closure import Sets, closure_gains, look_up
 from .order import Order, choose_order
 from .parents import Relative, relate
 from .penalties import MARGIN, Penalties, order_bounds
@@ -26,6 +25,7 @@ from .score_part import Problem, losses
 from .terms import Terms, cycle_terms, summed
 
 MOST_PARENTS = 4
+_BLOCK = 1 << 16  # sets whose parts are looked up at once
 
 
 class Sizes(NamedTuple):
@@ -166,9 +166,10 @@ def _score_terms(problem: Problem, sizes: Sizes, first_auxiliary: int, bits: int
 
 def score_monomials(problem: Problem, vertex: int, parents: int, degree: int) -> tuple[SmallInts, Floats]:
     """The multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents."""
-    width = int(problem.widths[vertex])
-    members = np.concatenate([_combinations(parents, size) for size in range(1, degree + 1)])
-    return members, _moebius(vertex, problem.relative.candidates, problem.gains, width, members)
+    candidates, gains = problem.sets_of(vertex)[0], problem.gains_of(vertex)
+    members = [_combinations(parents, size) for size in range(1, degree + 1)]
+    weights = [_moebius(candidates, gains, rows[:, :size]) for size, rows in enumerate(members, 1)]
+    return np.concatenate(members), np.concatenate(weights)
 
 
 def _combinations(parents: int, size: int) -> SmallInts:
@@ -178,24 +179,18 @@ def _combinations(parents: int, size: int) -> SmallInts:
     return rows
 
 
-@njit(nogil=True, cache=True)
-def _moebius(vertex: int, candidates: Families, gains: Any, width: int, members: Any) -> Any:
-    """pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W."""
-    keys, sets = index_of(candidates, vertex, width)
-    submasks, best = np.empty(16, np.int64), np.empty(16)
-    weights = np.zeros(len(members))
-    for row in range(len(members)):
-        size = 0
-        while size < 4 and members[row, size] >= 0:
-            size += 1
-        count = submask_keys(members[row, :size] + 1, width, submasks)
-        best_inside(keys, sets, gains, submasks, count, best)
-        for s in range(count):
-            sign = 1
-            for t in range(size):
-                if not (s >> t) & 1:
-                    sign = -sign
-            weights[row] -= sign * best[s]
+def _moebius(candidates: Sets, gains: Floats, members: SmallInts) -> Floats:
+    """pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W, all of one size."""
+    sets, size = members.shape
+    weights = np.zeros(sets)
+    for begin in range(0, sets, _BLOCK):
+        rows = members[begin : begin + _BLOCK] + 1
+        start = np.arange(len(rows) + 1, dtype=np.int64) * size
+        sought = Sets(frozen(start), frozen(rows.ravel()), candidates.width)
+        best = closure_gains(look_up(candidates, sought), gains)
+        for mask in range(1 << size):
+            sign = (-1) ** (size - mask.bit_count())
+            weights[begin : begin + _BLOCK] -= sign * best[:, mask]
     return weights
 
 

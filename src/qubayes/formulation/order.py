@@ -4,17 +4,14 @@
 pairs of a vertex elimination, which are enough (design §4, docs/theory.md §2).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
-from ..arrays import AnyArray, Bools, Ints, SmallInts, Words, frozen
+from ..arrays import AnyArray, Bools, Ints, SmallInts, frozen
 from ..errors import SettingError
-from .elimination import Filled, _has, anneal_sequence, eliminate, greedy_sequence, packed, transposed
-from .parents import Parents, Relative
+from .elimination import Graph, anneal_sequence, eliminate, greedy_sequence
+from .parents import Relative
 
 ORDERS = ("chordal", "scc")
 GREEDY_STARTS = 3  # of each kind
@@ -70,72 +67,64 @@ def choose_order(relative: Relative, kind: str, seed: int = 0) -> Order:
 
 def _components(relative: Relative, n: int) -> list[tuple[Ints, Bools]]:
     """(vertices, arcs among them) of each strongly connected component of two vertices or more."""
-    lists: list[Parents] = [relative.parents, relative.required]
-    tails = np.concatenate([parents.vertices for parents in lists])
-    heads = np.concatenate([parents.children for parents in lists])
-    graph = csr_matrix((np.ones(len(tails)), (tails, heads)), shape=(n, n))
-    count, labels = connected_components(graph, directed=True, connection="strong") if n else (0, np.empty(0))
-    order = np.argsort(labels, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1]) if n else []
-    return [(part, graph[part][:, part].toarray() > 0) for part in parts if len(part) > 1]
+    arcs = np.zeros((n, n), np.bool_)
+    for parents in (relative.parents, relative.required):
+        arcs[parents.vertices, parents.children] = True
+    reached = _closure(arcs)
+    first = (reached & reached.T).argmax(axis=1) if n else np.empty(0, np.int64)  # the least vertex of the component
+    parts = [np.flatnonzero(first == vertex) for vertex in np.flatnonzero(np.bincount(first, minlength=n) > 1)]
+    return [(part, arcs[np.ix_(part, part)]) for part in parts]
+
+
+def _closure(arcs: Bools) -> Bools:
+    """(n, n) whether b can be reached from a; every vertex reaches itself."""
+    n = len(arcs)
+    reached = np.packbits(arcs | np.eye(n, dtype=np.bool_), axis=1)
+    for v in range(n):
+        before = reached[:, v >> 3] >> (7 - (v & 7)) & 1 == 1
+        reached[before] |= reached[v]
+    return np.unpackbits(reached, axis=1, count=n).astype(np.bool_)
 
 
 def _ordered(part: Ints, arcs: Bools, kind: str, seed: int) -> tuple[SmallInts, SmallInts]:
     """(pairs, corners of triangles) inside one component, as vertices of the whole graph; `part` ascends."""
     n = len(part)
     if kind == "scc":
-        everything = packed(~np.eye(n, dtype=np.bool_))
-        pairs, corners = _pairs_and_corners(Filled(everything, everything, n * (n - 1) // 2), np.arange(n))
+        pairs, corners = _pairs_and_corners(~np.eye(n, dtype=np.bool_), np.arange(n))
     else:
-        outward = packed(arcs)
-        sequence = elimination_sequence(outward, seed)
-        pairs, corners = _pairs_and_corners(eliminate(outward, sequence), sequence)
+        graph = Graph.of(arcs)
+        sequence = elimination_sequence(graph, seed)
+        pairs, corners = _pairs_and_corners(eliminate(graph, sequence).useful.adjacency, sequence)
     return part[pairs].astype(np.int32), part[corners].astype(np.int32)
 
 
-def elimination_sequence(outward: Words, seed: int = 0) -> Ints:
+def elimination_sequence(graph: Graph, seed: int = 0) -> Ints:
     """A sequence that makes few pairs: the best of several greedy ones, annealed."""
-    n, words = outward.shape
+    n, words = graph.outward.shape
     random = np.random.default_rng(np.random.SeedSequence(seed))
-    neighbours, thorough = outward | transposed(outward), n <= THOROUGH
+    neighbours, thorough = graph.outward | graph.inward, n <= THOROUGH
     noises = 0.9 * random.random((GREEDY_STARTS, n))
     sequences = [
         greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
     ]
-    best = min(sequences, key=lambda sequence: eliminate(outward, sequence).pairs)
+    best = min(sequences, key=lambda sequence: eliminate(graph, sequence).pairs)
     tries = int(min(20_000, SEARCH_WORK / (n * n * words)))
     moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
-    pairs = max(500, eliminate(outward, best).pairs)
-    annealed = anneal_sequence(outward, best, moves, draws, HOT * pairs, COLD * pairs)
-    return min(best, annealed, key=lambda sequence: eliminate(outward, sequence).pairs)
+    pairs = max(500, eliminate(graph, best).pairs)
+    hot, cold = HOT * pairs, COLD * pairs
+    allowances = draws * hot * (cold / hot) ** (np.arange(tries) / tries)
+    annealed = anneal_sequence(graph, best, moves, allowances)
+    return min(best, annealed, key=lambda sequence: eliminate(graph, sequence).pairs)
 
 
-@njit(nogil=True, cache=True)
-def _pairs_and_corners(filled: Filled, sequence: Any) -> Any:
+def _pairs_and_corners(arcs: Bools, sequence: Ints) -> tuple[Ints, Ints]:
     """Pairs a < b with a useful arc; triangles {p, v, q} with useful p -> v -> q and p -> q, v the first to leave."""
-    out, into, n = filled.outward, filled.inward, len(sequence)
-    pairs, count = np.empty((filled.pairs, 2), np.int64), 0
-    for a in range(n):
-        for b in range(a + 1, n):
-            if _has(out[a], b) or _has(out[b], a):
-                pairs[count, 0], pairs[count, 1] = a, b
-                count += 1
-    corners = [(0, 0, 0) for _ in range(0)]
-    left = np.zeros(n, np.bool_)
-    for v in sequence:
-        left[v] = True
-        for p in range(n):
-            if left[p] or not (_has(into[v], p) or _has(out[v], p)):
-                continue
-            for q in range(p + 1, n):
-                if left[q]:
-                    continue
-                forward = _has(into[v], p) and _has(out[v], q) and _has(out[p], q)
-                backward = _has(into[v], q) and _has(out[v], p) and _has(out[q], p)
-                if forward or backward:
-                    low, high = min(v, p), max(v, q)
-                    corners.append((low, v + p + q - low - high, high))
-    result = np.empty((len(corners), 3), np.int64)
-    for t in range(len(corners)):
-        result[t, 0], result[t, 1], result[t, 2] = corners[t]
-    return pairs, result
+    here = np.ones(len(arcs), np.bool_)
+    corners = [np.empty((0, 3), np.int64)]
+    for v in sequence.tolist():
+        here[v] = False
+        around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
+        closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
+        p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
+        corners.append(np.column_stack([np.full(len(p), v), p, q]))
+    return np.argwhere(np.triu(arcs | arcs.T)), np.sort(np.concatenate(corners), axis=1)

@@ -1,14 +1,14 @@
 """A QUBO as flat arrays: built from couplers, evaluated, and exchanged with dimod."""
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from ..arrays import AnyArray, Floats, Ints, SmallInts, frozen
+from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..errors import QubayesError
+from ..jit import leaf
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel
@@ -73,8 +73,9 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
             f"states of shape {bits.shape} do not fit a QUBO of {qubo.bits} bits; give (..., {qubo.bits})"
         )
     flat = np.ascontiguousarray(bits.reshape(int(np.prod(bits.shape[:-1])), qubo.bits) != 0)
-    energies = _energies(qubo.h, qubo.indptr, qubo.indices, qubo.weights, flat) + qubo.offset
-    result: Floats = energies.reshape(bits.shape[:-1])[()]
+    energies = np.empty(len(flat))
+    _energies(qubo.h, qubo.indptr, qubo.indices, qubo.weights, flat, energies)
+    result: Floats = (energies + qubo.offset).reshape(bits.shape[:-1])[()]
     return result
 
 
@@ -125,27 +126,44 @@ def _check(h: Floats, rows: AnyArray, cols: AnyArray, weights: Floats, offset: f
         raise QubayesError("a coefficient of the QUBO is infinite or not a number; all must be finite")
 
 
-@njit(nogil=True, cache=True)
-def _sorted_by(keys: Any, order: Any, bits: int) -> Any:
-    """`order` stably rearranged so that `keys[order]` ascends."""
-    start = np.zeros(bits + 1, np.int64)
-    for key in keys:
-        start[key + 1] += 1
-    for i in range(bits):
-        start[i + 1] += start[i]
-    result = np.empty_like(order)
-    for position in order:
+def _merged(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[SmallInts, SmallInts, Floats]:
+    """(low, high, weights) in ascending order, repeated pairs summed, zero sums dropped."""
+    by_high, order = np.empty((2, len(low)), np.int64)
+    _sort_by(high, np.arange(len(low)), np.zeros(bits + 1, np.int64), by_high)
+    _sort_by(low, by_high, np.zeros(bits + 1, np.int64), order)
+    rows, cols, sums = np.empty_like(low), np.empty_like(high), np.empty_like(weights)
+    kept = int(_merge(order, low, high, weights, rows, cols, sums))
+    return rows[:kept], cols[:kept], sums[:kept]
+
+
+def _symmetric(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[Ints, SmallInts, Floats]:
+    """(indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
+    left = np.bincount(high, minlength=bits)  # entries of a row left of the diagonal; they come first
+    indptr = np.concatenate([[0], np.cumsum(left + np.bincount(low, minlength=bits))])
+    indices, both = np.empty(2 * len(low), np.int32), np.empty(2 * len(low), np.float64)
+    _mirror(low, high, weights, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
+    return indptr, indices, both
+
+
+@leaf
+def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
+    """Set `result` to `order` stably rearranged so that keys[result] ascends; start: zeros, one more than keys."""
+    for i in range(len(keys)):
+        start[keys[i] + 1] += 1
+    for key in range(len(start) - 1):
+        start[key + 1] += start[key]
+    for i in range(len(order)):
+        position = order[i]
         key = keys[position]
         result[start[key]] = position
         start[key] += 1
-    return result
 
 
-@njit(nogil=True, cache=True)
-def _merged(low: Any, high: Any, weights: Any, bits: int) -> Any:
-    """(low, high, weights) in ascending order, repeated pairs summed, zero sums dropped."""
-    order = _sorted_by(low, _sorted_by(high, np.arange(len(low)), bits), bits)
-    rows, cols, sums = np.empty_like(low), np.empty_like(high), np.empty_like(weights)
+@leaf
+def _merge(
+    order: Ints, low: SmallInts, high: SmallInts, weights: Floats, rows: SmallInts, cols: SmallInts, sums: Floats
+) -> int:
+    """Put the sums of equal neighbours in the order, unless they are zero; their number."""
     kept = 0
     k = 0
     while k < len(order):
@@ -156,46 +174,33 @@ def _merged(low: Any, high: Any, weights: Any, bits: int) -> Any:
         if total != 0.0:
             rows[kept], cols[kept], sums[kept] = i, j, total
             kept += 1
-    return rows[:kept], cols[:kept], sums[:kept]
+    return kept
 
 
-@njit(nogil=True, cache=True)
-def _symmetric(low: Any, high: Any, weights: Any, bits: int) -> Any:
-    """(indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
-    indptr = np.zeros(bits + 1, np.int64)
-    below = np.zeros(bits, np.int64)  # entries of a row left of the diagonal; they come first
-    for k in range(len(low)):
-        indptr[low[k] + 1] += 1
-        indptr[high[k] + 1] += 1
-        below[high[k]] += 1
-    for i in range(bits):
-        indptr[i + 1] += indptr[i]
-    left = indptr[:-1].copy()
-    right = indptr[:-1] + below
-    indices, both = np.empty(2 * len(low), np.int32), np.empty(2 * len(low), np.float64)
+@leaf
+def _mirror(
+    low: SmallInts, high: SmallInts, weights: Floats, left: Ints, right: Ints, indices: SmallInts, both: Floats
+) -> None:
+    """Put each pair into the rows of both its bits, from `left` and `right` of the diagonal on."""
     for k in range(len(low)):
         i, j, weight = low[k], high[k], weights[k]
         indices[right[i]], both[right[i]] = j, weight
         indices[left[j]], both[left[j]] = i, weight
         right[i] += 1
         left[j] += 1
-    return indptr, indices, both
 
 
-@njit(nogil=True, cache=True)
-def _energies(h: Any, indptr: Any, indices: Any, weights: Any, states: Any) -> Any:
-    """h.x + sum_{i<j} J_ij x_i x_j of each row of `states`."""
-    result = np.zeros(len(states))
+@leaf
+def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, states: Bools, energies: Floats) -> None:
+    """Set energies[s] to h.x + sum_{i<j} J_ij x_i x_j for the state in row s."""
     for s in range(len(states)):
-        state = states[s]
         total = 0.0
         for i in range(len(h)):
-            if state[i]:
+            if states[s, i]:
                 total += h[i]
                 for k in range(indptr[i], indptr[i + 1]):
                     if indices[k] > i:
                         break
-                    if state[indices[k]]:
+                    if states[s, indices[k]]:
                         total += weights[k]
-        result[s] = total
-    return result
+        energies[s] = total

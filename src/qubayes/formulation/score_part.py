@@ -12,7 +12,7 @@ from ..cluster import Workers, run
 from ..errors import QubayesError
 from ..families import VertexSet
 from ..subsets import Subsets
-from .closure import pair_gains, parent_losses, representations, single_gains
+from .closure import Sets, pair_gains, parent_losses, representations, single_gains
 from .crowding import Crowding, choose_pairs, crowding
 from .order import Order
 from .parents import Relative, key_widths, relate
@@ -41,6 +41,16 @@ class Problem(NamedTuple):
         gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
         return Problem(candidates, subsets, relative, frozen(gains), key_widths(relative), union_scores)
 
+    def sets_of(self, vertex: int) -> tuple[Sets, Sets]:
+        """The candidate sets and the subsets of a vertex."""
+        width = int(self.widths[vertex])
+        return Sets.of(self.relative.candidates, vertex, width), Sets.of(self.relative.subsets, vertex, width)
+
+    def gains_of(self, vertex: int) -> Floats:
+        """The gains of the candidate sets of a vertex."""
+        start = self.relative.candidates.vertex_start
+        return self.gains[start[vertex] : start[vertex + 1]]
+
     @property
     def largest_set(self) -> int:
         """The most parents a vertex may have; where that is unknown, the size of the largest candidate set."""
@@ -65,19 +75,21 @@ def score_parts(problem: Problem, workers: Workers) -> list[ScorePart]:
 
 
 def _score_part(problem: Problem, vertex: int) -> ScorePart:
-    relative, width = problem.relative, int(problem.widths[vertex])
-    ways = representations(vertex, relative.candidates, relative.subsets, width)
+    candidates, subsets = problem.sets_of(vertex)
+    ways = representations(candidates, subsets)
     if len(ways) and ways[:, 1].min() < 0:
         name = problem.candidates.names[vertex]
         raise QubayesError(f"a candidate set of {name} is no union of two of its subsets; cover the candidates again")
-    first, last = relative.subsets.vertex_start[vertex : vertex + 2]
-    chosen, joined, has_triangle = choose_pairs(ways, int(first), int(last - first))
+    chosen = choose_pairs(ways, len(subsets.start) - 1)
     if problem.union_scores is None:
-        singles = single_gains(vertex, relative.candidates, problem.gains, relative.subsets, width)
-        pairs = pair_gains(vertex, relative.candidates, problem.gains, relative.subsets, width, singles)
+        gains = problem.gains_of(vertex)
+        singles = single_gains(candidates, gains, subsets)
+        pairs = pair_gains(candidates, gains, subsets, singles)
     else:
         singles, pairs = _true_gains(problem, vertex)
-    return ScorePart(singles, pairs, crowding(singles, pairs, joined, has_triangle), ways[chosen])
+    set_number, subset_number = (families.vertex_start[vertex] for families in problem.relative[1:3])
+    numbers = np.array([set_number, subset_number, subset_number], np.int32)
+    return ScorePart(singles, pairs, crowding(singles, pairs, chosen), ways[chosen.rows] + numbers)
 
 
 def _true_gains(problem: Problem, vertex: int) -> tuple[Floats, Floats]:
@@ -107,6 +119,6 @@ def losses(problem: Problem, order: Order) -> Losses:
     for vertex in range(problem.candidates.n):
         mine = slice(parents.start[vertex], parents.start[vertex + 1])
         edges[mine], vertices[vertex] = parent_losses(
-            vertex, problem.relative.candidates, problem.gains, int(problem.widths[vertex]), ordered[mine]
+            problem.sets_of(vertex)[0], problem.gains_of(vertex), ordered[mine]
         )
     return Losses(edges, vertices)

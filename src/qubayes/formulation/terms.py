@@ -1,9 +1,8 @@
 """Parts of a quadratic function over the bits, before they are summed into one QUBO."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..arrays import AnyArray, Floats, Ints, SmallInts
 from .crowding import pair_index
@@ -52,24 +51,28 @@ class Block(NamedTuple):
     used: SmallInts  # (sets, 2) pairs of bits that candidate sets use, by their numbers
 
 
-@njit(nogil=True, cache=True)
-def _write_block(block: Block, rows: Any, cols: Any, weights: Any) -> None:
-    place, mu = 0, len(block.singles)
-    for j in range(mu):
-        for k in range(j + 1, mu):
-            rows[place], cols[place] = block.first + j, block.first + k
-            natural = block.singles[j] + block.singles[k] - block.pairs[place]
-            weights[place] = natural + block.extra if block.slack else natural
-            place += 1
-    if block.slack or block.extra == 0.0:
-        return
-    unused = np.ones(len(weights), np.bool_)
-    for j, k in block.used:
-        if j != k:
-            unused[pair_index(j - block.first, k - block.first, mu)] = False
-    for place in range(len(weights)):
-        if unused[place]:
-            weights[place] = max(weights[place], 0.0) + block.extra
+def _write_block(block: Block, rows: SmallInts, cols: SmallInts, weights: Floats) -> None:
+    mu = len(block.singles)
+    j, k = _pairs(mu)
+    np.add(j, block.first, out=rows)
+    np.add(k, block.first, out=cols)
+    np.add(block.singles[j], block.singles[k], out=weights)
+    weights -= block.pairs
+    if block.slack:
+        weights += block.extra
+    elif block.extra != 0.0:
+        joined = block.used[block.used[:, 0] != block.used[:, 1]] - block.first
+        unused = np.ones(len(weights), np.bool_)
+        unused[pair_index(joined[:, 0], joined[:, 1], mu)] = False
+        weights[unused] = np.maximum(weights[unused], 0.0) + block.extra
+
+
+def _pairs(mu: int) -> tuple[SmallInts, SmallInts]:
+    """All j < k < mu in lexicographic order."""
+    first = np.arange(mu, dtype=np.int32)
+    j = np.repeat(first, first[::-1])
+    begin = first.astype(np.int64) * (2 * mu - first - 1) // 2 - first - 1  # place of (j, k) less k
+    return j, (np.arange(len(j)) - begin[j]).astype(np.int32)
 
 
 def slack_terms(bits: int, z_bits: Ints, owners: Ints, crowds: Floats) -> Terms:
