@@ -22,7 +22,7 @@ from ..jit import leaf
 Bytes = npt.NDArray[np.uint8]
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
 TABU = 6  # flips for which a vertex that was flipped stays as it is
-MOST_CLUSTERS = 64  # in one zero-half cut: a bit each
+MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
 
 
 class Sets(NamedTuple):
@@ -95,11 +95,13 @@ def chosen_cuts(cuts: Cuts, which: AnyArray | slice) -> Cuts:
 
 def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallInts, Floats]:
     """(cut, place in which, coefficient) of the sets among `which`, cut by cut, where it is not 0."""
-    rows, places, values = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
-    count = _fill_coefficients(sets, which, cuts, rows, places, values)
-    rows, places, values = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count)
-    _fill_coefficients(sets, which, cuts, rows, places, values)
-    return rows, places, values
+    room = min(len(which) * cuts.count, 1 << 20)
+    while True:
+        rows, places, values = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)
+        count = _fill_coefficients(sets, which, cuts, rows, places, values)
+        if count <= room:
+            return rows[:count].copy(), places[:count].copy(), values[:count].copy()
+        room = count
 
 
 @leaf

@@ -17,7 +17,7 @@ from .run import Run
 FIRST_SETS = 10  # of each vertex in the first program
 NEW_SETS = 5  # of each vertex in a round
 IDLE = 8  # rounds after which a cut that does nothing leaves
-FEW = 20  # cuts with k = 1 below which those with k = 2 are looked for
+FEW = 50  # cuts with k = 1 below which others are looked for
 LEAST = 1e-3  # violation of a cut that is worth its place
 POSITIVE = 1e-7  # values above this are taken for more than 0
 

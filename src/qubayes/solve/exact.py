@@ -63,7 +63,7 @@ class Proof:
     def relax(self) -> None:
         """Solve the relaxation of every component, the smallest first."""
         for each in self.components:
-            each.search(each.best.order, 300 * each.n, self._run.seed, hot=10.0)
+            each.search(each.best.order, 1000 * each.n, self._run.seed, hot=10.0)
             each.relax(self._run, each.alive, ROOT)
 
     def branch(self) -> int:

@@ -35,33 +35,37 @@ def zero_half_cuts(sets: Sets, numbers: Ints, values: Floats, cuts: Cuts, least:
 def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least: float) -> tuple[Bytes, Floats]:
     """(sums, rows) of the rows whose sums, halved and rounded, are violated; and by how much."""
     rows, columns = matrix.shape
-    identity = np.eye(rows, dtype=np.uint8)
-    packed = np.packbits(np.concatenate([matrix, identity, sides[:, None]], axis=1), axis=1)
-    costs = np.concatenate([values, slacks, [0.0]])
+    # From byte 0 on which rows are in the sum, then the sum itself, then its right side.
+    packed = np.packbits(np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1)
+    costs = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
     found: dict[bytes, tuple[Bytes, float]] = {}
     free = np.ones(rows, np.bool_)
-    for step, column in enumerate(np.argsort(-values, kind="stable").tolist()):
-        if step % EVERY == 0:
-            _look(packed, columns, costs, least, found)
+    order = np.argsort(-values, kind="stable")
+    whole = int((values > 1.0 - 1e-6).sum())  # while these are odd in some row nothing is violated
+    for step, column in enumerate((rows + order).tolist()):
+        if step >= whole and (step - whole) % EVERY == 0:
+            _look(packed, costs, least, found)
         hit = np.flatnonzero(packed[:, column >> 3] >> (7 - (column & 7)) & 1)
         pivots = hit[free[hit]]
         if len(pivots):
             pivot = int(pivots[np.argmin(slacks[pivots])])
             free[pivot] = False
             packed[hit[hit != pivot]] ^= packed[pivot]
-    _look(packed, columns, costs, least, found)
+    _look(packed, costs, least, found)
     if not found:
         return np.zeros((0, rows), np.uint8), np.zeros(0)
     sums, violations = zip(*found.values(), strict=True)
     return np.stack(sums), np.array(violations)
 
 
-def _look(packed: Bytes, columns: int, costs: Floats, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
-    """Keep the rows that are violated now."""
-    bits = np.unpackbits(packed, axis=1, count=len(costs))
-    violations = np.where(bits[:, -1] == 1, 0.5 * (1.0 - bits @ costs), 0.0)
+def _look(packed: Bytes, costs: Floats, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
+    """Keep the rows with an odd right side that are violated now."""
+    last = len(costs) - 1
+    odd = np.flatnonzero(packed[:, last >> 3] >> (7 - (last & 7)) & 1)
+    bits = np.unpackbits(packed[odd], axis=1, count=last)
+    violations = 0.5 * (1.0 - bits.astype(np.float32) @ costs[:-1])
     for row in np.flatnonzero(violations >= least).tolist():
-        chosen = bits[row, columns:-1]
+        chosen = bits[row, : len(packed)]
         found.setdefault(chosen.tobytes(), (chosen, float(violations[row])))
 
 
