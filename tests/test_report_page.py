@@ -1,5 +1,6 @@
 """The page in a real Chromium: what a person sees and does, and what a hostile name cannot do."""
 
+import math
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qubayes.network import Network
-from qubayes.report import Report, write_report
+from qubayes.report import Bits, Outcome, Report, write_report
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -136,6 +137,26 @@ def test_a_bare_network_shows_no_empty_parts(visit):
         page.locator(part).is_visible() for part in ("#progress", "#size", "#edges", "#provenance", "#status")
     )
     assert page.locator(".tile").count() == 1
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_odd_reports(visit, n):
+    network = Network(("only",)[:n], ((),)[:n])
+    outcome = Outcome(-5.0, empty_score=-5.0, bound=-5.0, gap=0.0, status="optimal, proved", seconds=0.0)
+    nothing = Bits(0, 0, 0)
+    page = visit(Report(network, "Odd", outcome, trace=((0.0, -5.0),), bits=nothing, paper_bits=nothing))
+    assert page.locator(".node").count() == n
+    assert page.locator("#status").inner_text().split() == ["Optimum", "proved", "optimal,", "proved"]
+    assert "NaN" not in page.content() and "Infinity" not in page.locator("main").inner_text()
+    assert page.locator("#bits-caption").inner_text().startswith("0 bits, as many as")
+
+
+def test_required_and_undirected_edges(visit):
+    report = Report(SMALL, strengths={(0, 2): math.inf, (1, 2): 3.0}, undirected=frozenset({(0, 3)}))
+    page = visit(report)
+    assert page.locator("#view .edge").count() - page.locator("#view .edge .head").count() == 1
+    page.fill("#search", "smoker")
+    assert "required" in page.locator("#panel .parents li", has_text="Age").inner_text()
 
 
 def test_labels_fit_into_their_boxes(visit):

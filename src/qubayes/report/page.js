@@ -68,8 +68,8 @@
     const proved = outcome.gap !== null && outcome.gap <= 1e-9;
     const verdict = proved ? "Optimum proved" : outcome.gap === null ? null : `Gap ${percent(outcome.gap)}`;
     const badge = verdict && html("span", { class: proved ? "badge good" : "badge" }, verdict);
-    at("status").append(...[badge, outcome.status].filter(Boolean));
-    at("status").hidden = !at("status").textContent;
+    at("status").append(...[badge, " ", outcome.status].filter(Boolean));
+    at("status").hidden = !at("status").textContent.trim();
   }
 
   function tile(name, value, note) {
