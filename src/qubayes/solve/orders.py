@@ -10,7 +10,7 @@ with noise of Gumbel's distribution). Two facts make all places as cheap as one:
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,12 @@ import numpy.typing as npt
 from ..arrays import Floats, Ints, SmallInts, Words, frozen
 from ..errors import SettingError
 from ..families import Families
-from ..jit import kernel, leaf
+from ..jit import leaf, part
+from .walks import draw, draw_below
 
 _NOISES = 1 << 14
+_MOST_NOISE = 9.71 + 0.7  # log(2^14), and log 2 as the quantile in the middle of the last step
+_ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
 _LARGEST = 65_534  # vertices: a member is stored in 16 bits
 
 
@@ -30,6 +33,7 @@ class OrderProblem(NamedTuple):
     first: Ints  # (n + 1,) sets first[v] .. first[v + 1] - 1 belong to v
     scores: Floats  # (sets,)
     members: npt.NDArray[np.uint16]  # (sets, largest size), filled up with n
+    skip: npt.NDArray[np.uint16]  # (sets, largest size) from the set to the next one without that member
     edge_start: Ints  # (n + 1,) edges by parent
     child: SmallInts  # (edges,)
     list_start: Ints  # (edges,) the edge's sets are lists[list_start[e] : list_stop[e]], best first
@@ -67,6 +71,8 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     members = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.uint16)
     counts = np.zeros((n, n), np.int64)
     _fill_members(families, members, counts)
+    skip = np.ones_like(members)
+    _fill_skips(families.vertex_start, members, skip)
     starts = (np.cumsum(counts.T.ravel()) - counts.T.ravel()).reshape(n, n).T  # by child, then by parent
     lists = np.empty(int(counts.sum()), np.int32)
     _fill_lists(families, starts.copy(), lists)
@@ -75,6 +81,7 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
         families.vertex_start,
         scores,
         frozen(members),
+        frozen(skip),
         frozen(np.searchsorted(parent, np.arange(n + 1)).astype(np.int64)),
         frozen(child.astype(np.int32)),
         frozen(starts[parent, child]),
@@ -89,7 +96,7 @@ def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.rand
     random = np.random.default_rng(seed)
     quantiles = (np.arange(_NOISES) + 0.5) / _NOISES
     noise = random.permutation(-np.log(-np.log(quantiles))).astype(np.float32)
-    stream = random.integers(1, 2**63, 1, dtype=np.uint64)
+    stream = random.integers(0, 2**63, 1, dtype=np.uint64)
     vertices = np.array(order, np.int32)
     state = OrderState(
         vertices,
@@ -132,8 +139,8 @@ def improve(
     return best_of(problem, state.best)
 
 
-@kernel
-def _fill_members(families, members, counts):
+@leaf
+def _fill_members(families: Any, members: Any, counts: Any) -> None:
     """Write the sets as rows, and for each parent and child the number of the child's sets that have it."""
     for vertex in range(len(families.vertex_start) - 1):
         for number in range(families.vertex_start[vertex], families.vertex_start[vertex + 1]):
@@ -143,8 +150,19 @@ def _fill_members(families, members, counts):
                 counts[families.members[k], vertex] += 1
 
 
-@kernel
-def _fill_lists(families, free, lists):
+@leaf
+def _fill_skips(first: Any, members: Any, skip: Any) -> None:
+    """Write how far it is from each set to the next one of the vertex without the member, at most 65535."""
+    for vertex in range(len(first) - 1):
+        for number in range(first[vertex + 1] - 2, first[vertex] - 1, -1):
+            for k in range(members.shape[1]):
+                for other in range(members.shape[1]):
+                    if members[number, k] == members[number + 1, other]:
+                        skip[number, k] = min(skip[number + 1, other], np.uint16(65534)) + 1
+
+
+@leaf
+def _fill_lists(families: Any, free: Any, lists: Any) -> None:
     """Write the numbers of the sets of each child and parent, from free[parent, child] on."""
     for vertex in range(len(families.vertex_start) - 1):
         for number in range(families.vertex_start[vertex], families.vertex_start[vertex + 1]):
@@ -155,140 +173,198 @@ def _fill_lists(families, free, lists):
 
 
 @leaf
-def settle(problem, state):
+def settle(problem: Any, state: Any) -> None:
     """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
     for place in range(len(state.order)):
         state.place[state.order[place]] = place
     score = 0.0
     for place in range(len(state.order)):
         vertex = state.order[place]
-        number = problem.first[vertex]
-        while number < problem.first[vertex + 1] - 1 and not _allowed(problem, state, number, vertex, place):
-            number += 1
+        number, last = problem.first[vertex], problem.first[vertex + 1] - 1
+        while number < last and _blocked(problem, state, number, vertex, place):
+            number = min(last, number + _blocked(problem, state, number, vertex, place))
         state.choice[vertex] = number
         score += problem.scores[number]
     state.totals[0] = score
     if score > state.totals[1]:
-        state.totals[1] = score
-        for place in range(len(state.order)):
-            state.best[place] = state.order[place]
+        _keep(state)
 
 
-@leaf
-def _allowed(problem, state, number, without, place):
-    """Whether the members of the set, one vertex left out of account, all come before the place."""
+@part
+def _blocked(problem: Any, state: Any, number: Any, without: Any, place: Any) -> Any:
+    """0 if the members of the set, one vertex left out of account, all come before the place.
+
+    Otherwise how many sets from here on are not allowed for the same reason.
+    """
     for k in range(problem.members.shape[1]):
         member = problem.members[number, k]
         if member != without and state.place[member] >= place:
-            return False
-    return True
+            return np.int64(problem.skip[number, k])
+    return np.int64(0)
 
 
-@leaf
-def _holds(problem, number, vertex):
+@part
+def _holds(problem: Any, number: Any, vertex: Any) -> Any:
     """Whether the vertex is a member of the set."""
+    held = False
     for k in range(problem.members.shape[1]):
-        if problem.members[number, k] == vertex:
-            return True
-    return False
+        held |= problem.members[number, k] == vertex
+    return held
 
 
 @leaf
-def wander(problem, state, temperature, moves, stop):
+def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) -> Any:
     """Make this many moves at the temperature unless stop[0] is set; return the number made."""
-    order, place, choice, values, reach = state.order, state.place, state.choice, state.values, state.reach
-    first, scores, noise = problem.first, problem.scores, state.noise
-    n, bits = len(order), state.random[0]
-    largest = temperature * 9.71  # of the noise
+    n = len(state.order)
     for move in range(moves):
-        if move & 63 == 0 and stop[0]:
-            state.random[0] = bits
+        if move & 15 == 0 and stop[0]:
             return move
-        bits ^= bits << np.uint64(13)
-        bits ^= bits >> np.uint64(7)
-        bits ^= bits << np.uint64(17)
-        vertex = np.int64(((bits >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
-        offset = np.int64(bits & np.uint64(_NOISES - 1))
-        here = place[vertex]
-        current = choice[vertex]
-        level = scores[current] + temperature * noise[(offset + here) & (_NOISES - 1)]
-        slack = scores[first[vertex]] + largest - level
-        low, high, passed = 0, n - 1, 0
-        for k in range(n):
-            values[k] = 0.0
-        for edge in range(problem.edge_start[vertex], problem.edge_start[vertex + 1]):
-            child = problem.child[edge]
-            there, old = place[child], choice[child]
-            if there < here:
-                for k in range(problem.list_start[edge], problem.list_stop[edge]):
-                    number = problem.lists[k]
-                    if number >= old:
-                        break
-                    if _allowed(problem, state, number, vertex, there):
-                        values[there] = scores[number] - scores[old]
-                        state.other[child] = number
-                        state.passed[passed] = child
-                        passed += 1
-                        break
-            elif there <= high and _holds(problem, old, vertex):
-                number = old + 1
-                while number < first[child + 1] and scores[old] - scores[number] <= slack:
-                    if not _holds(problem, number, vertex) and _allowed(problem, state, number, vertex, there):
-                        break
-                    number += 1
-                if number == first[child + 1] or scores[old] - scores[number] > slack:
-                    high = there - 1
-                else:
-                    values[there] = scores[number] - scores[old]
-                    state.other[child] = number
-                    state.passed[passed] = child
-                    passed += 1
-        total = 0.0
-        for k in range(here + 1, high + 1):
-            total += values[k]
-            values[k] = total + temperature * noise[(offset + k) & (_NOISES - 1)]
-        total = 0.0
-        for k in range(here - 1, low - 1, -1):
-            total += values[k]
-            values[k] = total + temperature * noise[(offset + k) & (_NOISES - 1)]
-        values[here] = temperature * noise[(offset + here) & (_NOISES - 1)]
-        most = -np.inf
-        for k in range(low, high + 1):
-            most = max(most, values[k])
-            reach[k] = most
-        target, chosen, number, end = here, current, first[vertex], high + 1
-        while end > low and number < first[vertex + 1] and scores[number] + reach[end - 1] > level:
-            begin = low
-            for k in range(problem.members.shape[1]):
-                member = place[problem.members[number, k]]
-                begin = max(begin, member + 1 if member < here else member)
-            if begin < end:
-                for k in range(begin, end):
-                    if scores[number] + values[k] > level:
-                        level = scores[number] + values[k]
-                        target, chosen = k, number
-                end = begin
-            number += 1
-        if target == here:
-            continue
-        change = scores[chosen] - scores[current]
-        choice[vertex] = chosen
-        left, right = min(here, target), max(here, target)
-        for k in range(passed):
-            child = state.passed[k]
-            if left <= place[child] <= right:
-                change += scores[state.other[child]] - scores[choice[child]]
-                choice[child] = state.other[child]
-        step = 1 if target > here else -1
-        for k in range(here, target, step):
-            order[k] = order[k + step]
-            place[order[k]] = k
-        order[target] = vertex
-        place[vertex] = target
-        state.totals[0] += change
-        if state.totals[0] > state.totals[1] + 1e-7:
-            state.totals[1] = state.totals[0]
-            for k in range(n):
-                state.best[k] = order[k]
-    state.random[0] = bits
+        vertex = draw_below(state.random, n)
+        offset = np.int64(draw(state.random) & np.uint64(_NOISES - 1))
+        here, current = state.place[vertex], state.choice[vertex]
+        level = problem.scores[current] + temperature * state.noise[(offset + here) & (_NOISES - 1)]
+        # No place is drawn that costs the others more than this.
+        slack = problem.scores[problem.first[vertex]] + temperature * _MOST_NOISE - level
+        high, passed = _weigh_others(problem, state, vertex, slack)
+        _add_noise(state, here, high, temperature, offset)
+        target, chosen = _draw_place(problem, state, vertex, high, level)
+        if target != here:
+            _put(problem, state, vertex, target, chosen, passed)
     return moves
+
+
+@part
+def _weigh_others(problem: Any, state: Any, vertex: Any, slack: Any) -> Any:
+    """(last place that may be drawn, number of `passed`): how the others' sets change once the vertex passes them.
+
+    Written are values[place of the other], passed and other. A child that comes before can only win a set with the
+    vertex in it, better than its own; a child that comes after loses its set if the vertex is in it.
+    """
+    here, high, passed = state.place[vertex], len(state.order) - 1, 0
+    for place in range(len(state.order)):
+        state.values[place] = 0.0
+    for edge in range(problem.edge_start[vertex], problem.edge_start[vertex + 1]):
+        child = problem.child[edge]
+        there, old = state.place[child], state.choice[child]
+        if there < here:
+            new = _gained(problem, state, vertex, edge, old)
+        elif there <= high and _holds(problem, old, vertex):
+            new = _left(problem, state, vertex, child, slack)
+            if new < 0:
+                high = there - 1
+                continue
+        else:
+            continue
+        if new != old:
+            state.values[there] = problem.scores[new] - problem.scores[old]
+            state.other[child] = new
+            state.passed[passed] = child
+            passed += 1
+    return high, passed
+
+
+@part
+def _gained(problem: Any, state: Any, vertex: Any, edge: Any, old: Any) -> Any:
+    """The best set of the edge's child, should the vertex come before it."""
+    place, useless = state.place[problem.child[edge]], 0
+    for k in range(problem.list_start[edge], problem.list_stop[edge]):
+        number = np.int64(problem.lists[k])
+        if number >= old:
+            break
+        if number >= useless:
+            jump = _blocked(problem, state, number, vertex, place)
+            if jump == 0:
+                return number
+            useless = number + jump
+    return old
+
+
+@part
+def _left(problem: Any, state: Any, vertex: Any, child: Any, slack: Any) -> Any:
+    """The best set of the child, should the vertex come after it; -1 if there is none or it costs more than slack."""
+    place, old = state.place[child], state.choice[child]
+    here, state.place[vertex] = state.place[vertex], len(state.order)
+    number, last, found = old + 1, problem.first[child + 1], -1
+    while number < last and problem.scores[old] - problem.scores[number] <= slack:
+        jump = _blocked(problem, state, number, -1, place)
+        if jump == 0:
+            found = number
+            break
+        number += jump
+    state.place[vertex] = here
+    return found
+
+
+@part
+def _add_noise(state: Any, here: Any, high: Any, temperature: Any, offset: Any) -> Any:
+    """Sum values from `here` outwards and add noise: what the others give at each place; and `reach`."""
+    total = 0.0
+    for place in range(here + 1, high + 1):
+        total += state.values[place]
+        state.values[place] = total
+    total = state.values[here] = 0.0
+    for place in range(here - 1, -1, -1):
+        total += state.values[place]
+        state.values[place] = total
+    most = -np.inf
+    for place in range(high + 1):
+        state.values[place] += temperature * state.noise[(offset + place) & (_NOISES - 1)]
+        most = max(most, state.values[place])
+        state.reach[place] = most
+
+
+@part
+def _draw_place(problem: Any, state: Any, vertex: Any, high: Any, level: Any) -> Any:
+    """(place, set) of the vertex with the largest sum of score and noise; where it is, that sum is `level`.
+
+    Places from `end` on are done: there a better set is allowed. A set is allowed from `begin` on.
+    """
+    scores, here = problem.scores, state.place[vertex]
+    number, last, end = problem.first[vertex], problem.first[vertex + 1], high + 1
+    target, chosen = np.int64(here), state.choice[vertex]
+    while end > 0 and number < last and scores[number] + state.reach[end - 1] > level:
+        begin, jump = np.int64(0), np.int64(1)
+        for k in range(problem.members.shape[1]):
+            place: Any = state.place[problem.members[number, k]]
+            place += place < here
+            if place > begin:
+                begin, jump = place, np.int64(problem.skip[number, k])
+        if begin < end:
+            for place in range(begin, end):
+                if scores[number] + state.values[place] > level:
+                    level = scores[number] + state.values[place]
+                    target, chosen = place, number
+            end, jump = begin, np.int64(1)
+        number += jump
+    return target, chosen
+
+
+@part
+def _put(problem: Any, state: Any, vertex: Any, target: Any, chosen: Any, passed: Any) -> Any:
+    """Move the vertex to its new place, with its new set, and give those that it passes theirs."""
+    scores, place, choice = problem.scores, state.place, state.choice
+    here = place[vertex]
+    change = scores[chosen] - scores[choice[vertex]]
+    choice[vertex] = chosen
+    for k in range(passed):
+        child = state.passed[k]
+        if min(here, target) <= place[child] <= max(here, target):
+            change += scores[state.other[child]] - scores[choice[child]]
+            choice[child] = state.other[child]
+    step = 1 if target > here else -1
+    for k in range(here, target, step):
+        state.order[k] = state.order[k + step]
+        place[state.order[k]] = k
+    state.order[target] = vertex
+    place[vertex] = target
+    state.totals[0] += change
+    if state.totals[0] > state.totals[1] + _ROUNDING:
+        _keep(state)
+
+
+@part
+def _keep(state: Any) -> Any:
+    """Make the order the best one."""
+    state.totals[1] = state.totals[0]
+    for place in range(len(state.order)):
+        state.best[place] = state.order[place]
