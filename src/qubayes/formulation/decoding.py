@@ -235,7 +235,7 @@ def implied_order(formulation: Formulation, bits: npt.ArrayLike) -> list[int]:
     for _ in range(n):
         order.append(vertex := int(np.argmin(open_before)))
         open_before -= before[:, vertex] + n * must[:, vertex]
-        open_before[vertex] = 2 * n * n  # placed; n * n is the most that n vertices can take off
+        open_before[vertex] = 4 * n * n  # placed: above all others, though the rest still take off up to n (n + 1)
     return order
 
 

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Bools, Ints
-from ..formulation import Formulation, best_sets, decode, implied_order
-from .choices import best_inside
+from ..formulation import Formulation, best_sets, encode_sets, energy, implied_order
+from ..formulation.decoding import TOLERANCE, _first_inside
+from ..network.network import find_cycle
+from .choices import parents_of
 from .run import Run
 
 
@@ -19,11 +21,32 @@ class Reading(NamedTuple):
 
 
 def read_state(formulation: Formulation, bits: Bools) -> Reading:
-    """The network of the state; of one that breaks a constraint the best network of the order that it implies."""
-    decoded = decode(formulation, bits)
-    if decoded.violations:
-        return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
-    return Reading(best_inside(formulation.candidates, decoded.parents), False)
+    """The network of the state; of one that breaks a constraint the best network of the order that it implies.
+
+    Whether it breaks one is told by its energy, which then is not minus the score: `decode` names each broken one,
+    and a state far from all networks breaks a hundred thousand.
+    """
+    chosen = closure_sets(formulation, bits)
+    score = float(formulation.candidates.scores[chosen].sum())
+    scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
+    exact = abs(float(energy(formulation.qubo, bits)) + score) <= TOLERANCE * scale
+    if exact and not find_cycle(parents_of(formulation.candidates, chosen)):
+        return Reading(chosen, False)
+    return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
+
+
+def closure_sets(formulation: Formulation, bits: Bools) -> Ints:
+    """For each vertex the number of the best candidate set inside its base and the union of its active subsets."""
+    families, n = formulation.subsets.families, formulation.candidates.n
+    active = np.asarray(bits[: formulation.subsets.total])
+    held = np.repeat(active, np.diff(families.set_start))
+    children = np.repeat(np.arange(n), np.diff(families.set_start[families.vertex_start]))
+    inside = np.zeros((n, n), np.bool_)
+    inside[children[held], families.members[held]] = True
+    required = formulation.problem.relative.required
+    inside[required.children, required.vertices] = True
+    chosen: Ints = _first_inside(formulation.candidates.families, inside)
+    return chosen
 
 
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:
@@ -33,10 +56,8 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
     are taken.
     """
     state = np.zeros(formulation.qubo.bits, np.bool_)
-    state[: len(bits)] = bits
-    chosen = best_inside(formulation.candidates, decode(formulation, state).parents)
-    ways = formulation.ways[chosen]
-    state[: formulation.subsets.total] = False
+    ways = formulation.ways[closure_sets(formulation, bits)]
+    state[formulation.subsets.total : len(bits)] = bits[formulation.subsets.total :]
     state[ways[ways >= 0]] = True
     z = formulation.z_bits
     state[z[(z >= 0) & (ways[:, 0] != ways[:, 1])]] = True
@@ -45,8 +66,6 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
 
 def start_state(formulation: Formulation, run: Run) -> Bools:
     """The state of the network that the run starts from; all zero (Appendix D.3) if it starts from the bases alone."""
-    from ..formulation import encode_sets
-
     bases = run.candidates.families.vertex_start[1:] - 1
     if (run.start == bases).all():
         return np.zeros(formulation.qubo.bits, np.bool_)
