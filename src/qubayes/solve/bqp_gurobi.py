@@ -23,8 +23,8 @@ def solve_with_gurobi(program: Program, run: Run) -> Ending:
         if error.errno == TOO_LARGE:
             raise LicenceError(
                 f"the model has {len(program.form.labels):,} variables and {len(program.rows):,} constraints, too many "
-                "for this Gurobi licence (without one: 2,000, or 200 variables with products); get a full licence, or set "
-                "the backend to scip"
+                "for this Gurobi licence (without one 2,000, or 200 variables with products, are allowed); get a full "
+                "licence, or set the backend to scip"
             ) from error
         if error.errno == NO_LICENCE:
             raise LicenceError(f"Gurobi has no licence ({error}); get one, or set the backend to scip") from error
@@ -56,6 +56,8 @@ def _solve(model: Any, program: Program, run: Run) -> Ending:
 
     model.optimize(listen)
     optimal = model.Status == GRB.OPTIMAL
+    if model.Status == GRB.INTERRUPTED and not (run.over or run.proved):
+        run.stop[0] = True  # Gurobi heard the interrupt itself
     if model.SolCount:
         program.offer(run, bits.X.tolist())
     if optimal or model.Status in (GRB.TIME_LIMIT, GRB.INTERRUPTED):
