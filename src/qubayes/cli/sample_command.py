@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def sample(
-    network: Annotated[Path, typer.Argument(help="A network with probabilities: .bif or .bif.gz.")],
+    network: Annotated[Path, typer.Argument(help="A network with probabilities: .bif, .xmlbif or .json.")],
     rows: Annotated[int, typer.Option("--rows", "-n", help="How many rows to draw.")] = 1000,
     seed: Seed = 0,
     output: Annotated[
@@ -27,13 +27,13 @@ def sample(
     """Draw rows from a network."""
     from ..data.write import write, write_rows
     from ..errors import SettingError
-    from ..network import read_bif
+    from ..network import read_network
     from ..network import sample as draw
 
     if as_json and output is None:
         raise SettingError("--json and the rows would both go to stdout; name a file for the rows with -o")
     clock = Clock()
-    dataset = draw(read_bif(network), rows, seed)
+    dataset = draw(read_network(network), rows, seed)
     if output is None:
         write_rows(dataset, sys.stdout)
         return
