@@ -158,7 +158,7 @@ def test_six_element_cuts_are_true(seed):
     """The table of cuts against exhaustion over sets of pairs."""
     from itertools import combinations
 
-    from qubayes.subsets.bounds import TRIPLES, smallest_edge_covers
+    from qubayes.subsets.cuts import TRIPLES, smallest_edge_covers
 
     rng = random.Random(seed)
     pairs = [set(pair) for pair in combinations(range(6), 2)]

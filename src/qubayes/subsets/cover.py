@@ -29,7 +29,7 @@ class Budget:
 
     seconds: float = 60.0  # for the integer program; the paper's limit
     effort: float = 1.0  # multiplies the work of the search
-    rounds: int = 2  # of cuts for the lower bound
+    rounds: int = 6  # of cuts for the lower bound
     program: int = 60  # columns of the largest core that `auto` gives to the integer program; 400 proves more, slowly
 
     def __post_init__(self) -> None:

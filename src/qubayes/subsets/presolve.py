@@ -34,8 +34,8 @@ def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
     """The closed columns, and the cores: the closed columns and a smallest cover of each core are a smallest cover."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
-    reduce_exactly(incidence, status, row_open)
-    return np.flatnonzero(status == CLOSED), cores_of(incidence, status, row_open)
+    reduction = reduce_exactly(incidence, status, row_open)
+    return np.flatnonzero(status == CLOSED), cores_of(incidence, status, reduction)
 
 
 # What the kernels know of a row or a column lies together: one array in place of many compiles sooner.
@@ -89,7 +89,7 @@ def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
     return rows["alone"], rows["together"], ~rows["open"]
 
 
-def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
+def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Reduction:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
 
     Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a row that closed
@@ -102,6 +102,7 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
     while _note_ways(reduction, True) or _exclude_columns(reduction) or _drop_implied_rows(reduction):
         pass
     status[:], row_open[:] = reduction.columns["status"][:-1], reduction.rows["open"][:-1]
+    return reduction
 
 
 @leaf
@@ -128,7 +129,7 @@ def _note_ways(reduction: Reduction, forcing: bool) -> bool:
         alone, together = 0, 0
         for p in range(end - row.start):
             mask = partners[row.partners + p]
-            covered |= closed >> p & 1 and mask & closed != 0
+            covered |= closed >> p & 1 == 1 and mask & closed != 0
             if opened >> p & 1 and mask & (closed | 1 << p):
                 alone |= 1 << p
         for p in range(end - row.start):
@@ -235,14 +236,14 @@ def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bo
     return True
 
 
-def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
+def cores_of(incidence: Incidence, status: Status, reduction: Reduction) -> list[Core]:
     """The connected parts of what is open."""
-    if not row_open.any():
+    if not reduction.rows["open"].any():
         return []
     parts = np.full(incidence.rows, -1)
-    reduction = reduction_of(incidence, status, row_open)
     _label_parts(reduction.rows, reduction.columns, incidence.row_columns, parts)
-    return [core_of(incidence, status, np.flatnonzero(parts == part)) for part in np.unique(parts[row_open]).tolist()]
+    labels = sorted(set(parts.tolist()) - {-1})
+    return [core_of(incidence, status, np.flatnonzero(parts == label)) for label in labels]
 
 
 @leaf

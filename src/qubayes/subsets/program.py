@@ -143,8 +143,9 @@ def _model(program: Program, integer: bool) -> Any:
     return model
 
 
-def dual_bound(program: Program, duals: Floats) -> float:
+def dual_bound(program: Program, duals: Floats, transposed: Any = None) -> float:
     """lower . y + sum min(0, cost - matrix' y) for y = max(duals, 0): below every solution, whatever the duals are."""
     y = np.maximum(duals, 0.0)
     cost = np.arange(program.matrix.shape[1]) < program.choices
-    return float(program.lower @ y + np.minimum(0.0, cost - program.matrix.T @ y).sum())
+    prices = (program.matrix.T if transposed is None else transposed) @ y
+    return float(program.lower @ y + np.minimum(0.0, cost - prices).sum())

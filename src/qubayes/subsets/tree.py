@@ -34,7 +34,8 @@ def smallest_cover(core: Core, known: Bools, nodes: int) -> tuple[Bools, bool]:
     ways, size = ways_of(core), int(known.sum())
     depth = 1 + size * int(np.diff(ways.start).max())
     word = int((np.int64(1) << np.flatnonzero(known)).sum())
-    tree = Tree(*np.zeros((3, depth), np.int64), np.array([word, size]))
+    chosen, barred, spent = np.zeros((3, depth), np.int64)
+    tree = Tree(chosen, barred, spent, np.array([word, size]))
     proved = _grow(ways, tree, nodes)
     return (tree.best[0] >> np.arange(len(known)) & 1).astype(np.bool_), proved
 

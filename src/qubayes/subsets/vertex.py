@@ -19,9 +19,8 @@ SEARCH_WORK = 1500  # row updates of the search per entry of the core
 TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others for long
 TRIAL = 0.05  # part of the work that each trial may spend
 TREE = 10_000  # nodes of the search tree of a core with few columns
-LARGEST_RELAXATION = 20_000  # rows of a core whose relaxation `auto` solves
-NODES = 50
-ITERATIONS = 200  # of the interior point method, a round
+WIDE = 0.03  # a gap after the trials that is worth two full searches
+NODES = 50  # of the integer program
 
 
 def by_program_only(task: Task, family: Family) -> Covered:
@@ -100,22 +99,23 @@ def _by_cores(task: Task, family: Family, settle: Callable[[Task, Core, Incidenc
 
 
 def _search_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
-    best = _continued(task, core, incidence, *_trials(task, core, incidence))
+    trials = _trials(task, core, incidence)
+    best = _longer(task, core, incidence, trials[:1])
     return best, min(int(best.sum()), packing_bound(core))
 
 
-def _trials(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
-    """The best of a few short searches, and its seed."""
+def _trials(task: Task, core: Core, incidence: Incidence) -> list[tuple[Bools, int]]:
+    """The covers that a few short searches find and the seed of each, smaller first."""
     work = int(TRIAL * _work(task, core))
     seeds = np.random.SeedSequence(task.seed).generate_state(TRIALS if len(core.columns) > MOST_COLUMNS else 1)
     runs = [(search(core, incidence, work=work, seed=seed), seed) for seed in seeds.tolist()]
-    return min(runs, key=lambda run: int(run[0].sum()))
+    return sorted(runs, key=lambda run: int(run[0].sum()))
 
 
-def _continued(task: Task, core: Core, incidence: Incidence, known: Bools, seed: int) -> Bools:
-    """The smaller of a known cover and a full search from the seed that found it."""
-    longer = search(core, incidence, work=_work(task, core), seed=seed)
-    return longer if longer.sum() < known.sum() else known
+def _longer(task: Task, core: Core, incidence: Incidence, trials: list[tuple[Bools, int]]) -> Bools:
+    """The smallest cover among those of the trials and of full searches from their seeds."""
+    runs = [search(core, incidence, work=_work(task, core), seed=seed) for _, seed in trials]
+    return min([*(known for known, _ in trials), *runs], key=lambda chosen: int(chosen.sum()))
 
 
 def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
@@ -123,13 +123,12 @@ def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, i
         best, proved = smallest_cover(core, np.ones(len(core.columns), np.bool_), TREE)
         if proved:
             return best, int(best.sum())
-    best, seed = _trials(task, core, incidence)
-    bound = packing_bound(core)
-    if bound < best.sum() and len(core.rows) <= LARGEST_RELAXATION:
-        rounds, size = task.budget.rounds, int(best.sum())
-        bound = max(bound, relaxation_bound(core, incidence, size=size, rounds=rounds, iterations=ITERATIONS))
+    trials = _trials(task, core, incidence)
+    best, bound = trials[0][0], packing_bound(core)
     if bound < best.sum():
-        best = _continued(task, core, incidence, best, seed)
+        bound = max(bound, relaxation_bound(core, incidence, size=int(best.sum()), rounds=task.budget.rounds))
+    if bound < best.sum():
+        best = _longer(task, core, incidence, trials[: 2 if bound < (1 - WIDE) * best.sum() else 1])
     if bound < best.sum() and len(core.columns) <= task.budget.program:
         best, lower = _improved(core, best, Limits(seconds=task.budget.seconds, nodes=NODES), task.stop)
         bound = max(bound, lower)
