@@ -116,7 +116,8 @@ def _solution(candidates: Candidates, formulation: Formulation | None, run: Run,
     bits, energy = None, None
     if formulation is not None:
         decoded = decode(formulation, encode_sets(formulation, run.choice))
-        if decoded.violations or not np.isclose(decoded.energy, -run.score, rtol=1e-9, atol=1e-6):
+        # `decode` has checked that the energy is -score as far as the coefficients can be rounded.
+        if decoded.violations or not np.isclose(decoded.score, run.score, rtol=1e-9, atol=1e-6):
             raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {run.score}")
         bits, energy = decoded.bits, decoded.energy
     return Solution(
