@@ -13,11 +13,14 @@ from .choices import parents_of
 from .component import ROOT, Component
 from .parts import Part, join, split
 from .run import Ending, Run
+from .twins import Reduced, whole, without_twins
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
     """Column generation and cuts at the root, then branch and bound; each component apart (design §7, docs/exact.md)."""
+
+    twins: bool = True  # whether twins are eliminated first
 
     name: ClassVar[str] = "exact"
     takes: ClassVar[str] = "candidates"
@@ -25,7 +28,7 @@ class Exact:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
-        proof = Proof(candidates, run)
+        proof = Proof(without_twins(candidates) if self.twins else whole(candidates), run)
         proof.relax()
         nodes = proof.branch()
         figures = {"nodes": nodes, **proof.figures}
@@ -37,18 +40,19 @@ class Exact:
 class Proof:
     """The components of the candidates under proof; what they find goes to the run."""
 
-    def __init__(self, candidates: Candidates, run: Run) -> None:
-        self._candidates, self._run = candidates, run
+    def __init__(self, reduced: Reduced, run: Run) -> None:
+        self.reduced, self._run = reduced, run
+        candidates = reduced.candidates
         self.parts = split(candidates)[::-1]
-        order = topological_order(candidates, run.choice)
+        order = topological_order(run.candidates, run.choice)
         tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self.parts))
         self.components = [
             Component(part, _inside(order, part), tolerance, self._changed) for part in self.parts
         ]
-        alone = np.ones(candidates.n, np.bool_)
+        self._alone = np.ones(candidates.n, np.bool_)
         for part in self.parts:
-            alone[part.vertices] = False
-        self._top = candidates.scores[candidates.families.vertex_start[:-1]][alone].tolist()
+            self._alone[part.vertices] = False
+        self._top = candidates.scores[candidates.families.vertex_start[:-1]][self._alone].tolist()
         self._changed()
 
     @property
@@ -59,6 +63,18 @@ class Proof:
             "cuts": sum(each.found_cuts for each in self.components),
             "sets_left": sum(int(each.alive.sum()) for each in self.components),
         }
+
+    @property
+    def bound(self) -> float:
+        """No network scores more."""
+        return math.fsum([*self._top, *(each.bound for each in self.components), self.reduced.slack])
+
+    @property
+    def kept(self) -> Ints:
+        """The sets of the reduced candidates that a best network can use, ascending."""
+        alone = self.reduced.candidates.families.vertex_start[:-1][self._alone]
+        pairs = zip(self.parts, self.components, strict=True)
+        return np.sort(np.concatenate([alone, *(part.numbers[each.numbers[each.alive]] for part, each in pairs)]))
 
     def relax(self) -> None:
         """Solve the relaxation of every component, the smallest first."""
@@ -74,8 +90,9 @@ class Proof:
         """Tell the run of a better network or bound."""
         if len(getattr(self, "components", ())) < len(self.parts):
             return
-        self._run.offer(join(self._candidates, self.parts, [each.best.choice for each in self.components]))
-        self._run.tighten(math.fsum([*self._top, *(each.bound for each in self.components)]))
+        choice = join(self.reduced.candidates, self.parts, [each.best.choice for each in self.components])
+        self._run.offer(self.reduced.sources[choice])
+        self._run.tighten(self.bound)
         self._run.report(f"score {self._run.score:,.3f}, bound {self._run.bound:,.3f}")
 
 

@@ -73,7 +73,7 @@ def solve(
     formulation = problem if isinstance(problem, Formulation) else None
     candidates = formulation.candidates if formulation else problem
     assert isinstance(candidates, Candidates)
-    _check(candidates)
+    check(candidates)
     if chosen.takes == "formulation" and formulation is None:
         raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")
     if limits.moves is not None and not chosen.counts:
@@ -140,7 +140,7 @@ def _solution(candidates: Candidates, formulation: Formulation | None, run: Run,
     )
 
 
-def _check(candidates: Candidates) -> None:
+def check(candidates: Candidates) -> None:
     """Raise unless there is a network: each vertex has a set, all scores are numbers, required edges have no cycle."""
     names = candidates.names
     if (candidates.families.sizes < 1).any():

@@ -1,0 +1,38 @@
+"""A bound on the score of every network, so that any solver's result has a gap."""
+
+from dataclasses import dataclass
+
+from ..candidates import Candidates
+from ..cluster import Workers
+from ..errors import SettingError
+from ..progress import OnProgress, silent
+from .exact import Proof
+from .run import Limits, Run
+from .twins import without_twins
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No network of the candidates scores more than `value`."""
+
+    value: float
+    best: float  # the best network that was met on the way
+    cuts: int
+    seconds: float
+
+
+def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgress = silent) -> Bound:
+    """The bound of the relaxation with cluster cuts, as far as it is solved in this time (design §7)."""
+    if not seconds >= 0:
+        raise SettingError(f"{seconds} s for a bound; give 0 or more")
+    run = bounding(candidates, seconds, on_progress)
+    proof = Proof(without_twins(candidates), run) if candidates.n else None
+    if proof:
+        proof.relax()
+    return Bound(run.bound, run.score, proof.figures["cuts"] if proof else 0, run.elapsed)
+
+
+def bounding(candidates: Candidates, seconds: float, on_progress: OnProgress) -> Run:
+    """A run of this many seconds that starts from the required edges alone."""
+    bases = candidates.families.vertex_start[1:] - 1
+    return Run(candidates, Limits(seconds), Workers(1), bases, on_progress, "bound")

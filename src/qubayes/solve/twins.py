@@ -1,0 +1,141 @@
+"""Twin elimination (design §6): of two variables that the scores cannot tell apart, one can be a sink.
+
+Write s for the exchange of a and b. They are twins if every set P of every vertex v has a partner s(P) among the sets
+of s(v) with the same score, and no set holds both. Then some best network has b without children and with its best
+set: exchange a and b if b comes first, put a in the place of b in every set (a comes before all children of b), and
+let b, which has no child now, take its best set (proof in docs/exact.md).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats, Ints, SmallInts, Words, frozen
+from ..candidates import Candidates, tolerance
+from ..families import Families
+
+
+class Reduced(NamedTuple):
+    """Candidates with the same best score, and where each of their sets comes from."""
+
+    candidates: Candidates
+    sources: Ints  # (sets,) number of the candidate set that it stands for
+    slack: float  # by no more than this the best score may have fallen: the rounding of the scores
+    twins: tuple[tuple[int, int], ...]  # (twin, the vertex that takes its place) in the order of elimination
+
+
+def whole(candidates: Candidates) -> Reduced:
+    """The candidates as they are."""
+    return Reduced(candidates, frozen(np.arange(len(candidates.scores))), 0.0, ())
+
+
+def without_twins(candidates: Candidates) -> Reduced:
+    """The candidates in which every twin of an earlier vertex is a sink with its best set."""
+    table = Table(candidates)
+    found = find_twins(candidates, table)
+    if not found:
+        return whole(candidates)
+    kept, gone = np.ones(len(candidates.scores), np.bool_), np.zeros(candidates.n, np.bool_)
+    for twin, _, _ in found:
+        first, last = candidates.families.vertex_start[twin : twin + 2].tolist()
+        best = first + int(np.argmax(kept[first:last]))
+        kept[first:best] = kept[best + 1 : last] = False
+        gone[twin] = True
+        holding = table.holding(twin)
+        kept[holding[~gone[table.owners[holding]]]] = False
+    sources = np.flatnonzero(kept)
+    slack = 2.0 * sum(difference for _, _, difference in found)  # each set changes at most twice
+    pairs = tuple((twin, other) for twin, other, _ in found)
+    return Reduced(chosen_sets(candidates, sources), frozen(sources), slack, pairs)
+
+
+def chosen_sets(candidates: Candidates, numbers: Ints) -> Candidates:
+    """The candidates with these sets alone, ascending; each vertex keeps one that all its others contain."""
+    families = candidates.families
+    sizes = np.diff(families.set_start)[numbers]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(start[-1]) + np.repeat(families.set_start[numbers] - start[:-1], sizes)
+    kept = Families(
+        frozen(np.searchsorted(numbers, families.vertex_start)), frozen(start), frozen(families.members[places])
+    )
+    return Candidates(candidates.names, kept, frozen(candidates.scores[numbers]), candidates.stamp)
+
+
+class Table:
+    """The sets as rows, found by their members."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        families, n = candidates.families, candidates.n
+        self.families, self.scores = families, candidates.scores
+        sizes = np.diff(families.set_start)
+        self.owners: Ints = np.repeat(np.arange(n), families.sizes)
+        self.rows: SmallInts = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.int32)
+        holders = np.repeat(np.arange(len(sizes)), sizes)
+        self.rows[holders, np.arange(len(holders)) - families.set_start[holders]] = families.members
+        by_member = np.argsort(families.members, kind="stable")
+        self._holders, self._start = holders[by_member], np.searchsorted(families.members[by_member], np.arange(n + 1))
+        keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
+        keys[1, n] = 0
+        self._owner_keys, self._member_keys = keys
+        self._hashes = self._hash(self.owners, self.rows)
+        self._order = np.argsort(self._hashes, kind="stable")
+        self.margins: Floats = np.array([8.0 * tolerance(score) for score in candidates.base_scores.tolist()])
+
+    def holding(self, vertex: int) -> Ints:
+        """The sets that hold the vertex."""
+        return self._holders[self._start[vertex] : self._start[vertex + 1]]
+
+    def exchanged(self, numbers: Ints, a: int, b: int) -> tuple[Ints, SmallInts]:
+        """Owners and rows of the sets after the exchange of a and b."""
+        swap = np.arange(len(self.families.vertex_start), dtype=np.int32)
+        swap[[a, b]] = b, a
+        return swap[self.owners[numbers]].astype(np.int64), np.sort(swap[self.rows[numbers]], axis=1)
+
+    def find(self, owners: Ints, rows: SmallInts) -> Ints:
+        """The number of each of these sets; -1 where there is none."""
+        hashes = self._hash(owners, rows)
+        places = np.searchsorted(self._hashes[self._order], hashes)
+        numbers = self._order[np.minimum(places, len(self._order) - 1)]
+        same = (self.owners[numbers] == owners) & (self.rows[numbers] == rows).all(axis=1)
+        return np.where(same, numbers, -1)
+
+    def _hash(self, owners: Ints, rows: SmallInts) -> Words:
+        hashes: Words = self._owner_keys[owners] + self._member_keys[rows].sum(axis=1, dtype=np.uint64)
+        return hashes
+
+
+def find_twins(candidates: Candidates, table: Table) -> list[tuple[int, int, float]]:
+    """(twin, the vertex that takes its place, by how much the exchange may change a score), each twin once, ascending."""
+    found: list[tuple[int, int, float]] = []
+    first, sizes = candidates.families.vertex_start[:-1], candidates.families.sizes
+    alike: dict[tuple[int, int], list[int]] = {}  # number of sets, number of sets that hold it -> vertices that stay
+    for vertex in np.flatnonzero(sizes > 1).tolist():
+        stay = alike.setdefault((int(sizes[vertex]), len(table.holding(vertex))), [])
+        for other in stay:
+            if abs(table.scores[first[other]] - table.scores[first[vertex]]) <= table.margins[other]:
+                difference = exchange_difference(table, other, vertex)
+                if difference is not None:
+                    found.append((vertex, other, difference))
+                    break
+        else:
+            stay.append(vertex)
+    return found
+
+
+def exchange_difference(table: Table, a: int, b: int) -> float | None:
+    """By how much the exchange of twins changes the score of a network at most; None if they are not twins."""
+    start = table.families.vertex_start
+    holding = np.concatenate([table.holding(a), table.holding(b)])
+    if len(np.unique(holding)) < len(holding):
+        return None
+    own = np.concatenate([np.arange(start[v], start[v + 1]) for v in (a, b)])
+    numbers = np.union1d(holding, own)
+    partners = table.find(*table.exchanged(numbers, a, b))
+    if (partners < 0).any():
+        return None
+    differences, owners = np.abs(table.scores[numbers] - table.scores[partners]), table.owners[numbers]
+    if (differences > table.margins[owners]).any():
+        return None
+    largest = np.zeros(len(start) - 1)
+    np.maximum.at(largest, owners, differences)
+    return float(largest.sum())
