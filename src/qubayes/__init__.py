@@ -1,7 +1,7 @@
 """Structure learning of Bayesian networks through the smallest QUBO known.
 
-One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
-`decode` an annealer's answer.
+One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO, `solve`
+it, or `decode` an annealer's answer. `learn` does them all.
 """
 
 from importlib import import_module
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .data import Dataset, ReadSettings, read
     from .formulation import Formulation, decode, formulate
     from .knowledge import Knowledge
+    from .learning import Learned, learn
+    from .network import Network, fit, read_network, write_network
     from .score import Score, local_score
     from .subsets import Subsets
     from .subsets.cover import cover
@@ -29,6 +31,8 @@ _HOMES = {
     "data": ("Dataset", "ReadSettings", "read"),
     "formulation": ("Formulation", "decode", "formulate"),
     "knowledge": ("Knowledge",),
+    "learning": ("Learned", "learn"),
+    "network": ("Network", "fit", "read_network", "write_network"),
     "score": ("Score", "local_score"),
     "subsets": ("Subsets", "cover"),
 }
@@ -39,6 +43,8 @@ __all__ = [
     "Dataset",
     "Formulation",
     "Knowledge",
+    "Learned",
+    "Network",
     "QubayesError",
     "ReadSettings",
     "Score",
@@ -48,12 +54,16 @@ __all__ = [
     "__version__",
     "cover",
     "decode",
+    "fit",
     "formulate",
     "identify",
+    "learn",
     "local_score",
     "read",
     "read_candidates",
+    "read_network",
     "write_candidates",
+    "write_network",
 ]
 
 
