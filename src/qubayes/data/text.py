@@ -11,11 +11,11 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from ..arrays import AnyArray, Ints
 from ..errors import FormatError
 from ..files import read_bytes
+from ..jit import leaf, part
 from .columns import Column
 from .settings import MOST_STATES
 
@@ -211,19 +211,21 @@ def _decoded(path: Path, content: Bytes, start: int, stop: int) -> str:
     return text
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _scan(content, position, line, row, separator, index, codes):  # type: ignore[no-untyped-def]
     """The fields of a _Place: at the end of the content, where the index has no room for a row, or at an error.
 
     A separator of one space stands for any white space, and takes no quotes.
     """
     slots, entries, counts = index
-    columns, used, column, status = len(counts), counts.sum(), 0, _FINE
+    columns, used, status = len(counts), 0, _FINE
+    for i in range(columns):
+        used += counts[i]
     while used + columns <= len(entries):
         position, line = _after_blank_lines(content, position, line, separator)
         if position >= len(content):
             return _FINE, position, line, row, columns
-        column, ended, row_line = 0, False, line
+        column, ended, row_line = np.int64(0), False, line  # no literal: numba would compile what it is passed to twice
         while not ended and status == _FINE:
             status, first, length, doubled, position, breaks = _next_field(content, position, separator)
             line += breaks
@@ -240,13 +242,13 @@ def _scan(content, position, line, row, separator, index, codes):  # type: ignor
                 codes[column, row] = entries[slots[slot], 4]
             column += 1
         if status != _FINE or column != columns:
-            return max(status, _RAGGED), position, row_line, row, column
+            return status if status > _RAGGED else _RAGGED, position, row_line, row, column
         line += 1
         row += 1
     return _FULL, position, line, row, columns
 
 
-@njit(nogil=True, cache=True)
+@part
 def _after_blank_lines(content, position, line, separator):  # type: ignore[no-untyped-def]
     """The next position whose line is not blank and, in a table with white space between, no comment; and its line."""
     while position < len(content):
@@ -262,7 +264,7 @@ def _after_blank_lines(content, position, line, separator):  # type: ignore[no-u
     return position, line
 
 
-@njit(nogil=True, cache=True)
+@part
 def _after_separator(content, position, separator):  # type: ignore[no-untyped-def]
     """The position after a separator or line end, and whether it was the line's end."""
     if separator == _SPACE:
@@ -273,31 +275,35 @@ def _after_separator(content, position, separator):  # type: ignore[no-untyped-d
     return position + 1, ended
 
 
-@njit(nogil=True, cache=True)
+@part
 def _slot_of(content, slots, entries, key, first, length, doubled):  # type: ignore[no-untyped-def]
     """The slot of the entry with this key and these bytes, or the empty slot where it belongs."""
     slot = key & (len(slots) - 1)
     while slots[slot] >= 0:
         e = slots[slot]  # not entries[e]: a view would be counted, which costs more than all the rest
         alike = entries[e, 5] == key and entries[e, 2] == length and entries[e, 3] == doubled
-        if alike and _same(content, first, entries[e, 1], length):
+        i, other = 0, entries[e, 1]
+        while alike and i < length:
+            alike = content[first + i] == content[other + i]
+            i += 1
+        if alike:
             break
         slot = (slot + 1) & (len(slots) - 1)
     return slot
 
 
-@njit(nogil=True, cache=True)
+@part
 def _after_blanks(content, position, separator):  # type: ignore[no-untyped-def]
     """The first position that holds no blank; a tab that separates is none."""
     while position < len(content):
         byte = content[position]
-        if byte not in (_SPACE, _RETURN) and (byte != _TAB or separator == _TAB):
+        if byte != _SPACE and byte != _RETURN and (byte != _TAB or separator == _TAB):
             break
         position += 1
     return position
 
 
-@njit(nogil=True, cache=True)
+@part
 def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
     """(status, first, length, doubled quotes, position of the separator or line end, line breaks inside)."""
     white, size = separator == _SPACE, len(content)
@@ -324,16 +330,17 @@ def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
         return (_FINE if fine else _AFTER_QUOTE), first, length, doubled, position, breaks
     while position < size:
         byte = content[position]
-        if byte in (separator, _NEWLINE) or (white and byte in (_TAB, _RETURN)):
+        ends = byte == separator or byte == _NEWLINE  # noqa: SIM109 - `in` takes numba longer to compile
+        if ends or (white and (byte == _TAB or byte == _RETURN)):  # noqa: SIM109
             break
         position += 1
     last = position
-    while last > first and content[last - 1] in (_SPACE, _RETURN, _TAB):
+    while last > first and (content[last - 1] == _SPACE or content[last - 1] == _RETURN or content[last - 1] == _TAB):
         last -= 1
     return _FINE, first, last - first, doubled, position, breaks
 
 
-@njit(nogil=True, cache=True)
+@part
 def _hash(content, first, length, column):  # type: ignore[no-untyped-def]
     """FNV-1a of the bytes with the column in the upper bits: different columns never have the same key."""
     key = np.uint64(14695981039346656037)
@@ -341,14 +348,6 @@ def _hash(content, first, length, column):  # type: ignore[no-untyped-def]
         key = (key ^ np.uint64(content[i])) * np.uint64(1099511628211)
     key = ((key ^ (key >> np.uint64(32))) & np.uint64(0xFFFFFFFF)) ^ (np.uint64(column) * np.uint64(0x9E3779B1))
     return np.int64((key & np.uint64(0xFFFFFFFF)) | (np.uint64(column) << np.uint64(32)))
-
-
-@njit(nogil=True, cache=True)
-def _same(content, first, other, length):  # type: ignore[no-untyped-def]
-    i = 0
-    while i < length and content[first + i] == content[other + i]:
-        i += 1
-    return i == length
 
 
 def _larger(index: _Index) -> _Index:
@@ -359,7 +358,7 @@ def _larger(index: _Index) -> _Index:
     return _Index(slots, entries, index.counts)
 
 
-@njit(nogil=True, cache=True)
+@leaf
 def _fill_slots(slots, entries, used):  # type: ignore[no-untyped-def]
     for i in range(used):
         slot = entries[i, 5] & (len(slots) - 1)
