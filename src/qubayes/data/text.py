@@ -330,7 +330,7 @@ def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
         return (_FINE if fine else _AFTER_QUOTE), first, length, doubled, position, breaks
     while position < size:
         byte = content[position]
-        ends = byte == separator or byte == _NEWLINE  # noqa: SIM109 - `in` takes numba longer to compile
+        ends = byte == separator or byte == _NEWLINE  # `in` takes numba longer to compile
         if ends or (white and (byte == _TAB or byte == _RETURN)):  # noqa: SIM109
             break
         position += 1
