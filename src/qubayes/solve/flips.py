@@ -3,18 +3,13 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ..formulation.qubo import Qubo
 from ..jit import leaf
-from .dice import BLOCK, REACH, lowest_bit, next_picks, next_waits
+from .dice import BLOCK, REACH, inlined, lowest_bit, next_picks, next_waits
 
 LONG = 8  # consecutive columns from which on a stretch of a row is added without looking at indices
-
-
-# For what kernels call per flip: a call that is not inlined hands over each array in seven words, three times the work.
-inlined: Any = njit(nogil=True, cache=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
 
 
 class Couplings(NamedTuple):

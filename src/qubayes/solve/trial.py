@@ -8,8 +8,8 @@ import numpy as np
 from ..arrays import AnyArray, Floats, Ints
 from ..formulation.qubo import Qubo
 from ..jit import leaf
-from .dice import BLOCK, REACH, Dice, below, dice_of, lowest_bit, next_picks, next_waits
-from .flips import Walk, flip, inlined, keep_best, walk_from
+from .dice import BLOCK, REACH, Dice, below, dice_of, inlined, lowest_bit, next_picks, next_waits
+from .flips import Walk, flip, keep_best, walk_from
 
 
 class Groups(NamedTuple):

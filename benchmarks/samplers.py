@@ -1,0 +1,199 @@
+"""Annealers of QUBOs: flips per second and energies beside other packages', and `sa` on both formulations.
+
+    python benchmarks/samplers.py peers [--seeds 3] [--reads 4] [--models dense,sparse]
+    python benchmarks/samplers.py formulations DIR [--instances alarm:4,andes:2] [--seconds 10] [--seeds 0]
+        [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
+
+`peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6 couplers of +-1 each.
+Every sampler gets the same schedule and one thread. Flips per second count the processor's seconds of many sweeps minus
+those of two, so that reading the model is not counted; the least of three measurements each. OpenJij is measured where
+it is installed.
+
+`formulations`: DIR holds candidate sets as {name}_m{m}_s{sample}, all of sample 0. The solver gets the same seconds on
+(chordal, tight) and on the paper's (scc, paper) formulation over the same subsets, which are read from
+COVERS/{name}_m{m}_s0.qbs or found by a short search.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dimod
+import numpy as np
+
+INSTANCES = (
+    "alarm:4,barley:4,hailfinder:4,hepar2:4,chess:2,chess:3,win95pts:2,win95pts:3,pathfinder:2,pathfinder:3,"
+    "mushroom:2,connect:2,connect:3,munin1:2,andes:2,andes:3"
+)
+MODES = (("chordal", "tight"), ("scc", "paper"))
+Sampler = Callable[[Any, int, int, int, tuple[float, float]], dimod.SampleSet]
+
+
+def main() -> None:
+    """Print one of the two Markdown tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(required=True)
+    peers = kinds.add_parser("peers")
+    peers.set_defaults(run=compare_peers)
+    peers.add_argument("--seeds", type=int, default=3)
+    peers.add_argument("--reads", type=int, default=4)
+    peers.add_argument("--models", default="dense,sparse")
+    formulations = kinds.add_parser("formulations")
+    formulations.set_defaults(run=compare_formulations)
+    formulations.add_argument("directory", type=Path)
+    formulations.add_argument("--instances", default=INSTANCES)
+    formulations.add_argument("--seconds", type=float, default=10.0)
+    formulations.add_argument("--seeds", default="0", help="of the solver, separated by commas")
+    formulations.add_argument("--effort", type=float, default=0.1, help="of the search for subsets")
+    formulations.add_argument("--subsets", type=Path, metavar="COVERS")
+    formulations.add_argument("--solver", default="sa")
+    formulations.add_argument("--json", type=Path, help="append a line for each run")
+    options = parser.parse_args()
+    options.run(options)
+
+
+def compare_peers(options: argparse.Namespace) -> None:
+    """Flips per second and energies of each sampler on each model."""
+    print(
+        "| model | order | sampler | million flips tried per CPU second | mean energy | standard error |\n"
+        "|---|---|---|---|---|---|"
+    )
+    for name in options.models.split(","):
+        model, betas, sweeps = dense() if name == "dense" else sparse()
+        for order, label, sampler in samplers():
+            rate = _rate(sampler, model, sweeps, options.reads, betas)
+            energies = np.concatenate(
+                [
+                    sampler(model, sweeps, options.reads, seed, betas).record.energy
+                    for seed in range(1, options.seeds + 1)
+                ]
+            )
+            error = energies.std(ddof=1) / np.sqrt(len(energies))
+            print(
+                f"| {name} | {order} | {label} | {rate / 1e6:.2f} | {energies.mean():,.1f} | {error:.1f} |", flush=True
+            )
+
+
+def dense(n: int = 2000) -> tuple[Any, tuple[float, float], int]:
+    """(model, inverse temperatures, sweeps): all spins coupled."""
+    rows, columns = np.triu_indices(n, 1)
+    weights = np.random.default_rng(0).normal(size=len(rows))
+    return _ising(n, rows, columns, weights), (0.2 / np.sqrt(n), 10.0 / np.sqrt(n)), 400
+
+
+def sparse(n: int = 20_000, degree: int = 6) -> tuple[Any, tuple[float, float], int]:
+    """(model, inverse temperatures, sweeps): few couplers for each spin."""
+    random = np.random.default_rng(0)
+    ends = random.integers(0, n, (n * degree // 2, 2))
+    pairs = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+    weights = random.choice([-1.0, 1.0], len(pairs))
+    return _ising(n, pairs[:, 0], pairs[:, 1], weights), (0.1, 3.0), 1000
+
+
+def _ising(n: int, rows: Any, columns: Any, weights: Any) -> Any:
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(np.zeros(n), (rows, columns, weights), 0.0, "SPIN")
+
+
+def samplers() -> list[tuple[str, str, Sampler]]:
+    """(order of the spins, name, sampler) of all that are installed."""
+    from dwave.samplers import SimulatedAnnealingSampler as Theirs
+
+    from qubayes.solve.dimod_samplers import SimulatedAnnealingSampler as Ours
+
+    def dwave(at_random: bool) -> Sampler:
+        return lambda model, sweeps, reads, seed, betas: Theirs().sample(
+            model, num_reads=reads, num_sweeps=sweeps, beta_range=betas, seed=seed, randomize_order=at_random
+        )
+
+    def ours(at_random: bool) -> Sampler:
+        return lambda model, sweeps, reads, seed, betas: Ours().sample(
+            model, num_reads=reads, num_sweeps=sweeps, beta_range=betas, seed=seed, randomize_order=at_random, threads=1
+        )
+
+    found: list[tuple[str, str, Sampler]] = []
+    for order, at_random in (("in order", False), ("random", True)):
+        found += [(order, "qubayes", ours(at_random)), (order, "dwave-samplers", dwave(at_random))]
+    try:
+        import openjij
+    except ImportError:
+        return found
+
+    def jij(model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]) -> dimod.SampleSet:
+        return openjij.SASampler().sample(
+            model, num_sweeps=sweeps, num_reads=reads, beta_min=betas[0], beta_max=betas[1], seed=seed
+        )
+
+    return [*found, ("in order", "openjij", jij)]
+
+
+def _rate(sampler: Sampler, model: Any, sweeps: int, reads: int, betas: tuple[float, float]) -> float:
+    """Flips tried in a second of the processor."""
+
+    def seconds(count: int, seed: int) -> float:
+        began = time.process_time()
+        sampler(model, count, reads, seed, betas)
+        return time.process_time() - began
+
+    seconds(2, 0)  # compiles
+    least = [min(seconds(count, seed) for seed in range(3)) for count in (2, sweeps)]
+    return len(model.variables) * reads * (sweeps - 2) / (least[1] - least[0])
+
+
+def compare_formulations(options: argparse.Namespace) -> None:
+    """The solver's score on both formulations of each instance."""
+    print(
+        "| instance | bits tight / paper | seed | tight | paper | ahead, % of the gain | repaired | better |"
+    )
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    wins = runs = 0
+    for part in options.instances.split(","):
+        name, _, parents = part.partition(":")
+        for row in _compared(name, int(parents), options):
+            better = max(("tight", "paper"), key=lambda mode: row[mode]["score"])
+            better = "equal" if row["tight"]["score"] == row["paper"]["score"] else better
+            wins, runs = wins + (better == "tight"), runs + 1
+            tight, paper = row["tight"], row["paper"]
+            share = 100 * (tight["score"] - paper["score"]) / (tight["score"] - tight["empty"])
+            mended = f"{tight['figures']['repaired']} / {paper['figures']['repaired']}"
+            print(
+                f"| {name} m={parents} | {tight['bits']:,} / {paper['bits']:,} | {row['seed']} | "
+                f"{tight['score']:,.2f} | {paper['score']:,.2f} | {share:.2f} | {mended} | {better} |",
+                flush=True,
+            )
+    print(f"\ntight better in {wins} of {runs} runs of {options.seconds:g} s")
+
+
+def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """For each seed the runs on both formulations."""
+    from qubayes.candidates import read_candidates
+    from qubayes.formulation import formulate
+    from qubayes.solve import Limits, solve
+    from qubayes.subsets import cover, read_subsets
+    from qubayes.subsets.cover import Budget
+
+    stem = f"{name}_m{parents}_s0"
+    candidates = read_candidates(next(file for file in options.directory.glob(f"{stem}.*") if file.suffix != ".qbs"))
+    file = options.subsets / f"{stem}.qbs" if options.subsets else Path("none")
+    known = file.exists()
+    subsets = read_subsets(file) if known else cover(candidates, method="search", budget=Budget(effort=options.effort))
+    rows: dict[str, dict[str, Any]] = {seed: {"seed": int(seed)} for seed in options.seeds.split(",")}
+    for order, penalty in MODES:
+        formulation = formulate(candidates, subsets, order=order, penalty=penalty)
+        for seed, row in rows.items():
+            found = solve(formulation, options.solver, limits=Limits(options.seconds, seed=int(seed)))
+            row[penalty] = {
+                "instance": name, "m": parents, "seed": int(seed), "solver": options.solver, "penalty": penalty,
+                "bits": formulation.bits["total"], "score": found.score, "empty": found.empty_score,
+                "seconds": found.seconds, "status": found.status, "figures": dict(found.figures),
+            }  # fmt: skip
+            if options.json:
+                with options.json.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(row[penalty]) + "\n")
+    return list(rows.values())
+
+
+if __name__ == "__main__":
+    main()
