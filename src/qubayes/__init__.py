@@ -1,7 +1,7 @@
 """Structure learning of Bayesian networks through the smallest QUBO known.
 
-One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO, `solve`
-it, or `decode` an annealer's answer. `learn` does them all.
+One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
+`solve` it, or `decode` an annealer's answer. `learn` does them all.
 """
 
 from importlib import import_module
