@@ -2,11 +2,13 @@
 
     python benchmarks/peers.py [--data FILE] [-m 4] [--ess 1] [--time-limit 10] [--seed 0] [--skip NAME ...]
 
-The data are examples/alarm.csv unless given. Every network's score (`bdeu`) is summed afresh from the data by `qubayes.local_score`, whoever found it. All have the
-same limit of parents; the time limit holds for those that have one, and annealers that count sweeps are given as many
-as take about that long. Sampled states that are no network are repaired by qubayes, which the notes tell. The seconds
-of qubayes' solvers are those of the search; candidate sets and formulation are told beside the table. A package that
-is not installed is a row that says so: pip install pgmpy pyagrum dwave-samplers openjij gurobipy pyscipopt
+The data are examples/alarm.csv unless given. Every network's score (`bdeu`) is summed afresh from the data by
+`qubayes.local_score`, whoever found it. All have the same limit of parents; the time limit holds for those that have
+one, and annealers that count sweeps are given as many as take about that long. Sampled states that are no network are
+repaired by qubayes, which the notes tell. The seconds of qubayes' solvers are those of the search; candidate sets and
+formulation are told beside the table. A package that is not installed is a row that says so:
+
+    pip install pgmpy pyagrum dwave-samplers openjij gurobipy pyscipopt
 """
 
 import argparse
@@ -31,6 +33,7 @@ from qubayes.formulation import to_bqm
 from qubayes.solve import SOLVERS, Limits, Solver, solve, solver_named
 
 Parents = Mapping[str, Sequence[str]]
+APART = ("dimod", "bqp")  # solvers that have rows of their own
 READS = 4  # of annealers that count sweeps
 
 
@@ -247,11 +250,10 @@ def _print(case: Case, rows: list[tuple[Entrant, Result | str]]) -> None:
     proved = [result.bound for _, result, _ in found if result.bound is not None]
     top = max(proved) if proved else max(score for _, _, score in found)
     gain = top - case.score_of({})
+    known = "proved optimum" if proved else "best found, not proved optimal"
+    print(f"\n{known}: {top:,.2f}; empty graph {top - gain:,.2f}\n")
     print(
-        f"\n{'proved optimum' if proved else 'best found, not proved optimal'}: {top:,.2f}; empty graph {top - gain:,.2f}"
-    )
-    print(
-        f"\n| package | solver | score | below the {'optimum' if proved else 'best'} | % of the gain | seconds | note |"
+        f"| package | solver | score | below the {'optimum' if proved else 'best'} | % of the gain | seconds | note |"
     )
     print("|---|---|---:|---:|---:|---:|---|")
     for entrant, result, score in sorted(found, key=lambda row: (-round(row[2], 3), row[1].seconds)):
