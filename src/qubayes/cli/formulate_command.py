@@ -10,6 +10,7 @@ from .options import AsJson, Cluster, Seed, Threads
 from .shell import print_json, progress_bar
 
 if TYPE_CHECKING:
+    from ..candidates import Candidates
     from ..formulation import Formulation
     from ..subsets import Subsets
 
@@ -29,6 +30,9 @@ def formulate(
     subsets_file: Annotated[
         Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
     ] = None,
+    presolve: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Spend this on removing sets that no optimum needs first.")
+    ] = 0.0,
     ordering: Annotated[
         str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
     ] = "penalties",
@@ -55,7 +59,11 @@ def formulate(
 
     if subsets_file and cover:
         raise SettingError(f"--subsets {subsets_file} and --cover {cover}; give one: subsets are read or found")
+    if subsets_file and presolve:
+        raise SettingError(f"--subsets {subsets_file} and --presolve {presolve:g}; give one: the subsets are of all sets")
     candidates = read_candidates(file)
+    if presolve:
+        candidates = _presolved(candidates, presolve, quiet=json)
     if subsets_file:
         subsets = read_subsets(subsets_file)
     else:
@@ -74,6 +82,13 @@ def formulate(
     if not subsets_file and subsets.status != "finished":
         print(f"qubayes: subsets: {subsets.status}", file=sys.stderr)
         raise typer.Exit(130)
+
+
+def _presolved(candidates: "Candidates", seconds: float, *, quiet: bool) -> "Candidates":
+    from ..presolve import presolve
+
+    with progress_bar(quiet=quiet) as show:
+        return presolve(candidates, seconds, on_progress=show).candidates
 
 
 def print_facts(facts: dict[str, Any], origin: str) -> None:
