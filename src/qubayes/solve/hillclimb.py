@@ -13,7 +13,7 @@ from ..errors import QubayesError, SettingError
 from ..families import VertexSet
 from ..score import NAMES, Score
 from .choices import first_inside, parents_of
-from .hillclimb_moves import KICKS, Sets
+from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
 from .hillclimb_state import BEST, CLIMBS, FIRST, KEY, SIZE, new_climb, parent_hashes, possible_edges
 from .run import Ending, Run
@@ -41,12 +41,17 @@ class HillClimb:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Climb on every thread."""
+        sets = sets_of(candidates) if self.dataset is None else None
         score = None if self.dataset is None else _score(candidates, self.dataset)
         climbs: list[_Climber] = []
 
         def make(number: int, seed: np.random.SeedSequence) -> _Climber:
-            data = None if self.dataset is None or score is None else data_of(self.dataset, score, _most(candidates))
-            climbs.append(_Climber(candidates, run, data, stream_of(seed), KICKS if number else 0))
+            if sets is not None:
+                scored: Sets | Data = sets
+            else:
+                assert self.dataset is not None and score is not None
+                scored = data_of(self.dataset, score, _most(candidates))
+            climbs.append(_Climber(candidates, run, scored, stream_of(seed), KICKS if number else 0))
             return climbs[-1]
 
         ending = walk_all(run, make)
@@ -57,16 +62,12 @@ class HillClimb:
 class _Climber:
     """One walk: climb after climb, the best network offered after each slice."""
 
-    def __init__(self, candidates: Candidates, run: Run, data: Data | None, random: Words, kick: int) -> None:
-        self.run, self.candidates, self.data = run, candidates, data
-        families, parents = candidates.families, parents_of(candidates, run.start)
-        if data is None:
-            self.sets = Sets(families.vertex_start, families.set_start, families.members, candidates.scores)
-            keys = run.start + 1
-        else:
-            none = families.vertex_start[:0]
-            self.sets = Sets(none, none, families.members[:0], candidates.scores[:0])
-            keys = _hashed(parents)
+    def __init__(self, candidates: Candidates, run: Run, scored: Sets | Data, random: Words, kick: int) -> None:
+        self.run, self.candidates = run, candidates
+        self.data = scored if isinstance(scored, Data) else None
+        self.sets = scored if isinstance(scored, Sets) else no_sets(candidates)
+        parents = parents_of(candidates, run.start)
+        keys = run.start + 1 if self.data is None else _hashed(parents)
         self.climb = new_climb(parents, keys, _most(candidates), possible_edges(candidates), random, kick=kick)
         self.offered, self.choice = keys.copy(), run.start.copy()
 

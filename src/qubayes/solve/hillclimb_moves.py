@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, SmallInts
+from ..arrays import Floats, Ints, SmallInts, frozen
+from ..candidates import Candidates
 from ..jit import leaf
 from .hillclimb_state import (
     ANCESTORS,
@@ -25,6 +26,7 @@ from .hillclimb_state import (
     has,
     renew_ancestors,
 )
+from .orders import order_problem
 from .walks import draw_below
 
 TABU = 10  # changes for which a pair may not be changed again, and changes without a better network that end a climb
@@ -36,10 +38,35 @@ TRIES = 100  # draws of an edge that may be changed
 class Sets(NamedTuple):
     """The candidate sets, best first inside a vertex; empty arrays if scores come from data."""
 
-    vertex_start: Ints
-    set_start: Ints
+    vertex_start: Ints  # (n + 1,)
+    set_start: Ints  # (sets + 1,)
     members: SmallInts
-    scores: Floats
+    scores: Floats  # (sets,)
+    lists: SmallInts  # for each edge the numbers of the child's sets with the parent, best first
+    edges: Ints  # (n, n, 3) [child, parent]: where in `lists` they begin and end; the set {parent}, -1 if there is none
+
+
+def sets_of(candidates: Candidates) -> Sets:
+    """The candidate sets, and for each edge those that have it."""
+    families, n = candidates.families, candidates.n
+    problem = order_problem(families, candidates.scores)
+    edges = np.zeros((n, n, 3), np.int64)
+    parent = np.repeat(np.arange(n), np.diff(problem.edge_start))
+    edges[problem.child, parent, 0], edges[problem.child, parent, 1] = problem.list_start, problem.list_stop
+    edges[:, :, 2] = -1
+    single = np.flatnonzero(np.diff(families.set_start) == 1)
+    child = np.searchsorted(families.vertex_start, single, side="right") - 1
+    edges[child, families.members[families.set_start[single]], 2] = single
+    return Sets(
+        families.vertex_start, families.set_start, families.members, candidates.scores, problem.lists, frozen(edges)
+    )
+
+
+def no_sets(candidates: Candidates) -> Sets:
+    """What stands in the place of the sets if scores come from data."""
+    families = candidates.families
+    numbers, members = families.vertex_start[:0], families.members[:0]
+    return Sets(numbers, numbers, members, candidates.scores[:0], members, frozen(np.zeros((0, 0, 3), np.int64)))
 
 
 @leaf
@@ -171,15 +198,14 @@ def _kick(sets: Any, climb: Any) -> None:
 @leaf
 def _some_set(sets: Any, climb: Any, child: Any, parent: Any) -> Any:
     """A candidate set of the child that has the parent and closes no cycle: the first from a random place on, or -1."""
-    first, count = sets.vertex_start[child], sets.vertex_start[child + 1] - sets.vertex_start[child]
+    first, count = sets.edges[child, parent, 0], sets.edges[child, parent, 1] - sets.edges[child, parent, 0]
     start = draw_below(climb.random, draw_below(climb.random, count) + 1)
     for k in range(count):
-        number = first + (start + k) % count
-        holds, fits = False, True
+        number = np.int64(sets.lists[first + (start + k) % count])
+        fits = True
         for place in range(sets.set_start[number], sets.set_start[number + 1]):
-            holds = holds or sets.members[place] == parent
             fits = fits and not has(climb.bits, ANCESTORS, sets.members[place], child)
-        if holds and fits:
+        if fits:
             return number
     return np.int64(-1)
 

@@ -14,7 +14,7 @@ from ..data.dataset import Dataset
 from ..jit import kernel, leaf
 from ..score import Score
 from .hillclimb_moves import conclude, recall, remember, step
-from .hillclimb_state import CHANGED, FIRST, PARENTS, POSSIBLE, SIZE, has
+from .hillclimb_state import CHANGED, FIRST, KEY, PARENTS, POSSIBLE, SIZE, has
 
 
 class Rule(NamedTuple):
@@ -83,34 +83,45 @@ def climb_data(data: Any, sets: Any, climb: Any, moves: int) -> None:
 
 @leaf
 def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
-    """Fill the vertex's row: one walk through its sets, best first, finds the best inside its parents ± each other.
+    """Fill the vertex's row with the scores of the best candidate sets inside its parents ± each other vertex.
 
-    Its parents are a candidate set. A parent more that gives no better set is no change, and not allowed.
+    Its parents are a candidate set. A parent more that gives no better set is no change, and not allowed. A set inside
+    the parents and one more vertex is that vertex alone, or has one of the parents: only lists of these are read.
     """
-    bits, scores, entries = climb.bits[PARENTS, vertex], climb.scores[vertex], climb.entries[vertex]
-    parents, n = climb.lists[0, vertex], len(scores)
-    for other in range(n):
-        scores[other], entries[FIRST + other] = -np.inf, -1
-    left, base = parents[SIZE], False
-    for number in range(sets.vertex_start[vertex], sets.vertex_start[vertex + 1]):
-        absent, missing = 0, 0
-        for k in range(sets.set_start[number], sets.set_start[number + 1]):
-            member = sets.members[k]
-            if (bits[member >> 6] >> np.uint64(member & 63)) & np.uint64(1) == 0:
-                absent, missing = absent + 1, member
-                if absent > 1:
-                    break
-        if absent == 1 and not base and entries[FIRST + missing] < 0:
-            scores[missing], entries[FIRST + missing] = sets.scores[number], number
-        elif absent == 0 and not base:
-            scores[vertex], base = sets.scores[number], True
-        elif absent == 0:
-            for p in range(FIRST, FIRST + parents[SIZE]):
-                if entries[FIRST + parents[p]] < 0 and not _holds(sets, number, parents[p]):
-                    scores[parents[p]], entries[FIRST + parents[p]] = sets.scores[number], number
-                    left -= 1
-        if base and left == 0:
-            break
+    scores, entries, parents = climb.scores[vertex], climb.entries[vertex], climb.lists[0, vertex]
+    now, base = parents[KEY] - 1, sets.vertex_start[vertex + 1] - 1
+    for other in range(len(scores)):
+        single = sets.edges[vertex, other, 2]
+        scores[other], entries[FIRST + other] = -np.inf, single if single < now else -1
+    for p in range(FIRST, FIRST + parents[SIZE]):
+        if not _holds(sets, base, parents[p]):
+            entries[FIRST + parents[p]] = base
+    for p in range(FIRST, FIRST + parents[SIZE]):
+        for k in range(sets.edges[vertex, parents[p], 0], sets.edges[vertex, parents[p], 1]):
+            _weigh(sets, climb, vertex, np.int64(sets.lists[k]))
+    for other in range(len(scores)):
+        if entries[FIRST + other] >= 0:
+            scores[other] = sets.scores[entries[FIRST + other]]
+    scores[vertex] = sets.scores[now]
+
+
+@leaf
+def _weigh(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
+    """Let a set with at most one member that is no parent be the best for that member more, or for each parent less."""
+    entries, parents = climb.entries[vertex], climb.lists[0, vertex]
+    absent, missing = 0, np.int64(0)
+    for k in range(sets.set_start[number], sets.set_start[number + 1]):
+        if not has(climb.bits, PARENTS, vertex, sets.members[k]):
+            absent, missing = absent + 1, np.int64(sets.members[k])
+            if absent > 1:
+                return
+    if absent == 1:
+        if number < parents[KEY] - 1 and (entries[FIRST + missing] < 0 or number < entries[FIRST + missing]):
+            entries[FIRST + missing] = number
+        return
+    for p in range(FIRST, FIRST + parents[SIZE]):
+        if number < entries[FIRST + parents[p]] and not _holds(sets, number, parents[p]):
+            entries[FIRST + parents[p]] = number
 
 
 @leaf
