@@ -51,3 +51,17 @@ def test_the_ways_of_a_row():
     assert found == {frozenset({full})} | {
         frozenset({a, b}) for a in sets for b in sets if full not in (a, b) and a | b == full
     }
+
+
+def test_small_families_are_settled_without_the_search(monkeypatch):
+    """The search takes seconds to compile: where it is not needed it is not touched."""
+    from qubayes.subsets import vertex
+    from qubayes.subsets.cover import Budget, Task, cover_family
+
+    monkeypatch.setattr(vertex, "search", None)
+    rng = random.Random(6)
+    task = Task("auto", Budget(), 0, np.zeros(1, dtype=np.bool_))
+    for _ in range(5):
+        sets = [frozenset(rng.sample(range(8), rng.choice((1, 2, 3)))) for _ in range(25)]
+        result = cover_family(task, family_from(sets))
+        assert result.lower_bound == len(result.sets)

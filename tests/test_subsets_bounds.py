@@ -1,0 +1,128 @@
+"""The relaxation and its cuts: never above the optimum, as good as an exact solver's, true for every cover."""
+
+import random
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from qubayes.subsets import cuts
+from qubayes.subsets.bounds import relaxation_bound
+from qubayes.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
+from qubayes.subsets.family import family_from
+from qubayes.subsets.incidence import incidence_of
+from qubayes.subsets.presolve import presolve
+from qubayes.subsets.program import Limits, program_of, solve_program
+from qubayes.subsets.relaxation import advance, relaxation_of
+
+
+def largest_core(sets):
+    incidence = incidence_of(family_from(sets))
+    _, cores = presolve(incidence)
+    return incidence, max(cores, key=lambda core: len(core.rows))
+
+
+def family(seed, *, elements, count):
+    rng = random.Random(seed)
+    singles = [{e} for e in range(elements) if rng.random() < 0.8]
+    return singles + [set(rng.sample(range(elements), rng.choice((2, 3, 3, 3)))) for _ in range(count)]
+
+
+def exact_relaxation(program):
+    cost = np.arange(program.matrix.shape[1]) < program.choices
+    return linprog(cost, A_ub=-program.matrix, b_ub=-program.lower, bounds=(0, 1)).fun
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_comes_close_to_the_relaxation_and_never_passes_it(seed):
+    _, core = largest_core(family(seed, elements=12, count=120))
+    program = program_of(core)
+    relaxation, exact = relaxation_of(program), exact_relaxation(program)
+    advance(relaxation, 1000, enough=np.inf)
+    assert exact * 0.999 < relaxation.bound < exact + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
+    incidence, core = largest_core(family(seed, elements=9, count=90))
+    program, triples = program_of(core), triples_of(core, incidence)
+    relaxation = relaxation_of(program)
+    advance(relaxation, 500, enough=np.inf)
+    found = violated_cuts(triples, relaxation.values[: program.choices], np.random.default_rng(seed))
+    assert found and all(len(part.lower) for part in found)
+    longer = with_cuts(program, triples, found)
+    start = np.ones(program.choices, dtype=bool)
+    best, same = (solve_program(p, Limits(), start=start).chosen for p in (program, longer))
+    assert best.sum() == same.sum()
+    assert exact_relaxation(longer) > exact_relaxation(program) + 0.01
+    more = longer.matrix[len(program.lower) :]
+    for cover in (best, same):
+        assert np.all(more[:, : program.choices] @ cover >= longer.lower[len(program.lower) :])
+    extended = relaxation.extended(longer)
+    advance(extended, 1000, enough=np.inf)
+    assert exact_relaxation(longer) * 0.998 < extended.bound < exact_relaxation(longer) + 1e-6
+
+
+@settings(deadline=None, max_examples=12)
+@given(seed=st.integers(0, 10**6), rounds=st.integers(0, 4))
+def test_the_bound_is_never_above_the_optimum(seed, rounds):
+    incidence, core = largest_core([*family(seed, elements=8, count=25), {20, 21}, {20, 22}, {21, 22}, {20, 21, 22}])
+    start = np.ones(len(core.columns), dtype=bool)
+    outcome = solve_program(program_of(core), Limits(), start=start)
+    size = int(outcome.chosen.sum())
+    assert relaxation_bound(core, incidence, size=10**6, rounds=rounds) <= size
+    assert relaxation_bound(core, incidence, size=size, rounds=rounds) <= size
+
+
+def pairs_needed(triples):
+    """The least number of pairs that put one into each triple, by exhaustion."""
+    best = len(triples)
+
+    def deepen(chosen, count):
+        nonlocal best
+        for triple in triples:
+            pairs = [frozenset(pair) for pair in combinations(triple, 2)]
+            if chosen.isdisjoint(pairs):
+                if count + 1 < best:
+                    for pair in pairs:
+                        deepen(chosen | {pair}, count + 1)
+                return
+        best = count
+
+    deepen(frozenset(), 0)
+    return best
+
+
+def needed(triples, size):
+    cube = np.full((size, size, size), -1, dtype=np.int32)
+    for triple in triples:
+        for order in permutations(triple):
+            cube[order] = 0
+    own = np.arange(size, dtype=np.int32)
+    return _needed(cube, smallest_edge_covers(), own, size, np.zeros(8, dtype=np.int64))
+
+
+@pytest.mark.parametrize("size", [6, 7, 8])
+def test_the_number_of_pairs_inside_six_to_eight_elements(size):
+    rng = random.Random(size)
+    for _ in range(20):
+        density = rng.choice((0.2, 0.3, 0.4) if size > 7 else (0.2, 0.5, 0.7))
+        triples = [triple for triple in combinations(range(size), 3) if rng.random() < density]
+        least = pairs_needed(triples)
+        assert needed(triples, size) <= least
+        assert size > 6 or needed(triples, size) == least
+
+
+def test_all_triples_need_as_many_pairs_as_turan_says():
+    for size in (6, 7, 8):
+        assert needed(combinations(range(size), 3), size) == size * (size - 1) // 2 - size * size // 4
+
+
+def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
+    incidence, core = largest_core([{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)])
+    assert relaxation_bound(core, incidence, size=99, rounds=3) == 9
+    monkeypatch.setattr(cuts, "MOST_ELEMENTS", 6)
+    assert relaxation_bound(core, incidence, size=99, rounds=3) == 7
