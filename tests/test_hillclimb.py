@@ -67,6 +67,8 @@ def assert_steps_are_best(walk: _Climber, toggled_of, steps: int) -> tuple[int, 
             assert counts[STALL] < TABU
             assert climb.totals[TOTAL] - totals[TOTAL] == pytest.approx(max(allowed), abs=1e-8)
             gained += max(allowed) > 0
+            ((i, j),) = [(i, j) for i, j in np.argwhere(climb.tabu == step + TABU + 1).tolist() if i < j]
+            assert (j in parents[i]) != (j in after[i]) or (i in parents[j]) != (i in after[j])
         np.testing.assert_array_equal(climb.tabu, climb.tabu.T)
         free_from = {
             frozenset((i, j)): climb.tabu[i, j] for i in range(n) for j in range(n) if i != j and climb.tabu[i, j]

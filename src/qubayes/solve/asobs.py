@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, Words
+from ..arrays import Floats, Ints, Words, frozen
 from ..candidates import Candidates
 from ..candidates.counting import _popcount
 from ..jit import kernel, leaf
@@ -37,7 +37,7 @@ class AcyclicSelection:
         """Search on every thread."""
         if candidates.n < 2:
             return Ending("one variable: nothing to order")
-        problem = order_problem(candidates.families, candidates.scores)
+        problem = order_problem(candidates.families, frozen(candidates.scores[:]))
         parents = parents_of(candidates, run.start)
         walks: list[_Selector] = []
 

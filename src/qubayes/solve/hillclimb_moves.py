@@ -49,7 +49,8 @@ class Sets(NamedTuple):
 def sets_of(candidates: Candidates) -> Sets:
     """The candidate sets, and for each edge those that have it."""
     families, n = candidates.families, candidates.n
-    problem = order_problem(families, candidates.scores)
+    scores = frozen(candidates.scores[:])  # a view: kernels are compiled for read-only arrays
+    problem = order_problem(families, scores)
     edges = np.zeros((n, n, 3), np.int64)
     parent = np.repeat(np.arange(n), np.diff(problem.edge_start))
     edges[problem.child, parent, 0], edges[problem.child, parent, 1] = problem.list_start, problem.list_stop
@@ -57,16 +58,16 @@ def sets_of(candidates: Candidates) -> Sets:
     single = np.flatnonzero(np.diff(families.set_start) == 1)
     child = np.searchsorted(families.vertex_start, single, side="right") - 1
     edges[child, families.members[families.set_start[single]], 2] = single
-    return Sets(
-        families.vertex_start, families.set_start, families.members, candidates.scores, problem.lists, frozen(edges)
-    )
+    return Sets(families.vertex_start, families.set_start, families.members, scores, problem.lists, frozen(edges))
 
 
 def no_sets(candidates: Candidates) -> Sets:
     """What stands in the place of the sets if scores come from data."""
     families = candidates.families
     numbers, members = families.vertex_start[:0], families.members[:0]
-    return Sets(numbers, numbers, members, candidates.scores[:0], members, frozen(np.zeros((0, 0, 3), np.int64)))
+    return Sets(
+        numbers, numbers, members, frozen(candidates.scores[:0]), members, frozen(np.zeros((0, 0, 3), np.int64))
+    )
 
 
 @leaf

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, SmallInts, Words
+from ..arrays import Floats, Ints, SmallInts, Words, frozen
 from ..candidates import Candidates
 from ..errors import SettingError
 from ..jit import kernel, leaf
@@ -41,7 +41,7 @@ class OrderAnnealing:
             raise SettingError("order-sa cools down over its limit; give it a time limit or a number of moves")
         if candidates.n < 2:
             return Ending("one variable: nothing to order")
-        problem = order_problem(candidates.families, candidates.scores)
+        problem = order_problem(candidates.families, frozen(candidates.scores[:]))
         parents = parents_of(candidates, run.start)
 
         def make(number: int, seed: np.random.SeedSequence) -> _Annealer:
