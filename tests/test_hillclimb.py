@@ -14,7 +14,7 @@ from qubayes.solve.choices import parents_of
 from qubayes.solve.hillclimb import _Climber, _most
 from qubayes.solve.hillclimb_moves import TABU, sets_of
 from qubayes.solve.hillclimb_scores import data_of
-from qubayes.solve.hillclimb_state import ANCESTORS, CLIMB_BEST, FIRST, KICK, SIZE, STALL, STEPS, TOTAL
+from qubayes.solve.hillclimb_state import ANCESTORS, CLIMB_BEST, FIRST, KICK, SIZE, STALL, STEPS, TOTAL, possible_edges
 from qubayes.solve.run import Run
 from qubayes.solve.walks import Pace
 from reference import searches
@@ -27,7 +27,8 @@ PACE = Pace(0.0, 0.0)
 def climber(candidates: Candidates, data=None, seed: int = 0) -> _Climber:
     base = candidates.families.vertex_start[1:] - 1
     run = Run(candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb")
-    return _Climber(candidates, run, data or sets_of(candidates), np.array([seed + 1], np.uint64), 0)
+    scored = data or sets_of(candidates)
+    return _Climber(run, scored, possible_edges(candidates), np.array([seed + 1], np.uint64), kick=0)
 
 
 def families_of(candidates: Candidates):

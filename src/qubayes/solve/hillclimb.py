@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Ints, Words
+from ..arrays import Ints, SmallInts, Words
 from ..candidates import Candidates
 from ..data.dataset import Dataset
 from ..errors import QubayesError, SettingError
@@ -43,7 +43,7 @@ class HillClimb:
         """Climb on every thread."""
         sets = sets_of(candidates) if self.dataset is None else None
         score = None if self.dataset is None else _score(candidates, self.dataset)
-        climbs: list[_Climber] = []
+        edges, climbs = possible_edges(candidates), list[_Climber]()
 
         def make(number: int, seed: np.random.SeedSequence) -> _Climber:
             if sets is not None:
@@ -51,7 +51,7 @@ class HillClimb:
             else:
                 assert self.dataset is not None and score is not None
                 scored = data_of(self.dataset, score, _most(candidates))
-            climbs.append(_Climber(candidates, run, scored, stream_of(seed), KICKS if number else 0))
+            climbs.append(_Climber(run, scored, edges, stream_of(seed), kick=KICKS if number else 0))
             return climbs[-1]
 
         ending = walk_all(run, make)
@@ -62,13 +62,13 @@ class HillClimb:
 class _Climber:
     """One walk: climb after climb, the best network offered after each slice."""
 
-    def __init__(self, candidates: Candidates, run: Run, scored: Sets | Data, random: Words, kick: int) -> None:
-        self.run, self.candidates = run, candidates
+    def __init__(self, run: Run, scored: Sets | Data, edges: SmallInts, random: Words, *, kick: int) -> None:
+        self.run, self.candidates = run, run.candidates
         self.data = scored if isinstance(scored, Data) else None
-        self.sets = scored if isinstance(scored, Sets) else no_sets(candidates)
-        parents = parents_of(candidates, run.start)
+        self.sets = scored if isinstance(scored, Sets) else no_sets(run.candidates)
+        parents = parents_of(run.candidates, run.start)
         keys = run.start + 1 if self.data is None else _hashed(parents)
-        self.climb = new_climb(parents, keys, _most(candidates), possible_edges(candidates), random, kick=kick)
+        self.climb = new_climb(parents, keys, _most(run.candidates), edges, random, kick=kick)
         self.offered, self.choice = keys.copy(), run.start.copy()
 
     def advance(self, moves: int, pace: Pace) -> None:

@@ -47,12 +47,13 @@ class Climb(NamedTuple):
 
 def possible_edges(candidates: Candidates) -> SmallInts:
     """(edges, 2) child and parent of every edge in a candidate set, those that are required left out."""
-    families, found = candidates.families, []
+    families = candidates.families
+    found = np.zeros((candidates.n, candidates.n), np.bool_)
     for vertex in range(candidates.n):
         first, last = families.set_start[families.vertex_start[vertex : vertex + 2]]
-        members = np.setdiff1d(families.members[first:last], candidates.base(vertex))
-        found.append(np.column_stack([np.full(len(members), vertex), members]))
-    return np.concatenate([np.empty((0, 2)), *found]).astype(np.int32)
+        found[vertex] = np.bincount(families.members[first:last], minlength=candidates.n) > 0
+        found[vertex, list(candidates.base(vertex))] = False
+    return np.argwhere(found).astype(np.int32)
 
 
 def new_climb(
@@ -66,8 +67,8 @@ def new_climb(
         for parent in parents[vertex]:
             _put(lists, bits, vertex, parent)
             inherit(bits, vertex, parent)
-    for child, parent in edges.tolist():
-        bits[POSSIBLE, child, parent >> 6] |= np.uint64(1 << (parent & 63))
+    words = np.uint64(1) << (edges[:, 1] & 63).astype(np.uint64)
+    np.bitwise_or.at(bits[POSSIBLE], (edges[:, 0], edges[:, 1] >> 6), words)
     rows = n + max(n, MEMORY // max(1, 24 * n))
     changed = np.zeros((n + 2, 3), np.int64)
     changed[:n, 0] = np.arange(n)
