@@ -86,18 +86,17 @@ def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
     random = np.random.default_rng(4)
     i, j = np.triu_indices(24, 1)
     qubo = qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i)))
-    betas = np.geomspace(0.02, 5.0, 6)
-    tempering = Tempering(Model.of(qubo), Groups.of([], 24), [np.zeros(24)] * 6, betas, np.random.SeedSequence(1))
+    tempering = Tempering(Model.of(qubo), Groups.of([], 24), [np.zeros(24)] * 6, np.random.SeedSequence(1))
     coldest = []
     halt = np.zeros(1, np.bool_)
     with halting(halt, 2) as pool:
         for _ in range(60):
-            tempering.advance(pool, 50, lambda: 1.0, halt)
+            tempering.advance(pool, 50, 0.3, lambda: 1.0, halt)
             coldest.append([float(tempering.replicas[p].walk.energy[0]) for p in tempering._places])
     assert sorted(tempering._places) == list(range(6))
     assert tempering.iterations == 3000
     means = np.mean(coldest[20:], axis=0)
-    assert means[-1] < means[0] - 5
+    assert means[-1] < means[0] - 2
     least = min(float(energy(qubo, state)) for state in tempering.bests)
     assert tempering.best[0] == pytest.approx(least)
 

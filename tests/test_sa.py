@@ -1,5 +1,6 @@
 """Simulated annealing: energies and statistics of its kernels, and networks through `solve`."""
 
+import math
 import os
 import signal
 import threading
@@ -224,3 +225,13 @@ def test_repairs_are_told():
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):
         solver_named("sa", **wrong)
+
+
+def test_energies_of_large_terms_that_cancel_are_exact():
+    random = np.random.default_rng(6)
+    h, weights = random.normal(size=3000) * 1e9, random.normal(size=20_000) * 1e9
+    ends = random.integers(0, 3000, (20_000, 2))
+    pairs, first = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0, return_index=True)
+    h[0] -= h.sum() + weights[first].sum()
+    qubo = qubo_from_couplers(h, pairs[:, 0], pairs[:, 1], weights[first])
+    assert energy(qubo, np.ones(3000)) == pytest.approx(math.fsum([*h, *weights[first]]), abs=1e-12)

@@ -10,7 +10,7 @@ from ..errors import SettingError
 from ..formulation import Formulation, Qubo, constrain, qubo_from_couplers
 from ..formulation.qubo import upper_triangle
 from .exchange import Tempering
-from .reads import Model, halting
+from .reads import Model, Schedule, halting
 from .run import Ending, Run
 from .states import read_state, reading_seconds, repairs, start_state, with_slack
 from .trial import Groups
@@ -22,12 +22,13 @@ PARTS = 20  # of the run; after each of them the best state is offered
 class Digital:
     """Every flip is tried, one of the accepted is taken; at most two subsets of a vertex are active (Appendix D.4).
 
-    Replicas at temperatures between the two are exchanged. Their number does not depend on that of threads.
+    Replicas at several temperatures, which fall from the first to the last, are exchanged. Their number does not depend
+    on that of threads.
     """
 
-    first_temperature: float = 100.0
+    first_temperature: float = 30.0
     last_temperature: float = 1.0
-    replicas: int = 8
+    replicas: int = 4
 
     name: ClassVar[str] = "digital"
     takes: ClassVar[str] = "formulation"
@@ -62,15 +63,13 @@ class Digital:
         form = constrain(formulation, run.workers)
         qubo = _sum(form.score, form.cycles)
         start = start_state(formulation, run)[: qubo.bits]
-        betas = np.geomspace(1.0 / self.first_temperature, 1.0 / self.last_temperature, self.replicas)
-        if self.replicas == 1:
-            betas = np.array([1.0 / self.last_temperature])
         seeds = np.random.SeedSequence(run.seed)
-        return Tempering(Model.of(qubo), Groups.of(form.groups, qubo.bits), [start] * self.replicas, betas, seeds)
+        return Tempering(Model.of(qubo), Groups.of(form.groups, qubo.bits), [start] * self.replicas, seeds)
 
     def _search(self, formulation: Formulation, run: Run, tempering: Tempering, reserve: float) -> None:
         """Rounds until the limit; after each part of it the best state so far is offered."""
         halt, part, known = np.zeros(1, np.bool_), 1, np.inf
+        schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
         begin, end = run.elapsed, run.elapsed + run.left - reserve
 
         def progress() -> float:
@@ -85,7 +84,8 @@ class Digital:
         with halting(halt, run.workers.count) as pool:
             while not halt[0] and progress() < 1.0:
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
-                tempering.advance(pool, min(tempering.period, left), look, halt)
+                beta = schedule.at(min(1.0, progress()))
+                tempering.advance(pool, min(tempering.period, left), beta, look, halt)
                 if progress() >= part / PARTS:
                     part += 1
                     energy, best = tempering.best

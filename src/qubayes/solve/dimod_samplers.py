@@ -11,7 +11,7 @@ import numpy as np
 from dimod.core.initialized import Initialized
 from dimod.core.sampler import Sampler
 
-from ..arrays import AnyArray, Bools, Floats
+from ..arrays import AnyArray, Bools
 from ..cluster import Workers
 from ..errors import SettingError
 from ..formulation.qubo import Qubo, qubo_from_couplers
@@ -93,19 +93,17 @@ class DigitalAnnealingSampler(Sampler, Initialized):
         beta_range: Sequence[float] | None = None,
         **parameters: Any,
     ) -> dimod.SampleSet:
-        """The best states of `num_reads` replicas (8 unless said), their inverse temperatures over `beta_range`.
+        """The best states of `num_reads` replicas (4 unless said), the coldest of them going through `beta_range`.
 
         Each makes `num_iterations` (10,000 unless there is a time limit); in one of them every flip is tried and one of
         the accepted is made. The other keywords are those of `SimulatedAnnealingSampler.sample`.
         """
         if num_reads is None and parameters.get("initial_states") is None:
-            num_reads = 8
+            num_reads = 4
         task = _Task.of(self, bqm, num_reads, parameters)
         iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
         betas = _schedule(task.model.qubo, beta_range, "geometric", None)
-        return task.answer(
-            _temper(task, betas.steps(len(task.starts)), iterations), {"beta_range": betas.betas.tolist()}
-        )
+        return task.answer(_temper(task, betas, iterations), {"beta_range": betas.betas.tolist()})
 
 
 _COMMON = (
@@ -212,23 +210,25 @@ def _anneal(task: _Task, plan: Plan) -> list[Bools]:
     return [state for state in states if state is not None]
 
 
-def _temper(task: _Task, betas: Floats, iterations: int | None) -> list[Bools]:
+def _temper(task: _Task, schedule: Schedule, iterations: int | None) -> list[Bools]:
     """The best states of all replicas."""
     n = task.model.qubo.bits
-    tempering = Tempering(task.model, Groups.of([], n), list(task.starts), betas, task.seeds)
+    tempering = Tempering(task.model, Groups.of([], n), list(task.starts), task.seeds)
     if not n:
         return tempering.bests
 
+    clock = Clock(task.ready, task.end)
+
+    def progress() -> float:
+        return clock.progress if iterations is None else min(1.0, tempering.iterations / max(iterations, 1))
+
     def look() -> float:
-        if iterations is not None:
-            return task.look("temper", tempering.iterations, iterations)
-        now = time.perf_counter()
-        return task.look("temper", min(now, task.end) - task.ready, task.end - task.ready)
+        return task.look("temper", progress(), 1.0)
 
     with stopping(task.halt), halting(task.halt, task.threads) as pool:
         while not task.halt[0] and (iterations is None or tempering.iterations < iterations):
             left = tempering.period if iterations is None else iterations - tempering.iterations
-            tempering.advance(pool, min(tempering.period, left), look, task.halt)
+            tempering.advance(pool, min(tempering.period, left), schedule.at(progress()), look, task.halt)
     return tempering.bests
 
 
