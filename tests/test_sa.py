@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulation_cases import candidates_of, random_scores, split_subsets
+from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
 from qubayes.cluster import Workers
 from qubayes.errors import SettingError
 from qubayes.formulation import energy, formulate, qubo_from_couplers
@@ -171,6 +171,27 @@ def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
     ]
     assert len({(f.score, f.choice.tobytes(), tuple(score for _, score in f.trace)[-1]) for f in found}) == 1
     assert all(f.status == found[0].status for f in found)
+
+
+@pytest.mark.parametrize("solver", ["sa", "digital"])
+@pytest.mark.parametrize("limits", [Limits(5.0), Limits(None, moves=1000)])
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([{frozenset(): -1.0}], -1.0),
+        ([{frozenset(): -1.0}, {frozenset(): -2.0}], -3.0),
+        ([{frozenset(): -3.0, frozenset({1}): -1.0}, {frozenset(): -2.0}], -3.0),
+        ([], 0.0),
+    ],
+)
+def test_hardly_any_bits(solver, limits, scores, best):
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, whole_subsets(candidates))
+    if formulation.qubo.bits and limits.seconds:
+        limits = Limits(0.2)
+    solution = solve(formulation, solver, limits=limits)
+    assert solution.score == best
+    assert solution.seconds < 4
 
 
 @pytest.mark.parametrize("moves", [0, 1, 5, 17])

@@ -82,7 +82,7 @@ class Digital:
             return run.left - reserve if run.limits.seconds is not None else run.left
 
         with halting(halt, run.workers.count) as pool:
-            while not halt[0] and progress() < 1.0:
+            while tempering.model.qubo.bits and not halt[0] and progress() < 1.0:
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
                 beta = schedule.at(min(1.0, progress()))
                 tempering.advance(pool, min(tempering.period, left), beta, look, halt)

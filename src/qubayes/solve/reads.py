@@ -100,10 +100,10 @@ class Read:
 
     @property
     def progress(self) -> float:
-        """The part of the schedule that is behind."""
-        if self.plan.steps is None:
-            return self.clock.progress
-        return self.steps_done / self.plan.steps if self.plan.steps else 1.0
+        """The part of the schedule that is behind; all of it where there is nothing to flip."""
+        if not self._model.qubo.bits or self.plan.steps == 0:
+            return 1.0
+        return self.clock.progress if self.plan.steps is None else self.steps_done / self.plan.steps
 
     @property
     def state(self) -> Bools:
