@@ -16,6 +16,7 @@ from qubayes.candidates import Candidates
 from qubayes.cluster import Workers
 from qubayes.errors import ConstraintError, QubayesError, SettingError
 from qubayes.families import Families
+from qubayes.formulation import Formulation
 from qubayes.network import Network
 from qubayes.network.network import find_cycle
 from qubayes.progress import Progress
@@ -27,12 +28,15 @@ COUNTING = [name for name in NAMES if solver_named(name).counts]
 SECONDS = 0.5
 
 
+def problem_of(name: str, candidates: Candidates) -> Candidates | Formulation:
+    """What the solver takes."""
+    return formulated(candidates) if solver_named(name).takes == "formulation" else candidates
+
+
 def searched(name: str, candidates: Candidates, **more: Any) -> Solution:
-    """The solver's result for the candidates, formulated where it needs that."""
-    solver = solver_named(name)
-    problem = formulated(candidates) if solver.takes == "formulation" else candidates
+    """The solver's result for the candidates."""
     more.setdefault("limits", Limits(SECONDS, seed=1))
-    return solve(problem, solver, **more)
+    return solve(problem_of(name, candidates), name, **more)
 
 
 def assert_sound(solution: Solution, candidates: Candidates) -> None:
@@ -119,9 +123,10 @@ def test_a_solver_without_moves_says_so(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_time_limit_is_kept(name):
     candidates = random_candidates(25, 7, sets=60)
-    searched(name, candidates, limits=Limits(0.2))  # kernels are compiled now
+    problem = problem_of(name, candidates)
+    solve(problem, name, limits=Limits(0.2))  # kernels are compiled now
     began = time.perf_counter()
-    solution = searched(name, candidates, limits=Limits(1.0))
+    solution = solve(problem, name, limits=Limits(1.0))
     taken = time.perf_counter() - began
     assert solution.seconds <= 1.05 + 0.2  # the tests may share their cores with others
     assert taken >= solution.seconds
@@ -140,11 +145,12 @@ def test_a_good_start_is_never_lost(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_an_interrupt_returns_the_best_so_far(name):
     candidates = random_candidates(25, 7, sets=60)
-    searched(name, candidates, limits=Limits(0.2))
+    problem = problem_of(name, candidates)
+    solve(problem, name, limits=Limits(0.2))
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     began = time.perf_counter()
-    solution = searched(name, candidates, limits=Limits(30.0))
+    solution = solve(problem, name, limits=Limits(30.0))
     taken = time.perf_counter() - began
     timer.cancel()
     assert_sound(solution, candidates)
