@@ -31,9 +31,9 @@ class Anneal:
     A small component is not searched but solved, by dynamic programming.
     """
 
-    hot: float = 5.0
-    cold: float = 0.2
-    replicas: int = 12
+    hot: float = 3.0
+    cold: float = 0.03
+    replicas: int = 14
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"

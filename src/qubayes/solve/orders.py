@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Floats, Ints, SmallInts, Words, frozen
+from ..arrays import Bools, Floats, Ints, SmallInts, Words, frozen
 from ..errors import SettingError
 from ..families import Families
 from ..jit import leaf, part
@@ -23,6 +23,7 @@ from .walks import draw, draw_below
 
 _NOISES = 1 << 14
 _MOST_NOISE = 9.71 + 0.7  # log(2^14), and log 2 as the quantile in the middle of the last step
+_REGROUP_EVERY = 16
 _ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
 _LARGEST = 65_534  # vertices: a member is stored in 16 bits
 
@@ -60,6 +61,7 @@ class OrderState(NamedTuple):
     reach: Floats  # (n,) scratch: the largest value up to a place
     other: Ints  # (n,) scratch: the set of a vertex once the lifted one has passed it
     passed: SmallInts  # (n,) scratch: the vertices whose set changes if the lifted one passes them
+    marked: Bools  # (n + 1,) scratch: descendants, or ancestors
 
 
 def order_problem(families: Families, scores: Floats) -> OrderProblem:
@@ -106,7 +108,7 @@ def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.rand
         vertices.copy(),
         stream,
         noise,
-        *(np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int32)),
+        *(np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n + 1, np.bool_)),
     )
     settle(problem, state)
     return state
@@ -172,8 +174,8 @@ def _fill_lists(families: Any, free: Any, lists: Any) -> None:
                 free[parent, vertex] += 1
 
 
-@leaf
-def settle(problem: Any, state: Any) -> None:
+@part
+def _settle(problem: Any, state: Any) -> None:
     """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
     for place in range(len(state.order)):
         state.place[state.order[place]] = place
@@ -188,6 +190,12 @@ def settle(problem: Any, state: Any) -> None:
     state.totals[0] = score
     if score > state.totals[1]:
         _keep(state)
+
+
+@leaf
+def settle(problem: Any, state: Any) -> None:
+    """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
+    _settle(problem, state)
 
 
 @part
@@ -230,7 +238,54 @@ def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) ->
         target, chosen = _draw_place(problem, state, vertex, high, level)
         if target != here:
             _put(problem, state, vertex, target, chosen, passed)
+        if move % _REGROUP_EVERY == 0:
+            _regroup(problem, state, draw_below(state.random, n), draw_below(state.random, 2) == 1)
+            _settle(problem, state)
     return moves
+
+
+@part
+def _regroup(problem: Any, state: Any, vertex: Any, late: Any) -> None:
+    """Put the vertex and its descendants (`late`) after all others, or it and its ancestors before all others.
+
+    No vertex loses its set. Most orders of a network have a vertex with many descendants before one with many
+    ancestors, so single steps seldom find the few that allow a better set there.
+    """
+    for other in range(len(state.order) + 1):
+        state.marked[other] = other == vertex
+    if late:
+        for place in range(state.place[vertex] + 1, len(state.order)):
+            _mark_child(problem, state, state.order[place])
+    else:
+        for place in range(state.place[vertex], -1, -1):
+            _mark_parents(problem, state, state.order[place])
+    held, free = 0, 0
+    for place in range(len(state.order)):
+        other = state.order[place]
+        if state.marked[other] == late:
+            state.passed[held] = other
+            held += 1
+        else:
+            state.order[free] = other
+            free += 1
+    for k in range(held):
+        state.order[free + k] = state.passed[k]
+
+
+@part
+def _mark_child(problem: Any, state: Any, vertex: Any) -> None:
+    """Mark the vertex if one of its parents is marked."""
+    for k in range(problem.members.shape[1]):
+        if state.marked[problem.members[state.choice[vertex], k]]:
+            state.marked[vertex] = True
+
+
+@part
+def _mark_parents(problem: Any, state: Any, vertex: Any) -> None:
+    """Mark the parents of the vertex if it is marked."""
+    if state.marked[vertex]:
+        for k in range(problem.members.shape[1]):
+            state.marked[problem.members[state.choice[vertex], k]] = True
 
 
 @part

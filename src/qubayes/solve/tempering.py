@@ -15,7 +15,7 @@ from ..families import VertexSet
 from .orders import OrderProblem, OrderState, best_of, order_state, wander
 from .walks import random_order
 
-SWEEPS = 10  # moves of each vertex between exchanges
+SWEEPS = 5  # moves of each vertex between exchanges
 LEAST = 1000  # moves between exchanges: fewer would take no longer than to hand them to a thread
 
 
