@@ -3,28 +3,18 @@
 Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
 """
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from ..arrays import Ints, SmallInts, Words
-from ..jit import kernel, leaf
-from .tables import Below, Rows
+from ..arrays import Ints, SmallInts
+from ..jit import part
+from ..jit import popcount as _popcount
+from .tables import Below, Bits, Labels, Rows
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
+ACTIVE, LABELS, SINGLES = range(3)  # columns of Scratch.sizes
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
-
-
-@cast(Any, intrinsic)
-def _popcount(typing_context: Any, word: Any) -> Any:
-    """The processor's own instruction: number of ones in a 64-bit word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
 
 
 class Scratch(NamedTuple):
@@ -32,63 +22,63 @@ class Scratch(NamedTuple):
 
     labels: SmallInts  # (k, R) state of each active row
     active: SmallInts  # (k, R) rows that share their state with another row
-    n_active: Ints  # (k,)
-    n_labels: Ints  # (k,)
-    singles: Ints  # (k,) rows that are alone in their state: they stay so, whatever is added
+    sizes: Ints  # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
     cells: SmallInts  # (most cells,) all zero between calls
     histogram: SmallInts  # (4096,) place of a count in `values`, plus one; all zero between calls
-    bits: Words  # (k, words) rows in which every member of the prefix is 1
-    prefix_cells: SmallInts  # (2^(k-1),) rows in which exactly these members of the prefix are 1
-    ones_base: Ints  # (2^(k-1),) plus x: where the all-ones count of these members and x stands
     values: SmallInts  # cell counts of the set
     times: SmallInts  # how often each occurs
 
 
-@kernel
 def make_scratch(k: int, data: Rows, most_cells: int) -> Scratch:
     """Scratch for level k, with the partition by nothing at depth 0."""
     n_rows, n_words = data.codes.shape[1], data.bits.shape[1]
     half = 1 << (k - 1) if n_words else 0
     most_values = max(2 * half, _FEW_CELLS + _HISTOGRAM + data.total // _HISTOGRAM + 2)
     scratch = Scratch(
-        np.zeros((k, n_rows), np.int32), np.empty((k, n_rows), np.int32),
-        np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k, np.int64),
-        np.zeros(most_cells, np.int32), np.zeros(_HISTOGRAM, np.int32),
-        np.empty((k, n_words), np.uint64), np.zeros(half, np.int32), np.zeros(half, np.int64),
-        np.empty(most_values, np.int32), np.empty(most_values, np.int32),
-    )  # fmt: skip
-    for t in range(n_rows):
-        scratch.active[0, t] = t
-    scratch.n_active[0] = n_rows
-    scratch.n_labels[0] = 1
-    for w in range(n_words):
-        scratch.bits[0, w] = ~np.uint64(0)
-    for t in range(2 * half):
-        scratch.times[t] = 1
+        labels=np.zeros((k, n_rows), np.int32),
+        active=np.empty((k, n_rows), np.int32),
+        sizes=np.zeros((k, 3), np.int64),
+        cells=np.zeros(most_cells, np.int32),
+        histogram=np.zeros(_HISTOGRAM, np.int32),
+        values=np.empty(most_values, np.int32),
+        times=np.empty(most_values, np.int32),
+    )
+    scratch.active[0] = np.arange(n_rows)
+    scratch.sizes[0, ACTIVE], scratch.sizes[0, LABELS] = n_rows, 1
+    scratch.times[: 2 * half] = 1
     return scratch
 
 
-@leaf
-def add_member(depth: int, x: int, data: Rows, scratch: Scratch) -> None:
+def make_bits(k: int, data: Rows) -> Bits | None:
+    """The data as bits, with room for the counts of one thread; None if some variable has more than two states."""
+    n_words, half = data.bits.shape[1], 1 << (k - 1)
+    if not n_words:
+        return None
+    prefix = np.full((k, n_words), ~np.uint64(0))
+    return Bits(data.bits, prefix, np.zeros(half, np.int32), np.zeros(half, np.int64))
+
+
+@part
+def add_member(depth: int, x: int, data: Labels, bits: Bits | None, scratch: Scratch) -> None:
     """Split the partition at `depth` by variable x, into depth + 1."""
-    if data.bits.shape[1]:
-        for w in range(data.bits.shape[1]):
-            scratch.bits[depth + 1, w] = scratch.bits[depth, w] & data.bits[x, w]
+    if bits is not None:  # numba knows, and compiles only one of the two
+        for w in range(bits.rows.shape[1]):
+            bits.prefix[depth + 1, w] = bits.prefix[depth, w] & bits.rows[x, w]
     else:
         _refine(depth, x, data, scratch)
 
 
-@leaf
-def _refine(depth: int, x: int, data: Rows, scratch: Scratch) -> None:
+@part
+def _refine(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
     r = data.observed[x]
     column = data.codes[x]
     label, row = scratch.labels[depth], scratch.active[depth]
-    n = scratch.n_active[depth]
+    n = scratch.sizes[depth, ACTIVE]
     for t in range(n):
         scratch.cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
     fresh = 0
     kept = 0
-    single = scratch.singles[depth]
+    single = scratch.sizes[depth, SINGLES]
     for t in range(n):
         cell = label[t] * r + column[row[t]]
         if scratch.cells[cell] == 1:
@@ -103,30 +93,30 @@ def _refine(depth: int, x: int, data: Rows, scratch: Scratch) -> None:
         kept += 1
     for t in range(n):
         scratch.cells[label[t] * r + column[row[t]]] = 0
-    scratch.n_active[depth + 1] = kept
-    scratch.n_labels[depth + 1] = fresh
-    scratch.singles[depth + 1] = single
+    scratch.sizes[depth + 1, ACTIVE] = kept
+    scratch.sizes[depth + 1, LABELS] = fresh
+    scratch.sizes[depth + 1, SINGLES] = single
 
 
-@leaf
-def count_rows(depth: int, x: int, data: Rows, scratch: Scratch) -> int:
+@part
+def count_rows(depth: int, x: int, data: Labels, scratch: Scratch) -> int:
     """Set scratch.values and .times to the cell counts of prefix + {x}; returns how many there are."""
     r = data.observed[x]
     column = data.codes[x]
     label, row, cells = scratch.labels[depth], scratch.active[depth], scratch.cells
     values, times = scratch.values, scratch.times
-    n_active = scratch.n_active[depth]
+    n_active = scratch.sizes[depth, ACTIVE]
     if data.merged:
         for t in range(n_active):
             cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
     else:
         for t in range(n_active):
             cells[label[t] * r + column[row[t]]] += 1
-    n_cells = scratch.n_labels[depth] * r
+    n_cells = scratch.sizes[depth, LABELS] * r
     n_values = 0
-    if scratch.singles[depth]:
+    if scratch.sizes[depth, SINGLES]:
         values[0] = 1
-        times[0] = scratch.singles[depth]
+        times[0] = scratch.sizes[depth, SINGLES]
         n_values = 1
     if n_cells <= _FEW_CELLS:
         for cell in range(n_cells):
@@ -151,7 +141,7 @@ def count_rows(depth: int, x: int, data: Rows, scratch: Scratch) -> int:
     return n_values
 
 
-@leaf
+@part
 def _tally(value: int, n_values: int, scratch: Scratch) -> int:
     if value == 0:
         return n_values
@@ -166,7 +156,7 @@ def _tally(value: int, n_values: int, scratch: Scratch) -> int:
     return n_values + 1
 
 
-@leaf
+@part
 def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, below: Below) -> int:
     """Lexicographic rank of a set of `size` that starts with the prefix less the positions skip and skip_too.
 
@@ -181,8 +171,8 @@ def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, be
     return rank
 
 
-@leaf
-def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, scratch: Scratch) -> None:
+@part
+def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, bits: Bits) -> None:
     """Cell counts of the prefix by bit mask, and where the all-ones counts of (mask of the prefix) + {x} begin."""
     length = k - 1
     none = prefix[0] * 0 - 1
@@ -193,14 +183,14 @@ def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, s
                 chosen[size] = prefix[t]
                 size += 1
         start = below.ones_start[size]
-        scratch.prefix_cells[mask] = below.ones[start + base_rank(chosen, size, none, none, size, below)]
+        bits.prefix_cells[mask] = below.ones[start + base_rank(chosen, size, none, none, size, below)]
         if size < length:
             start = below.ones_start[size + 1] - (n - 1)
-            scratch.ones_base[mask] = start + base_rank(chosen, size, none, none, size + 1, below)
-    _only(length, scratch.prefix_cells)
+            bits.ones_base[mask] = start + base_rank(chosen, size, none, none, size + 1, below)
+    _only(length, bits.prefix_cells)
 
 
-@leaf
+@part
 def _only(length: int, cells: SmallInts) -> None:
     """From "all of mask are 1" to "exactly mask is 1", in place."""
     for t in range(length):
@@ -209,18 +199,17 @@ def _only(length: int, cells: SmallInts) -> None:
                 cells[mask] -= cells[mask | (1 << t)]
 
 
-@leaf
-def count_bits(length: int, x: int, data: Rows, below: Below, scratch: Scratch) -> int:
-    """Set scratch.values to the cell counts of prefix + {x}; returns the number of rows in which all are 1."""
+@part
+def count_bits(length: int, x: int, bits: Bits, below: Below, values: SmallInts) -> int:
+    """Set values to the cell counts of prefix + {x}; returns the number of rows in which all are 1."""
     half = 1 << length
     all_ones = 0
-    for w in range(data.bits.shape[1]):
-        all_ones += _popcount(scratch.bits[length, w] & data.bits[x, w])
-    values = scratch.values
+    for w in range(bits.rows.shape[1]):
+        all_ones += _popcount(bits.prefix[length, w] & bits.rows[x, w])
     for mask in range(half - 1):
-        values[mask] = below.ones[scratch.ones_base[mask] + x]
+        values[mask] = below.ones[bits.ones_base[mask] + x]
     values[half - 1] = all_ones
     _only(length, values)
     for mask in range(half):
-        values[half + mask] = scratch.prefix_cells[mask] - values[mask]
+        values[half + mask] = bits.prefix_cells[mask] - values[mask]
     return all_ones

@@ -20,7 +20,7 @@ from ..score import Score
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
 from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
-from .problem import prepare_rows, prepare_rule
+from .problem import prepare_constraints, prepare_rows, prepare_rule
 from .tables import Above
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
@@ -91,7 +91,8 @@ def first_level(dataset: Dataset, search: Search) -> Level:
     """Where the search starts."""
     rows = prepare_rows(dataset)
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    return start_level(rows, prepare_rule(dataset, rows, search.score, allowed), search.max_parents + 1)
+    rule = prepare_rule(dataset, rows, search.score, allowed)
+    return start_level(rows, rule, prepare_constraints(allowed), search.max_parents + 1)
 
 
 def sets_per_block(level: Level) -> int:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints, SmallInts
+from .counting import make_bits, make_scratch
+from .scanning import make_visit
 from .scanning import scan as scan_heads
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Found, Rows, Rule
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Constraints, Found, Labels, Rows, Rule
 from .terms import SERIES, SMALL_PRIOR, TABLE_WIDTH
 
 _MOST_TABLE_ROWS = 1 << 14  # 128 MB; priors beyond these are computed on the fly
@@ -22,6 +24,7 @@ class Level(NamedTuple):
     heads: Ints  # (heads, 0, 1 or 2) the first members of the sets, in lexicographic order
     rows: Rows
     rule: Rule
+    constraints: Constraints | None
     below: Below
 
 
@@ -33,7 +36,7 @@ class Block(NamedTuple):
     score: Floats  # (found,)
 
 
-def start_level(rows: Rows, rule: Rule, k_last: int) -> Level:
+def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
     """Level 1: only the empty set is known below it."""
     n = len(rule.declared)
     sizes = np.array([comb(n, s) for s in range(k_last + 2)], dtype=np.int64)
@@ -51,7 +54,7 @@ def start_level(rows: Rows, rule: Rule, k_last: int) -> Level:
         table=np.zeros((0, 0)),
         series=_series(min(rows.total, TABLE_WIDTH - 1) + 1),
     )
-    return _with_table(Level(1, _heads(n, 1), rows, rule, below))
+    return _with_table(Level(1, _heads(n, 1), rows, rule, constraints, below))
 
 
 def next_level(level: Level, above: Above) -> Level:
@@ -154,12 +157,18 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
 def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
     """The candidates among the sets that start with heads[0] .. heads[1]-1."""
     chosen = level.heads[heads[0] : heads[1]]
-    capacity = _FIRST_CAPACITY
+    k, rows, capacity = level.k, level.rows, _FIRST_CAPACITY
+    labels, bits = Labels(rows.codes, rows.observed, rows.weights, rows.merged), make_bits(k, rows)
+    scratch, visit = make_scratch(k, rows, most_cells(level)), make_visit(k, len(level.rule.declared))
     while True:
         found = Found(
             np.empty(capacity, np.int32), np.empty((capacity, max(1, level.k - 1)), np.int32), np.empty(capacity)
         )
-        count = int(scan_heads(level.k, chosen, level.rows, level.rule, level.below, above, found, most_cells(level)))
+        count = int(
+            scan_heads(
+                k, chosen, labels, bits, level.rule, level.constraints, level.below, above, found, scratch, visit
+            )
+        )
         if count <= capacity:
             return Block(found.child[:count], found.parents[:count, : level.k - 1], found.score[:count])
         capacity = count

@@ -10,7 +10,7 @@ from ..families import VertexSet
 from ..knowledge import Allowed
 from ..score import Score, local_score
 from .candidates import tolerance
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Rows, Rule
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Constraints, Rows, Rule
 
 _KINDS = {"bdeu": BDEU, "bds": BDS, "k2": K2, "bic": LIKELIHOOD, "aic": LIKELIHOOD, "loglik": LIKELIHOOD}
 
@@ -72,12 +72,11 @@ def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
 
 
 def prepare_rule(dataset: Dataset, rows: Rows, score: Score, permitted: Allowed) -> Rule:
-    """The score and the prior knowledge in numbers."""
+    """The score in numbers."""
     declared = dataset.arities.astype(float)
     arities = rows.observed.astype(float) if score.name == "bds" else declared
     kind = _KINDS[score.name]
     class_arity, arity_class = np.unique(declared, return_inverse=True) if kind == K2 else (np.ones(1), None)
-    required, allowed = _matrix(permitted.required), _matrix(permitted.allowed)
     return Rule(
         kind=kind,
         ess=score.ess,
@@ -87,7 +86,15 @@ def prepare_rule(dataset: Dataset, rows: Rows, score: Score, permitted: Allowed)
         arity_class=np.zeros(dataset.n, np.int64) if arity_class is None else arity_class.astype(np.int64),
         class_arity=class_arity,
         tolerance=_tolerances(dataset, score, permitted.required),
-        constrained=_constrained(permitted),
+    )
+
+
+def prepare_constraints(permitted: Allowed) -> Constraints | None:
+    """The prior knowledge in numbers; None if every set is allowed."""
+    if not _constrained(permitted):
+        return None
+    required, allowed = _matrix(permitted.required), _matrix(permitted.allowed)
+    return Constraints(
         allowed=allowed | required,
         required=required,
         required_count=required.sum(axis=1).astype(np.int64),

@@ -12,54 +12,65 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints
-from ..jit import kernel, leaf
-from .counting import Scratch, add_member, base_rank, count_bits, count_rows, make_scratch, set_prefix_cells
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Counts, Found, Rows, Rule
+from ..jit import leaf, part
+from .counting import Scratch, add_member, base_rank, count_bits, count_rows, set_prefix_cells
+from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Bits, Constraints, Counts, Found, Labels, Rule
 from .terms import SERIES, sum_by_table, sum_terms
 
 
 class Visit(NamedTuple):
     """The set under judgement and what is known of its subsets."""
 
-    prefix: Ints  # (k,)
-    members: Ints  # (k,) prefix and x
+    prefix: Ints  # (k,) all members but x; and x
     bases: Ints  # (k,) plus x: rank of V − v_t; the last is the rank of the prefix itself
-    parent_ranks: Ints  # (k,) rank of V − v_t
     chosen: Ints  # (k,) scratch
     thresholds: Floats  # (k, n) [t, x]: best score of any proper subset of V − v_t for child v_t; +inf: not allowed
     moments: Floats  # (SERIES,)
 
 
-@kernel
-def scan(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: Above, found: Found, most_cells: int) -> int:
+def make_visit(k: int, n: int) -> Visit:
+    """Room for the sets of level k."""
+    prefix, bases, chosen = np.zeros((3, k), np.int64)
+    return Visit(prefix, bases, chosen, np.empty((k, n)), np.empty(SERIES))
+
+
+@leaf
+def scan(
+    k: int,
+    heads: Ints,
+    data: Labels,
+    bits: Bits | None,
+    rule: Rule,
+    constraints: Constraints | None,
+    below: Below,
+    above: Above,
+    found: Found,
+    scratch: Scratch,
+    visit: Visit,
+) -> int:
     """Visit every V of k variables that starts with one of `heads` (rows of 0, 1 or 2 members).
 
     Returns the number of candidates; those beyond the capacity of `found` are counted, not kept.
     """
     n = len(rule.declared)
     length, head_length = k - 1, heads.shape[1]
-    scratch = make_scratch(k, data, most_cells)
-    visit = Visit(
-        np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k, np.int64),
-        np.zeros(k, np.int64), np.empty((k, n)), np.empty(SERIES),
-    )  # fmt: skip
     prefix = visit.prefix
     n_found: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]
-            add_member(depth, prefix[depth], data, scratch)
+            add_member(depth, prefix[depth], data, bits, scratch)
         depth = head_length
         following = prefix[head_length - 1] + 1 if head_length else 0
         while True:
             if depth < length and following <= n - (k - depth):
                 prefix[depth] = following
-                add_member(depth, following, data, scratch)
+                add_member(depth, following, data, bits, scratch)
                 depth += 1
                 following += 1
                 continue
             if depth == length:
-                n_found = _visit_prefix(k, data, rule, below, above, found, scratch, visit, n_found)
+                n_found = _visit_prefix(k, data, bits, rule, constraints, below, above, found, scratch, visit, n_found)
             if depth == head_length:
                 break
             depth -= 1
@@ -67,11 +78,13 @@ def scan(k: int, heads: Ints, data: Rows, rule: Rule, below: Below, above: Above
     return n_found
 
 
-@leaf
+@part
 def _visit_prefix(
     k: int,
-    data: Rows,
+    data: Labels,
+    bits: Bits | None,
     rule: Rule,
+    constraints: Constraints | None,
     below: Below,
     above: Above,
     found: Found,
@@ -81,34 +94,30 @@ def _visit_prefix(
 ) -> int:
     """Judge every V that has this prefix."""
     n, length = len(rule.declared), k - 1
-    binary = data.bits.shape[1] > 0
     store = len(above.cells) > 0
-    _set_thresholds(n, k, below, rule, visit)
+    _set_thresholds(n, k, below, visit)
+    if constraints is not None:  # numba knows, as with bits
+        _forbid(n, k, constraints, visit)
     base = _set_ranks(n, k, below, visit)
-    if binary:
-        set_prefix_cells(k, visit.prefix, visit.chosen, n, below, scratch)
-    for t in range(length):
-        visit.members[t] = visit.prefix[t]
+    if bits is not None:
+        set_prefix_cells(k, visit.prefix, visit.chosen, n, below, bits)
     for x in range(visit.prefix[length - 1] + 1 if length else 0, n):
         if not store and _hopeless(k, x, visit.thresholds):
             continue
-        if binary:
-            all_ones = count_bits(length, x, data, below, scratch)
+        if bits is not None:
+            all_ones = count_bits(length, x, bits, below, scratch.values)
             n_values = 2 << length
             if store:
                 above.ones[base + x] = all_ones
         else:
             n_values = count_rows(length, x, data, scratch)
-        visit.members[length] = x
-        for t in range(length):
-            visit.parent_ranks[t] = visit.bases[t] + x
-        visit.parent_ranks[length] = visit.bases[length]
+        visit.prefix[length] = x
         counts = (scratch.values, scratch.times, n_values)
-        n_found = _judge(k, base + x, counts, rule, below, above, found, visit, n_found)
+        n_found = _judge(k, base + x, counts, rule, constraints, below, above, found, visit, n_found)
     return n_found
 
 
-@leaf
+@part
 def _set_ranks(n: int, k: int, below: Below, visit: Visit) -> int:
     """Set visit.bases; returns what plus x is the rank of V."""
     length = k - 1
@@ -119,8 +128,8 @@ def _set_ranks(n: int, k: int, below: Below, visit: Visit) -> int:
     return base_rank(visit.prefix, length, none, none, k, below) - (n - 1)
 
 
-@leaf
-def _set_thresholds(n: int, k: int, below: Below, rule: Rule, visit: Visit) -> None:
+@part
+def _set_thresholds(n: int, k: int, below: Below, visit: Visit) -> None:
     length, prefix = k - 1, visit.prefix
     none = prefix[0] * 0 - 1
     first = prefix[length - 1] + 1 if length else 0
@@ -142,29 +151,28 @@ def _set_thresholds(n: int, k: int, below: Below, rule: Rule, visit: Visit) -> N
         rank = base_rank(prefix, length, u, none, k - 2, below)
         for x in range(first, n):
             row[x] = max(row[x], below.best[x, rank])
-    if rule.constrained:
-        _forbid(n, k, first, rule, visit)
 
 
-@leaf
-def _forbid(n: int, k: int, first: int, rule: Rule, visit: Visit) -> None:
+@part
+def _forbid(n: int, k: int, constraints: Constraints, visit: Visit) -> None:
     """Raise the thresholds of families that prior knowledge rules out to +inf."""
     length, prefix, thresholds = k - 1, visit.prefix, visit.thresholds
+    first = prefix[length - 1] + 1 if length else 0
     for x in range(first, n):
-        if length > rule.limits[x]:
+        if length > constraints.limits[x]:
             thresholds[length, x] = inf
     for t in range(length):
-        barred = length > rule.limits[prefix[t]]
+        barred = length > constraints.limits[prefix[t]]
         for u in range(length):
-            barred |= u != t and not rule.allowed[prefix[t], prefix[u]]
+            barred |= u != t and not constraints.allowed[prefix[t], prefix[u]]
         for x in range(first, n):
-            if barred or not rule.allowed[prefix[t], x]:
+            if barred or not constraints.allowed[prefix[t], x]:
                 thresholds[t, x] = inf
-            if not rule.allowed[x, prefix[t]]:
+            if not constraints.allowed[x, prefix[t]]:
                 thresholds[length, x] = inf
 
 
-@leaf
+@part
 def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
     hopeless = True
     for t in range(k):
@@ -172,12 +180,13 @@ def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
     return hopeless
 
 
-@leaf
+@part
 def _judge(
     k: int,
     rank: int,
     counts: Counts,
     rule: Rule,
+    constraints: Constraints | None,
     below: Below,
     above: Above,
     found: Found,
@@ -187,7 +196,7 @@ def _judge(
     """Score the k families of V, keep the candidates, leave what the next level needs."""
     values, times, n_values = counts
     store = len(above.cells) > 0
-    members, moments = visit.members, visit.moments
+    members, moments = visit.prefix, visit.moments
     n_cells: Any = np.int64(0)
     for t in range(n_values):
         if values[t] > 0:
@@ -204,7 +213,9 @@ def _judge(
     elif rule.kind == LIKELIHOOD:
         joint = sum_by_table(n_cells * 0, 0.0, below.table, counts)
     for t in range(k):
-        child, parent_rank = members[t], visit.parent_ranks[t]
+        child, parent_rank = members[t], visit.bases[t]
+        if t < k - 1:
+            parent_rank += members[k - 1]
         threshold = visit.thresholds[t, members[k - 1]]
         best = inf
         if threshold != inf:
@@ -213,7 +224,10 @@ def _judge(
                 joint = sum_terms(key, rule.ess / key, n_cells, below, moments, counts)
             parameters = product / rule.declared[child] * (rule.declared[child] - 1.0)
             score = joint - below.terms[parent_rank, rule.arity_class[child]] - rule.price * parameters
-            if rule.constrained and not _holds_required(k, t, members, rule):
+            allowed = True
+            if constraints is not None:
+                allowed = _holds_required(k, t, members, constraints)
+            if not allowed:
                 best = -inf
             else:
                 if score > threshold + rule.tolerance[child] or threshold == -inf:
@@ -230,7 +244,7 @@ def _judge(
     return n_found
 
 
-@leaf
+@part
 def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
     """No superset scores more than this: docs/candidates.md proves it."""
     if rule.kind == LIKELIHOOD:
@@ -238,17 +252,17 @@ def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
     return -n_cells * log(rule.arities[child])
 
 
-@leaf
-def _holds_required(k: int, t: int, members: Ints, rule: Rule) -> bool:
+@part
+def _holds_required(k: int, t: int, members: Ints, constraints: Constraints) -> bool:
     """Whether V − v_t holds every required parent of v_t."""
     held = 0
     for u in range(k):
-        if u != t and rule.required[members[t], members[u]]:
+        if u != t and constraints.required[members[t], members[u]]:
             held += 1
-    return held == rule.required_count[members[t]]
+    return held == constraints.required_count[members[t]]
 
 
-@leaf
+@part
 def _keep(k: int, t: int, score: float, members: Ints, found: Found, place: int) -> None:
     if place < len(found.child):
         found.child[place] = members[t]
@@ -260,7 +274,7 @@ def _keep(k: int, t: int, score: float, members: Ints, found: Found, place: int)
                 column += 1
 
 
-@leaf
+@part
 def _store_terms(
     n_cells: int, joint: float, counts: Counts, rank: int, below: Below, above: Above, rule: Rule, moments: Floats
 ) -> None:

@@ -18,8 +18,26 @@ class Rows(NamedTuple):
     total: int  # N
 
 
+class Labels(NamedTuple):
+    """The data as the kernels count them where some variable has more than two observed states; else (n, 0) codes."""
+
+    codes: AnyArray  # (n, R)
+    observed: Ints  # (n,)
+    weights: SmallInts  # (R,)
+    merged: bool
+
+
+class Bits(NamedTuple):
+    """The data as the kernels count them where every variable has at most two observed states."""
+
+    rows: Words  # (n, words) rows in state 1
+    prefix: Words  # (k, words) rows in which every member of the prefix is 1
+    prefix_cells: SmallInts  # (2^(k-1),) rows in which exactly these members of the prefix are 1
+    ones_base: Ints  # (2^(k-1),) plus x: where the all-ones count of these members and x stands
+
+
 class Rule(NamedTuple):
-    """What is scored: kind, prior and price; and which parents are allowed."""
+    """What is scored: kind, prior and price."""
 
     kind: int
     ess: float
@@ -29,7 +47,11 @@ class Rule(NamedTuple):
     arity_class: Ints  # (n,) which column of the parent terms a child uses
     class_arity: Floats  # (classes,)
     tolerance: Floats  # (n,) a set must beat its subsets by more than this
-    constrained: bool
+
+
+class Constraints(NamedTuple):
+    """Which parents prior knowledge allows. Kernels take None instead where it says nothing."""
+
     allowed: Bools  # (n, n) allowed[i, j]: j may be a parent of i
     required: Bools  # (n, n)
     required_count: Ints  # (n,)

@@ -3,7 +3,7 @@
 from math import lgamma, log
 
 from ..arrays import Floats
-from ..jit import leaf
+from ..jit import part
 from .tables import Below, Counts
 
 TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
@@ -11,7 +11,7 @@ SMALL_PRIOR = 1 / 64  # up to this prior the power series below is exact to doub
 SERIES = 8  # its number of coefficients: the first one left out is at most 64**-8 / 8 = 4e-16
 
 
-@leaf
+@part
 def _find(keys: Floats, key: float) -> int:
     low, high = 0, len(keys)
     while low < high:
@@ -23,7 +23,7 @@ def _find(keys: Floats, key: float) -> int:
     return low if low < len(keys) and keys[low] == key else -1
 
 
-@leaf
+@part
 def _term(value: int, prior: float) -> float:
     if value == 0:
         return 0.0
@@ -32,7 +32,7 @@ def _term(value: int, prior: float) -> float:
     return lgamma(value + prior) - lgamma(prior)
 
 
-@leaf
+@part
 def sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)); with prior 0, Σ times · value log value."""
     values, times, n_values = counts
@@ -45,7 +45,7 @@ def sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> float
     return total
 
 
-@leaf
+@part
 def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
     """moments[p] = Σ times · series[value, p]: after this a sum of terms is a polynomial in the prior."""
     values, times, n_values = counts
@@ -58,7 +58,7 @@ def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
                 moments[p] += times[t] * series[value, p]
 
 
-@leaf
+@part
 def _sum_by_moments(prior: float, n_cells: int, width: int, moments: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) for a small prior, as lnΓ(prior) = lnΓ(1 + prior) − log(prior)."""
     values, times, n_values = counts
@@ -71,7 +71,7 @@ def _sum_by_moments(prior: float, n_cells: int, width: int, moments: Floats, cou
     return total + n_cells * log(prior)
 
 
-@leaf
+@part
 def sum_terms(key: float, prior: float, n_cells: int, below: Below, moments: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) by whichever way is fastest; key = ess / prior."""
     if 0.0 < prior <= SMALL_PRIOR:
