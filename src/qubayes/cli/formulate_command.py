@@ -60,7 +60,9 @@ def formulate(
     if subsets_file and cover:
         raise SettingError(f"--subsets {subsets_file} and --cover {cover}; give one: subsets are read or found")
     if subsets_file and presolve:
-        raise SettingError(f"--subsets {subsets_file} and --presolve {presolve:g}; give one: the subsets are of all sets")
+        raise SettingError(
+            f"--subsets {subsets_file} and --presolve {presolve:g}; give one: those subsets are for all sets"
+        )
     candidates = read_candidates(file)
     if presolve:
         candidates = _presolved(candidates, presolve, quiet=json)

@@ -67,7 +67,7 @@ def _sides(component: Component, run: Run, node: Node) -> list[Side] | None:
         return [Side(loss, relaxed.allowed)]
     if not relaxed.finished or relaxed.point is None:
         return None
-    component.search(component.order_of(relaxed.point), 30 * component.n, node.serial)
+    component.search(component.order_of(relaxed.point), 100, node.serial)
     return _branched(component, run, Side(loss, relaxed.allowed), relaxed.point)
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints, frozen
-from .clusters import Cuts, Sets, chosen_cuts, joined, support_of, violated_clusters
+from ..arrays import Bools, Ints, frozen
+from .clusters import Support, support_of, violated_clusters
+from .cuts import Cuts, Sets, chosen_cuts, joined
 from .halves import zero_half_cuts
 from .orders import Ordered, best_of, improve, order_problem
 from .parts import Part
@@ -19,6 +20,7 @@ NEW_SETS = 5  # of each vertex in a round
 IDLE = 8  # rounds after which a cut that does nothing leaves
 FEW = 50  # cuts with k = 1 below which others are looked for
 LEAST = 1e-3  # violation of a cut that is worth its place
+QUICK = 30_000  # sets up to which a move is cheap; it takes time in proportion to them
 POSITIVE = 1e-7  # values above this are taken for more than 0
 
 
@@ -26,11 +28,11 @@ class Effort(NamedTuple):
     """How long one relaxation is worked on."""
 
     rounds: int
-    patience: int  # rounds in which the bound may stand still: rise by less than a thousandth of the gap
+    patience: int  # rounds in which the bound may stand still: rise by less than 0.5 % of the gap
     moves: int  # of the search over orders, for each vertex, from the order that each solution suggests
 
 
-ROOT = Effort(1_000_000, 20, 30)
+ROOT = Effort(1_000_000, 8, 100)
 NODE = Effort(6, 2, 0)
 
 
@@ -101,7 +103,8 @@ class Component:
             self._changed()
 
     def search(self, order: Ints, moves: int, seed: int, hot: float = 1.0) -> None:
-        """Look for a better network from this order on."""
+        """Look for a better network from this order on, with so many moves for each vertex, fewer among many sets."""
+        moves = int(moves * self.n * min(1.0, QUICK / len(self.problem.scores)))
         found = improve(self.problem, order, moves, seed=seed, hot=hot)
         if found.score > self.best.score:
             self.best = found
@@ -116,12 +119,12 @@ class Component:
             if point is None:
                 return Relaxed(loss, None, allowed, False)
             bounded = self.relaxation.bounded(point.weights, allowed)
-            stalled = stalled + 1 if bounded.loss < loss + 1e-3 * (self.cutoff - loss) else 0
+            stalled = stalled + 1 if bounded.loss < loss + 5e-3 * (self.cutoff - loss) else 0
             loss = max(loss, bounded.loss)
             if whole:
                 self.raise_loss(loss)
             if effort.moves:
-                self.search(self.order_of(point), effort.moves * self.n, self.rounds)
+                self.search(self.order_of(point), effort.moves, self.rounds)
             allowed &= bounded.with_set <= self.cutoff + self.tolerance
             self.rounds += 1
             if self.closes(loss) or run.over or stalled > effort.patience or not self._extend(point, bounded, allowed):
@@ -146,12 +149,12 @@ class Component:
         self._drop_idle(point)
         if len(fresh):
             self.relaxation.add_sets(fresh)
-        if cuts.count:
+        if cuts.total:
             self.relaxation.add_cuts(cuts)
-            self._idle = np.concatenate([self._idle, np.zeros(cuts.count, np.int64)])
-            self.found_cuts += cuts.count
+            self._idle = np.concatenate([self._idle, np.zeros(cuts.total, np.int64)])
+            self.found_cuts += cuts.total
         self.relaxation.allow(allowed)
-        return bool(len(fresh) or cuts.count)
+        return bool(len(fresh) or cuts.total)
 
     def _cheaper(self, point: Point, bounded: Bounded) -> Ints:
         """The sets with the lowest reduced costs, if negative, of each vertex."""
@@ -172,10 +175,10 @@ class Component:
         support = support_of(self.sets, self.relaxation.columns[used], point.values[used])
         cuts, _ = violated_clusters(support, 1, LEAST)
         most = max(30, self.n)
-        if cuts.count < FEW:
+        if cuts.total < FEW:
             pairs, _ = violated_clusters(support, 2, 10 * LEAST)
             cuts = joined(cuts, chosen_cuts(pairs, slice(most)))
-        if cuts.count < FEW:
+        if cuts.total < FEW:
             numbers = self.relaxation.columns[used]
             halves, _ = zero_half_cuts(self.sets, numbers, point.values[used], self.relaxation.cuts, 10 * LEAST)
             cuts = joined(cuts, chosen_cuts(halves, slice(most)))
@@ -197,23 +200,21 @@ class Component:
         numbers = np.concatenate([bases, columns[used]])
         values = np.concatenate([np.ones(self.n), point.values[used]])  # nothing comes before its required parents
         by_number = np.argsort(numbers, kind="stable")
-        return _greedy_order(*support_of(self.sets, numbers[by_number], values[by_number]))
+        return _greedy_order(support_of(self.sets, numbers[by_number], values[by_number]))
 
 
-def _greedy_order(
-    owners: Ints, start: Ints, members: Ints, values: Floats, own_start: Ints, child_start: Ints, children: Ints
-) -> Ints:
-    missing, ready = np.diff(start), np.zeros(len(own_start) - 1)
-    np.add.at(ready, owners[missing == 0], values[missing == 0])
+def _greedy_order(support: Support) -> Ints:
+    missing, ready = np.diff(support.start), np.zeros(len(support.own_start) - 1)
+    np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
     order = []
     for _ in range(len(ready)):
         vertex = int(np.argmax(ready))
         order.append(vertex)
         ready[vertex] = -np.inf
-        holding = children[child_start[vertex] : child_start[vertex + 1]]
+        holding = support.children[support.child_start[vertex] : support.child_start[vertex + 1]]
         missing[holding] -= 1
         whole = holding[missing[holding] == 0]
-        np.add.at(ready, owners[whole], values[whole])
+        np.add.at(ready, support.owners[whole], support.values[whole])
     return np.array(order, np.int64)
 
 
@@ -222,8 +223,7 @@ def sets_of(part: Part) -> Sets:
     families = part.families
     owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
     losses = part.scores[families.vertex_start[:-1]][owners] - part.scores
-    arrays = families.vertex_start, owners, families.set_start, families.members, losses
-    return Sets(*map(frozen, arrays))
+    return Sets(families.vertex_start, frozen(owners), families.set_start, families.members, frozen(losses))
 
 
 def _chosen_sets(sets: Sets, which: Ints) -> Sets:
@@ -232,7 +232,8 @@ def _chosen_sets(sets: Sets, which: Ints) -> Sets:
     places = np.arange(start[-1]) + np.repeat(sets.start[which] - start[:-1], sizes)
     owners = sets.owners[which]
     vertex_start = np.searchsorted(owners, np.arange(len(sets.vertex_start)))
-    return Sets(*map(frozen, (vertex_start, owners, start, sets.members[places], sets.losses[which])))
+    losses = frozen(sets.losses[which])
+    return Sets(frozen(vertex_start), frozen(owners), frozen(start), frozen(sets.members[places]), losses)
 
 
 def _first_sets(sets: Sets) -> Ints:

@@ -18,7 +18,7 @@ from .twins import Reduced, whole, without_twins
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Column generation and cuts at the root, then branch and bound; each component apart (design §7, docs/exact.md)."""
+    """Columns and cuts as they are needed, then branch and bound; each component apart (design §7, docs/exact.md)."""
 
     twins: bool = True  # whether twins are eliminated first
 
@@ -46,9 +46,7 @@ class Proof:
         self.parts = split(candidates)[::-1]
         order = topological_order(run.candidates, run.choice)
         tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self.parts))
-        self.components = [
-            Component(part, _inside(order, part), tolerance, self._changed) for part in self.parts
-        ]
+        self.components = [Component(part, _inside(order, part), tolerance, self._changed) for part in self.parts]
         self._alone = np.ones(candidates.n, np.bool_)
         for part in self.parts:
             self._alone[part.vertices] = False
@@ -79,7 +77,7 @@ class Proof:
     def relax(self) -> None:
         """Solve the relaxation of every component, the smallest first."""
         for each in self.components:
-            each.search(each.best.order, 1000 * each.n, self._run.seed, hot=10.0)
+            each.search(each.best.order, 2000, self._run.seed, hot=10.0)
             each.relax(self._run, each.alive, ROOT)
 
     def branch(self) -> int:

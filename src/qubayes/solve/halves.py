@@ -7,18 +7,18 @@ large value first, so that these get even coefficients.
 
 import numpy as np
 
-from ..arrays import Floats, Ints
-from .clusters import MOST_CLUSTERS, Bytes, Cuts, Sets, chosen_cuts, coefficients, no_cuts
+from ..arrays import AnyArray, Floats, Ints
+from .cuts import MOST_CLUSTERS, Bytes, Cuts, Sets, chosen_cuts, coefficients, no_cuts
 
 MOST_SLACK = 0.3  # of a row that takes part
 EVERY = 8  # eliminations after which the rows are looked at
 
 
 def zero_half_cuts(sets: Sets, numbers: Ints, values: Floats, cuts: Cuts, least: float) -> tuple[Cuts, Floats]:
-    """Cuts that the solution violates by `least` or more, worst first, and by how much; values of the sets `numbers`."""
+    """Cuts violated by `least` or more, worst first, and by how much, if these sets have these values."""
     cuts = chosen_cuts(cuts, cuts.divisors == 1)
     rows, places, _ = coefficients(sets, numbers, cuts)
-    slack = cuts.rooms - np.bincount(rows, values[places], minlength=cuts.count)
+    slack = cuts.rooms - np.bincount(rows, values[places], minlength=cuts.total)
     tight = slack < MOST_SLACK
     index = np.cumsum(tight) - 1
     kept = tight[rows]
@@ -34,7 +34,7 @@ def zero_half_cuts(sets: Sets, numbers: Ints, values: Floats, cuts: Cuts, least:
 
 def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least: float) -> tuple[Bytes, Floats]:
     """(sums, rows) of the rows whose sums, halved and rounded, are violated; and by how much."""
-    rows, columns = matrix.shape
+    rows = len(matrix)
     # From byte 0 on which rows are in the sum, then the sum itself, then its right side.
     packed = np.packbits(np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1)
     costs = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
@@ -58,7 +58,7 @@ def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least
     return np.stack(sums), np.array(violations)
 
 
-def _look(packed: Bytes, costs: Floats, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
+def _look(packed: Bytes, costs: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
     """Keep the rows with an odd right side that are violated now."""
     last = len(costs) - 1
     odd = np.flatnonzero(packed[:, last >> 3] >> (7 - (last & 7)) & 1)
@@ -71,7 +71,7 @@ def _look(packed: Bytes, costs: Floats, least: float, found: dict[bytes, tuple[B
 
 def _cuts_of(sums: Bytes, violations: Floats, cuts: Cuts) -> tuple[Cuts, Floats]:
     """The cuts of these sums of cluster cuts (first columns) and vertex rows."""
-    count = cuts.count
+    count = cuts.total
     sizes = sums[:, :count].sum(axis=1, dtype=np.int64)
     order = np.argsort(-violations, kind="stable")
     order = order[(sizes[order] <= MOST_CLUSTERS) & (sizes[order] > 0)]

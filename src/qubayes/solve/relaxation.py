@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints
-from .clusters import Cuts, Sets, chosen_cuts, coefficients, joined, no_cuts, prices
+from ..arrays import Bools, Floats, Ints, SmallInts
+from .cuts import Cuts, Sets, chosen_cuts, coefficients, joined, no_cuts, prices
 
 SLICE = 0.2  # seconds after which HiGHS is asked to stop, so that an interrupt is seen
 ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
     "parallel": "off",
@@ -54,6 +54,8 @@ class Relaxation:
         self.columns = np.zeros(0, np.int64)  # numbers of the sets that are in
         self.is_in = np.zeros(len(sets.losses), np.bool_)
         self.cuts = no_cuts(self.n)
+        # Multiples of the vertices' rows that were taken off each cut: its commonest coefficient becomes 0.
+        self._shifts = np.zeros((0, self.n))
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._statuses = highspy.HighsModelStatus
         for option, value in OPTIONS.items():
@@ -66,34 +68,43 @@ class Relaxation:
 
     def add_sets(self, numbers: Ints) -> None:
         """Put these sets, none of which is in, into the program."""
-        rows, places, values = coefficients(self.sets, numbers, self.cuts)
-        count = len(numbers)
-        zeros, ones = np.zeros(count), np.ones(count)
-        rows = np.concatenate([self.sets.owners[numbers], self.n + rows]).astype(np.int32)
-        places = np.concatenate([np.arange(count, dtype=np.int32), places])
-        values = np.concatenate([ones, values])
-        order = np.argsort(places, kind="stable")
-        start = np.searchsorted(places[order], np.arange(count)).astype(np.int32)
+        count, owners = len(numbers), self.sets.owners[numbers]
+        dense = np.zeros((self.n + self.cuts.total, count))
+        dense[owners, np.arange(count)] = 1.0
+        dense[self.n :] = self._dense(numbers, self.cuts) - self._shifts[:, owners]
+        places, rows = np.nonzero(dense.T)
+        start = np.searchsorted(places, np.arange(count)).astype(np.int32)
+        zeros, ones, values = np.zeros(count), np.ones(count), dense[rows, places]
         self._highs.addCols(
-            count, self.sets.losses[numbers], zeros, ones, len(rows), start, rows[order], values[order]
+            count, self.sets.losses[numbers], zeros, ones, len(rows), start, rows.astype(np.int32), values
         )
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
     def add_cuts(self, cuts: Cuts) -> None:
         """Put these cuts into the program."""
-        rows, places, values = coefficients(self.sets, self.columns, cuts)
-        count = cuts.count
-        start = np.searchsorted(rows, np.arange(count)).astype(np.int32)
-        low, high = np.full(count, -np.inf), cuts.rooms.astype(np.float64)
-        self._highs.addRows(count, low, high, len(rows), start, self.n + places, values)
+        dense, owners = self._dense(self.columns, cuts), self.sets.owners[self.columns]
+        shifts = _commonest(dense, owners, self.n)
+        dense = np.concatenate([-shifts, dense - shifts[:, owners]], axis=1)
+        rows, places = np.nonzero(dense)
+        start = np.searchsorted(rows, np.arange(cuts.total)).astype(np.int32)
+        low, high = np.full(cuts.total, -np.inf), cuts.rooms - shifts.sum(axis=1)
+        self._highs.addRows(cuts.total, low, high, len(rows), start, places.astype(np.int32), dense[rows, places])
         self.cuts = joined(self.cuts, cuts)
+        self._shifts = np.concatenate([self._shifts, shifts])
+
+    def _dense(self, numbers: Ints, cuts: Cuts) -> Floats:
+        """(cuts, sets) coefficients."""
+        rows, places, values = coefficients(self.sets, numbers, cuts)
+        dense = np.zeros((cuts.total, len(numbers)))
+        dense[rows, places] = values
+        return dense
 
     def drop_cuts(self, dropped: Bools) -> None:
         """Take these cuts out."""
         which = (self.n + np.flatnonzero(dropped)).astype(np.int32)
         self._highs.deleteRows(len(which), which)
-        self.cuts = chosen_cuts(self.cuts, ~dropped)
+        self.cuts, self._shifts = chosen_cuts(self.cuts, ~dropped), self._shifts[~dropped]
 
     def allow(self, allowed: Bools) -> None:
         """Let only the sets be used that are allowed."""
@@ -105,12 +116,22 @@ class Relaxation:
         """The optimum, or where the time, the run or the iterations ended; None if HiGHS has no multipliers then."""
         self._highs.setOptionValue("simplex_iteration_limit", iterations)
         end = self._highs.getRunTime() + seconds
+        point = self._run(end, stop)
+        if point is None and not stop[0] and self._highs.getRunTime() < end:
+            self._highs.clearSolver()  # numerical trouble: once more from the beginning
+            point = self._run(end, stop)
+        return point
+
+    def _run(self, end: float, stop: Bools) -> Point | None:
+        """Run HiGHS in slices, longer and longer so that it gets on, until it is done or its clock says `end`."""
+        length = SLICE
         while True:
-            self._highs.setOptionValue("time_limit", min(end, self._highs.getRunTime() + SLICE))
+            self._highs.setOptionValue("time_limit", min(end, self._highs.getRunTime() + length))
             self._highs.run()
             status = self._highs.getModelStatus()
             if status != self._statuses.kTimeLimit or stop[0] or self._highs.getRunTime() >= end:
                 break
+            length *= 1.5
         solution = self._highs.getSolution()
         weights = -np.array(solution.row_dual)[self.n :]
         if not solution.dual_valid or not np.isfinite(weights).all():
@@ -136,3 +157,19 @@ class Relaxation:
         margin = ROUNDING * (self._scale + float(weights @ cuts.sizes))
         loss = math.fsum(least.tolist()) - paid - margin
         return Bounded(loss, loss + (values - least[self.sets.owners]), values)
+
+
+def _commonest(dense: Floats, owners: SmallInts, n: int) -> Floats:
+    """(cuts, n) the coefficient that most of the vertex's sets have in each cut."""
+    counts = np.stack(
+        [_sums_by((dense == value).astype(np.float64), owners, n) for value in range(1 + int(dense.max(initial=0.0)))]
+    )
+    commonest: Floats = counts.argmax(axis=0).astype(np.float64)
+    return commonest
+
+
+def _sums_by(table: Floats, owners: SmallInts, n: int) -> Floats:
+    """(rows, n) sums of the columns of each owner."""
+    sums = np.zeros((n, len(table)))
+    np.add.at(sums, owners, table.T)
+    return sums.T

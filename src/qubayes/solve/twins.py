@@ -105,7 +105,7 @@ class Table:
 
 
 def find_twins(candidates: Candidates, table: Table) -> list[tuple[int, int, float]]:
-    """(twin, the vertex that takes its place, by how much the exchange may change a score), each twin once, ascending."""
+    """(twin, the vertex that takes its place, what the exchange may change a score by), each twin once, ascending."""
     found: list[tuple[int, int, float]] = []
     first, sizes = candidates.families.vertex_start[:-1], candidates.families.sizes
     alike: dict[tuple[int, int], list[int]] = {}  # number of sets, number of sets that hold it -> vertices that stay

@@ -1,0 +1,307 @@
+"""`exact`: cuts that no network violates, bounds that no network exceeds, proofs that exhaustion confirms."""
+
+import math
+from dataclasses import replace
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.candidates import Candidates
+from qubayes.errors import SettingError
+from qubayes.network.network import find_cycle
+from qubayes.solve import Limits, solve, solver_named
+from qubayes.solve.bound import upper_bound
+from qubayes.solve.branching import both_ways, fractional_edges
+from qubayes.solve.clusters import edge_values, support_of, violated_clusters
+from qubayes.solve.component import ROOT, Component, sets_of
+from qubayes.solve.cuts import Cuts, Sets, chosen_cuts, cluster_cuts, coefficients, joined, no_cuts, prices
+from qubayes.solve.halves import zero_half_cuts
+from qubayes.solve.parts import split
+from qubayes.solve.relaxation import Point, Relaxation
+from solve_cases import best_score, random_candidates, with_required_edge
+
+
+def component_of(candidates: Candidates) -> Component:
+    """The largest component, nothing known of it yet."""
+    part = split(candidates)[0]
+    return Component(part, np.arange(len(part.vertices)), 1e-9, lambda: None)
+
+
+def choices_of(sets: Sets) -> list[tuple[int, ...]]:
+    """Every choice of one set for each vertex."""
+    return list(product(*(range(a, b) for a, b in zip(sets.vertex_start, sets.vertex_start[1:], strict=False))))
+
+
+def members_of(sets: Sets, number: int) -> tuple[int, ...]:
+    return tuple(sets.members[sets.start[number] : sets.start[number + 1]].tolist())
+
+
+def networks_of(sets: Sets) -> list[tuple[int, ...]]:
+    """The choices without a cycle."""
+    return [choice for choice in choices_of(sets) if not find_cycle([members_of(sets, s) for s in choice])]
+
+
+def coefficient(sets: Sets, cuts: Cuts, cut: int, number: int) -> int:
+    """The coefficient of a set in a cut, from the definition."""
+    vertex, members = int(sets.owners[number]), set(members_of(sets, number))
+    crossed = int(cuts.odd[cut, vertex])
+    for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
+        inside = set(np.flatnonzero(cuts.inside[cluster]).tolist())
+        crossed += vertex in inside and len(inside & members) >= cuts.needs[cluster]
+    return crossed // int(cuts.divisors[cut])
+
+
+def left_side(sets: Sets, cuts: Cuts, cut: int, choice: tuple[int, ...]) -> int:
+    """The sum of the coefficients of the chosen sets."""
+    return sum(coefficient(sets, cuts, cut, number) for number in choice)
+
+
+def every_cluster(n: int, need: int) -> Cuts:
+    clusters = [c for size in range(need + 1, n + 1) for c in combinations(range(n), size)]
+    inside = np.zeros((len(clusters), n), np.uint8)
+    for row, cluster in enumerate(clusters):
+        inside[row, list(cluster)] = 1
+    return cluster_cuts(inside, need)
+
+
+def some_halves(cuts: Cuts, seed: int, count: int = 20) -> Cuts:
+    """Zero-half cuts of random sums."""
+    random, n = np.random.default_rng(seed), cuts.odd.shape[1]
+    found = no_cuts(n)
+    for _ in range(count):
+        which = np.sort(random.permutation(cuts.total)[: random.integers(1, 6)])
+        odd = random.integers(0, 2, (1, n)).astype(np.uint8)
+        clusters = np.array([0, len(which)])
+        found = joined(found, Cuts(clusters, cuts.inside[which], cuts.needs[which], odd, np.array([2])))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_cut_removes_a_network(seed):
+    sets = component_of(random_candidates(5, seed, sets=4)).sets
+    n = len(sets.vertex_start) - 1
+    clusters = joined(every_cluster(n, 1), every_cluster(n, 2))
+    cuts = joined(clusters, some_halves(clusters, seed))
+    for choice in networks_of(sets):
+        assert all(left_side(sets, cuts, cut, choice) <= cuts.rooms[cut] for cut in range(cuts.total))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_with_k_1_leave_networks_alone(seed):
+    sets = component_of(random_candidates(5, seed, sets=3)).sets
+    cuts = every_cluster(len(sets.vertex_start) - 1, 1)
+    for choice in choices_of(sets):
+        kept = all(left_side(sets, cuts, cut, choice) <= cuts.rooms[cut] for cut in range(cuts.total))
+        assert kept == (not find_cycle([members_of(sets, number) for number in choice]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_coefficients_and_prices_follow_the_definition(seed):
+    random = np.random.default_rng(seed)
+    sets = component_of(random_candidates(6, seed, sets=8)).sets
+    n = len(sets.vertex_start) - 1
+    clusters = joined(every_cluster(n, 1), every_cluster(n, 2))
+    cuts = joined(clusters, some_halves(clusters, seed))
+    cuts = chosen_cuts(cuts, random.permutation(cuts.total))
+    which = np.arange(len(sets.losses))
+    table = np.zeros((cuts.total, len(which)))
+    rows, places, values = coefficients(sets, which, cuts)
+    table[rows, places] = values
+    weights = random.random(cuts.total)
+    allowed = random.random(len(which)) < 0.8
+    found = prices(sets, allowed, cuts, weights)
+    for number in which.tolist():
+        expected = [coefficient(sets, cuts, cut, number) for cut in range(cuts.total)]
+        assert table[:, number].tolist() == expected
+        price = sets.losses[number] + weights @ np.array(expected) if allowed[number] else math.inf
+        assert found[number] == pytest.approx(price, rel=1e-12)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_the_bound_of_any_multipliers_is_sound(seed):
+    random = np.random.default_rng(seed)
+    sets = component_of(random_candidates(5, seed, sets=3)).sets
+    n = len(sets.vertex_start) - 1
+    clusters = joined(every_cluster(n, 1), every_cluster(n, 2))
+    cuts = chosen_cuts(clusters, random.permutation(clusters.total)[:6])
+    relaxation = Relaxation(sets, 100.0)
+    relaxation.add_cuts(joined(cuts, some_halves(clusters, seed, 3)))
+    weights = 3 * random.random(relaxation.cuts.total)
+    bounded = relaxation.bounded(weights, np.ones(len(sets.losses), np.bool_))
+    for choice in networks_of(sets):
+        loss = sets.losses[list(choice)].sum()
+        assert loss >= bounded.loss
+        assert all(loss >= bounded.with_set[number] for number in choice)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_relaxation_is_solved(seed):
+    """With all cuts and sets in it the bound is the optimum of the linear program, found by another solver."""
+    from scipy.optimize import linprog
+
+    sets = component_of(random_candidates(5, seed, sets=5)).sets
+    n, cuts = len(sets.vertex_start) - 1, every_cluster(len(sets.vertex_start) - 1, 1)
+    relaxation = Relaxation(sets, 100.0)
+    relaxation.add_sets(np.arange(0, len(sets.losses), 2))
+    relaxation.add_cuts(cuts)
+    relaxation.add_sets(np.arange(1, len(sets.losses), 2))
+    point = relaxation.solve(10.0, np.zeros(1, np.bool_))
+    assert point is not None and point.optimal
+    rows, places, values = coefficients(sets, np.arange(len(sets.losses)), cuts)
+    table = np.zeros((cuts.total, len(sets.losses)))
+    table[rows, places] = values
+    one_each = (sets.owners[None, :] == np.arange(n)[:, None]).astype(float)
+    known = linprog(sets.losses, table, cuts.rooms, one_each, np.ones(n))
+    bounded = relaxation.bounded(point.weights, np.ones(len(sets.losses), np.bool_))
+    assert bounded.loss == pytest.approx(known.fun, abs=1e-7)
+
+
+@pytest.mark.parametrize("length", [2, 3, 7, 30])
+def test_every_cycle_of_a_whole_solution_is_found(length):
+    lists = [[((v - 1) % length,), ()] for v in range(length)]
+    members = np.array([s[0] for family in lists for s in family if s], np.int32)
+    start = np.concatenate([[0], np.cumsum([len(s) for family in lists for s in family])])
+    owners = np.repeat(np.arange(length, dtype=np.int32), 2)
+    sets = Sets(2 * np.arange(length + 1), owners, start, members, np.tile([0.0, 1.0], length))
+    support = support_of(sets, 2 * np.arange(length), np.ones(length))
+    cuts, violations = violated_clusters(support, 1, 0.1)
+    assert violations[0] == pytest.approx(1.0)
+    assert cuts.inside[0].all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_found_cuts_are_violated_as_told(seed):
+    random = np.random.default_rng(seed)
+    sets = component_of(random_candidates(7, seed, sets=6)).sets
+    numbers = np.sort(random.permutation(len(sets.losses))[:25])
+    values = random.random(len(numbers))
+    support = support_of(sets, numbers, values)
+    plain, plain_violations = violated_clusters(support, 1, 0.01)
+    double, double_violations = violated_clusters(support, 2, 0.01)
+    base = every_cluster(len(sets.vertex_start) - 1, 1)
+    rows, places, coefficient_values = coefficients(sets, numbers, base)
+    fitting = np.bincount(rows, coefficient_values * values[places], minlength=base.total) <= base.rooms
+    halves, halves_violations = zero_half_cuts(sets, numbers, values, chosen_cuts(base, fitting), 0.01)
+    for cuts, violations in ((plain, plain_violations), (double, double_violations)):
+        for cut, violation in enumerate(violations.tolist()):
+            inside = set(np.flatnonzero(cuts.inside[cut]).tolist())
+            missing = sum(
+                value
+                for number, value in zip(numbers.tolist(), values.tolist(), strict=True)
+                if int(sets.owners[number]) in inside and not coefficient(sets, cuts, cut, number)
+            )
+            assert violation == pytest.approx(int(cuts.needs[cut]) - missing)
+    assert (halves.divisors == 2).all() and (np.diff(halves.start) > 0).all()
+    assert (halves_violations >= 0.01).all()
+
+
+def test_halves_close_what_clusters_leave_open():
+    """Three vertices, each with the two pairs of others that lead to it in turn: every cluster cut holds at a half."""
+    candidates = random_candidates(8, 3, sets=20, most=3)
+    part = split(candidates)[0]
+    component = Component(part, np.arange(len(part.vertices)), 1e-9, lambda: None)
+    run = solve_run(candidates, 20.0)
+    relaxed = component.relax(run, component.alive, ROOT)
+    best = best_score(candidates)
+    assert component.top - relaxed.loss >= best - 1e-9
+
+
+def solve_run(candidates: Candidates, seconds: float):
+    from qubayes.solve.bound import bounding
+
+    return bounding(candidates, seconds, lambda progress: None)
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 9), ties=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_proofs_agree_with_exhaustion(seed, n, ties):
+    candidates = random_candidates(n, seed, sets=12, ties=ties)
+    solution = solve(candidates, "exact", limits=Limits(20.0))
+    assert solution.proved and solution.status == "optimal"
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+    assert solution.bound >= solution.score
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_branching_proves_what_the_relaxation_leaves_open(seed, monkeypatch):
+    """With no cuts but those that a cycle needs, the tree has to do the work."""
+    from qubayes.solve import component
+
+    monkeypatch.setattr(component, "FEW", 0)
+    monkeypatch.setattr(component, "LEAST", 0.9)
+    candidates = random_candidates(9, seed, sets=20)
+    solution = solve(candidates, "exact", limits=Limits(60.0))
+    assert solution.figures["nodes"] > 0
+    assert solution.proved
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+def test_both_sides_of_an_edge_hold_every_network():
+    component = component_of(random_candidates(5, 1, sets=4))
+    everything = np.ones(len(component.sets.losses), np.bool_)
+    for parent, child in permutations(range(component.n), 2):
+        with_edge, without = both_ways(component, everything, parent, child)
+        for choice in networks_of(component.sets):
+            has = parent in members_of(component.sets, choice[child])
+            assert (with_edge if has else without)[list(choice)].all()
+            assert not (without if has else with_edge)[list(choice)].all()
+
+
+def test_fractional_edges_are_those_between_0_and_1():
+    component = component_of(random_candidates(5, 1, sets=4))
+    values = np.zeros(len(component.relaxation.columns))
+    first = component.sets.vertex_start[:-1]
+    place = {number: p for p, number in enumerate(component.relaxation.columns.tolist())}
+    values[[place[number] for number in first[1:].tolist()]] = 1.0
+    values[[place[int(first[0])], place[int(first[0]) + 1]]] = 0.25, 0.75
+    point = Point(values, np.zeros(0), True)
+    support = support_of(component.sets, np.sort(component.relaxation.columns), values[np.argsort(component.relaxation.columns)])
+    edges = edge_values(support)
+    found = {tuple(edge) for edge in fractional_edges(component, point).tolist()}
+    assert found == {tuple(edge) for edge in np.argwhere((edges > 0) & (edges < 1)).tolist()}
+    assert found and all(child == 0 for _, child in found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_required_edges(seed):
+    candidates = with_required_edge(7, seed)
+    solution = solve(candidates, "exact", limits=Limits(20.0))
+    assert solution.proved
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+def test_a_bound_is_never_below_the_optimum_however_short_the_time():
+    candidates = random_candidates(9, 5, sets=40)
+    best = best_score(candidates)
+    bounds = [upper_bound(candidates, seconds) for seconds in (0.0, 0.01, 0.05, 10.0)]
+    assert all(bound.value >= best - 1e-9 and bound.best <= best + 1e-9 for bound in bounds)
+    assert bounds[-1].value == pytest.approx(best, abs=2.0)
+    assert bounds[-1].cuts > 0
+
+
+def test_a_bound_of_nothing():
+    assert upper_bound(random_candidates(0, 0), 1.0).value == 0.0
+
+
+def test_a_bound_needs_a_time():
+    with pytest.raises(SettingError, match="give 0 or more"):
+        upper_bound(random_candidates(2, 0), -1.0)
+
+
+def test_large_scores_lose_no_proof():
+    """Scores far from 0 leave few digits for their differences; the bound's margin covers that."""
+    candidates = random_candidates(8, 2, sets=12)
+    far = replace(candidates, scores=candidates.scores - 1e7)
+    solution = solve(far, "exact", limits=Limits(20.0))
+    assert solution.proved
+    assert solution.score == pytest.approx(best_score(far), abs=1e-6)
+
+
+def test_twins_are_a_setting():
+    candidates = random_candidates(6, 0)
+    scores = {solve(candidates, solver_named("exact", twins=twins)).score for twins in (True, False)}
+    assert len(scores) == 1
