@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Ints, SmallInts
-from ..jit import part
-from ..jit import popcount as _popcount
+from ..jit import part, popcount
 from .tables import Below, Bits, Labels, Rows
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
+_popcount = popcount
 ACTIVE, LABELS, SINGLES = range(3)  # columns of Scratch.sizes
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
 
@@ -59,17 +59,15 @@ def make_bits(k: int, data: Rows) -> Bits | None:
 
 
 @part
-def add_member(depth: int, x: int, data: Labels, bits: Bits | None, scratch: Scratch) -> None:
-    """Split the partition at `depth` by variable x, into depth + 1."""
-    if bits is not None:  # numba knows, and compiles only one of the two
-        for w in range(bits.rows.shape[1]):
-            bits.prefix[depth + 1, w] = bits.prefix[depth, w] & bits.rows[x, w]
-    else:
-        _refine(depth, x, data, scratch)
+def add_to_prefix(depth: int, x: int, bits: Bits) -> None:
+    """Set the rows of the prefix at depth + 1: those at `depth` in which x is 1."""
+    for w in range(bits.rows.shape[1]):
+        bits.prefix[depth + 1, w] = bits.prefix[depth, w] & bits.rows[x, w]
 
 
 @part
-def _refine(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
+def add_member(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
+    """Split the partition at `depth` by variable x, into depth + 1."""
     r = data.observed[x]
     column = data.codes[x]
     label, row = scratch.labels[depth], scratch.active[depth]
@@ -205,7 +203,7 @@ def count_bits(length: int, x: int, bits: Bits, below: Below, values: SmallInts)
     half = 1 << length
     all_ones = 0
     for w in range(bits.rows.shape[1]):
-        all_ones += _popcount(bits.prefix[length, w] & bits.rows[x, w])
+        all_ones += popcount(bits.prefix[length, w] & bits.rows[x, w])
     for mask in range(half - 1):
         values[mask] = below.ones[bits.ones_base[mask] + x]
     values[half - 1] = all_ones

@@ -1,5 +1,6 @@
 """The levels of the search: which sets are visited together, and the tables that pass from one level to the next."""
 
+from functools import lru_cache
 from itertools import pairwise
 from math import comb
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Floats, Ints, SmallInts
+from ..score.score import rising
 from .counting import make_bits, make_scratch
 from .scanning import make_visit
 from .scanning import scan as scan_heads
@@ -43,7 +45,7 @@ def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last:
     drop = np.array([[comb(n - 1 - v, s) if v < n else 0 for v in range(n + 1)] for s in range(k_last + 2)], np.int64)
     priors = {BDEU: [rule.ess], BDS: [rule.ess], LIKELIHOOD: [0.0]}.get(rule.kind, rule.class_arity)
     below = Below(
-        terms=np.array([[_rising(rows.total, prior) for prior in priors]]),
+        terms=np.array([[rising(rows.total, prior) for prior in priors]]),
         cells=np.ones(1, np.int32),
         best=np.zeros((n, 1)),
         ones=np.full(1, rows.total, np.int32),
@@ -89,8 +91,8 @@ def _with_table(level: Level) -> Level:
     rule, keys = level.rule, _keys(level)
     keys = keys[keys * SMALL_PRIOR <= rule.ess][:_MOST_TABLE_ROWS]
     priors = {K2: [1.0], LIKELIHOOD: [0.0]}.get(rule.kind, rule.ess / keys)
-    counts = np.arange(len(level.below.series), dtype=float)
-    table = np.array([_rising(counts, prior) for prior in priors]).reshape(len(priors), len(counts))
+    width = len(level.below.series)
+    table = np.array([_rising_row(width, float(prior)) for prior in priors]).reshape(len(priors), width)
     return level._replace(below=level.below._replace(keys=keys, table=table))
 
 
@@ -118,13 +120,10 @@ def _series(width: int) -> Floats:
     return np.cumsum(terms, axis=0)
 
 
-def _rising(counts: Floats | int, prior: float) -> Floats:
-    from scipy.special import gammaln, xlogy
-
-    values: Floats = np.asarray(counts, dtype=np.float64)
-    if prior == 0:
-        return np.asarray(xlogy(values, values), dtype=np.float64)
-    return np.where(values == 0, 0.0, gammaln(values + prior) - gammaln(prior))
+@lru_cache(maxsize=1024)  # levels ask for the same rows again
+def _rising_row(width: int, prior: float) -> Floats:
+    """(width,) `rising` of the counts 0, 1, ..."""
+    return np.array([rising(count, prior) for count in range(width)])
 
 
 def _heads(n: int, k: int) -> Ints:

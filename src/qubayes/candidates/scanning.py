@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..jit import leaf, part
-from .counting import Scratch, add_member, base_rank, count_bits, count_rows, set_prefix_cells
+from .counting import Scratch, add_member, add_to_prefix, base_rank, count_bits, count_rows, set_prefix_cells
 from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Bits, Constraints, Counts, Found, Labels, Rule
 from .terms import SERIES, sum_by_table, sum_terms
 
@@ -59,13 +59,19 @@ def scan(
     for head in range(len(heads)):
         for depth in range(head_length):
             prefix[depth] = heads[head, depth]
-            add_member(depth, prefix[depth], data, bits, scratch)
+            if bits is not None:  # numba knows, and compiles only one of the two
+                add_to_prefix(depth, prefix[depth], bits)
+            else:
+                add_member(depth, prefix[depth], data, scratch)
         depth = head_length
         following = prefix[head_length - 1] + 1 if head_length else 0
         while True:
             if depth < length and following <= n - (k - depth):
                 prefix[depth] = following
-                add_member(depth, following, data, bits, scratch)
+                if bits is not None:
+                    add_to_prefix(depth, following, bits)
+                else:
+                    add_member(depth, following, data, scratch)
                 depth += 1
                 following += 1
                 continue
@@ -96,7 +102,7 @@ def _visit_prefix(
     n, length = len(rule.declared), k - 1
     store = len(above.cells) > 0
     _set_thresholds(n, k, below, visit)
-    if constraints is not None:  # numba knows, as with bits
+    if constraints is not None:
         _forbid(n, k, constraints, visit)
     base = _set_ranks(n, k, below, visit)
     if bits is not None:
