@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints
+from ..arrays import Bools, Ints
+from .clusters import edge_values
 from .component import NODE, Component
 from .orders import best_of
 from .relaxation import Point
@@ -113,22 +114,10 @@ def _possible(component: Component, allowed: Bools) -> bool:
 
 def fractional_edges(component: Component, point: Point) -> Ints:
     """(edges, 2) parent and child of the edges that the solution has in part, those nearest to a half first."""
-    values = edge_values(component, point)
+    values = edge_values(component.support(point))
     parents, children = np.nonzero((values > 1e-5) & (values < 1 - 1e-5))
     distance = np.abs(values[parents, children] - 0.5)
     return np.column_stack([parents, children])[np.argsort(distance, kind="stable")]
-
-
-def edge_values(component: Component, point: Point) -> Floats:
-    """(n, n) the sum of the values of the child's sets that hold the parent."""
-    sets, n = component.sets, component.n
-    numbers = component.relaxation.columns[: len(point.values)]
-    sizes = np.diff(sets.start)[numbers]
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(first[-1]) + np.repeat(sets.start[numbers] - first[:-1], sizes)
-    values = np.zeros((n, n))
-    np.add.at(values, (sets.members[places], np.repeat(sets.owners[numbers], sizes)), np.repeat(point.values, sizes))
-    return values
 
 
 def both_ways(component: Component, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:

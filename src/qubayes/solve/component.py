@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Ints, frozen
+from ..arrays import Bools, Floats, Ints, frozen
 from .clusters import Support, support_of, violated_clusters
 from .cuts import Cuts, Sets, chosen_cuts, joined
 from .halves import zero_half_cuts
@@ -170,19 +170,27 @@ class Component:
 
     def _violated(self, point: Point) -> Cuts:
         """Cuts that the solution violates."""
-        used = np.flatnonzero(point.values > POSITIVE)
-        used = used[np.argsort(self.relaxation.columns[used])]
-        support = support_of(self.sets, self.relaxation.columns[used], point.values[used])
+        numbers, values = self._used(point)
+        support = support_of(self.sets, numbers, values)
         cuts, _ = violated_clusters(support, 1, LEAST)
         most = max(30, self.n)
         if cuts.total < FEW:
             pairs, _ = violated_clusters(support, 2, 10 * LEAST)
             cuts = joined(cuts, chosen_cuts(pairs, slice(most)))
         if cuts.total < FEW:
-            numbers = self.relaxation.columns[used]
-            halves, _ = zero_half_cuts(self.sets, numbers, point.values[used], self.relaxation.cuts, 10 * LEAST)
+            halves, _ = zero_half_cuts(self.sets, numbers, values, self.relaxation.cuts, 10 * LEAST)
             cuts = joined(cuts, chosen_cuts(halves, slice(most)))
         return chosen_cuts(cuts, slice(most))
+
+    def _used(self, point: Point) -> tuple[Ints, Floats]:
+        """The sets with a positive value, ascending, and their values; columns come after `point` was found."""
+        used = np.flatnonzero(point.values > POSITIVE)
+        used = used[np.argsort(self.relaxation.columns[used])]
+        return self.relaxation.columns[used], point.values[used]
+
+    def support(self, point: Point) -> Support:
+        """The sets with a positive value."""
+        return support_of(self.sets, *self._used(point))
 
     def _drop_idle(self, point: Point) -> None:
         """Drop the cuts that have had no weight for some rounds."""
@@ -194,11 +202,10 @@ class Component:
 
     def order_of(self, point: Point) -> Ints:
         """An order read off the solution: next comes the vertex with most of its sets' values among those before."""
-        columns = self.relaxation.columns[: len(point.values)]
         bases = self.sets.vertex_start[1:] - 1
-        used = point.values > POSITIVE
-        numbers = np.concatenate([bases, columns[used]])
-        values = np.concatenate([np.ones(self.n), point.values[used]])  # nothing comes before its required parents
+        numbers, values = self._used(point)
+        numbers = np.concatenate([bases, numbers])
+        values = np.concatenate([np.ones(self.n), values])  # nothing comes before its required parents
         by_number = np.argsort(numbers, kind="stable")
         return _greedy_order(support_of(self.sets, numbers[by_number], values[by_number]))
 

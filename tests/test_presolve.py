@@ -1,0 +1,255 @@
+"""Presolve keeps the optimum: by exhaustion, with twins and without, and through every solver's eyes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
+from qubayes.candidates.prune import prune
+from qubayes.data import read
+from qubayes.errors import ConstraintError
+from qubayes.families import Families, well_formed
+from qubayes.formulation import formulate
+from qubayes.presolve import presolve
+from qubayes.presolve.required import reachable
+from qubayes.score import Score
+from qubayes.solve import Limits, solve
+from qubayes.solve.twins import without_twins
+from qubayes.subsets import cover
+from solve_cases import best_score, random_candidates, with_required_edge
+
+
+def assert_kept(candidates: Candidates, seconds: float = 5.0, *, twins: bool = True) -> None:
+    """The best score stays, and the best network found is one of the original sets."""
+    presolved = presolve(candidates, seconds, twins=twins)
+    reduced, best = presolved.candidates, best_score(candidates)
+    assert well_formed(reduced.families) and reduced.names == candidates.names
+    assert best_score(reduced) == pytest.approx(best, abs=1e-9)
+    assert presolved.score - 1e-9 <= best <= presolved.bound + 1e-9
+    for vertex in range(reduced.n):
+        original = dict(candidates.of(vertex))
+        *others, (base, base_score) = reduced.of(vertex)
+        for members, score in others:
+            assert original[members] == score and set(base) < set(members) and score > base_score
+        assert base_score == max(score for members, score in original.items() if set(members) <= set(base))
+    solution = presolved.restore(solve(reduced, "exact", limits=Limits(20.0)))
+    families = [dict(candidates.of(vertex)) for vertex in range(candidates.n)]
+    assert solution.score == pytest.approx(best, abs=1e-9)
+    assert solution.score == pytest.approx(sum(families[v][p] for v, p in enumerate(solution.parents)))
+    assert solution.proved
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 8), ties=st.booleans(), twins=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_the_optimum_is_kept(seed, n, ties, twins):
+    assert_kept(random_candidates(n, seed, sets=12, ties=ties), twins=twins)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_required_edges_stay(seed):
+    candidates = with_required_edge(7, seed)
+    assert_kept(candidates)
+    assert 0 in presolve(candidates, 5.0).candidates.base(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sets_leave(seed):
+    candidates = random_candidates(9, seed, sets=40)
+    presolved = presolve(candidates, 20.0)
+    assert presolved.candidates.total < candidates.total / 3
+
+
+def test_without_time_nothing_leaves_that_could_matter():
+    candidates = random_candidates(8, 1, sets=20)
+    assert_kept(candidates, 0.0)
+
+
+def test_what_all_sets_share_is_required():
+    """Sets with b lose so much less than the empty one that only they are left; two of them are equally good."""
+    lists = [
+        [((1, 2), -1.0), ((1, 3), -1.0), ((), -100.0)],
+        [((0,), -49.0), ((), -50.0)],
+        [((0,), -9.0), ((), -10.0)],
+        [((0,), -9.0), ((), -10.0)],
+    ]
+    presolved = presolve(prune("abcd", lists), 5.0, twins=False)
+    assert presolved.candidates.base(0) == (1,)
+    assert dict(presolved.candidates.of(0))[(1,)] == -100.0
+    assert list(presolved.candidates.of(1)) == [((), -50.0)]  # a follows b in every network that is left
+    assert_kept(prune("abcd", lists), twins=False)
+
+
+def test_reachable():
+    edges = np.zeros((4, 4), np.bool_)
+    edges[0, 1] = edges[1, 2] = True
+    assert np.argwhere(reachable(edges)).tolist() == [[0, 1], [0, 2], [1, 2]]
+
+
+def data_with_twins(seed: int, rows: int = 60) -> pl.DataFrame:
+    """a, b, c of two or three states; A and Aa are a renamed, B is b renamed."""
+    random = np.random.default_rng(seed)
+    a = random.integers(0, 2, rows)
+    b = np.where(random.random(rows) < 0.8, a, random.integers(0, 3, rows))
+    c = np.where(random.random(rows) < 0.7, (a + b) % 2, random.integers(0, 2, rows))
+    return pl.DataFrame({"a": a, "b": b, "A": 1 - a, "c": c, "B": (b + 1) % 3, "Aa": a + 7})
+
+
+@pytest.mark.parametrize("score", ["bdeu", "bds", "bic"])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_in_bijection_are_twins(seed, score):
+    candidates = identify(read(data_with_twins(seed)), Search(max_parents=3, score=Score(score)))
+    reduced = without_twins(candidates)
+    names = candidates.names
+    found, known = {(names[twin], names[other]) for twin, other in reduced.twins}, {("A", "a"), ("B", "b"), ("Aa", "a")}
+    both = any({0, 2} <= {*members} for vertex in range(6) for members, _ in candidates.of(vertex))
+    assert found == (known if not both else {("B", "b")})  # with bdeu two columns can be more than one of them
+    assert not both or score == "bdeu"
+    assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-7)
+    for twin, _ in reduced.twins:
+        assert reduced.candidates.families.sizes[twin] == 1
+    remaining = set(range(6)) - {twin for twin, _ in reduced.twins}
+    assert remaining >= {m for v in remaining for members, _ in reduced.candidates.of(v) for m in members}
+    assert_kept(candidates)
+
+
+def symmetric(n: int, seed: int) -> Candidates:
+    """Random candidates made symmetric under the exchange of vertices 0 and 1, none with a set that holds both."""
+    random = random_candidates(n, seed, sets=10)
+    swap = {0: 1, 1: 0}
+    lists: list[dict[tuple[int, ...], float]] = [{} for _ in range(n)]
+    for vertex in range(n):
+        for members, score in random.of(vertex):
+            if not {0, 1} <= {*members} | ({vertex} if vertex > 1 else set()) or len({0, 1} & {*members}) < 2:
+                other = tuple(sorted(swap.get(member, member) for member in members))
+                score = lists[vertex].get(members, score)
+                lists[vertex][members] = lists[swap.get(vertex, vertex)][other] = score
+    return prune([f"v{v}" for v in range(n)], [list(family.items()) for family in lists])
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(3, 7))
+@settings(max_examples=40, deadline=None)
+def test_eliminating_symmetric_vertices_keeps_the_optimum(seed, n):
+    candidates = symmetric(n, seed)
+    reduced = without_twins(candidates)
+    if candidates.families.sizes[0] > 1:
+        assert (1, 0) in reduced.twins
+    assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+def test_what_is_not_symmetric_stays():
+    candidates = symmetric(6, 4)
+    scores = candidates.scores.copy()
+    scores[0] += 0.001
+    assert (1, 0) in without_twins(candidates).twins
+    assert (1, 0) not in without_twins(replace(candidates, scores=scores)).twins
+
+
+def test_a_set_that_holds_both_keeps_both():
+    lists = [[((2,), -1.0), ((), -2.0)], [((2,), -1.0), ((), -2.0)], [((0, 1), -1.0), ((), -9.0)]]
+    assert without_twins(prune("abc", lists)).twins == ()
+    without = [*lists[:2], [((0,), -1.0), ((1,), -1.0), ((), -9.0)]]
+    assert without_twins(prune("abc", without)).twins == ((1, 0),)
+
+
+def test_twins_can_stay():
+    candidates = identify(read(data_with_twins(0)), Search(max_parents=2, score=Score("bdeu")))
+    assert presolve(candidates, 5.0, twins=False).twins == ()
+    assert_kept(candidates, twins=False)
+
+
+def test_the_qubo_of_what_is_left_has_the_same_minimum():
+    candidates = random_candidates(6, 3, sets=12)
+    presolved = presolve(candidates, 5.0)
+    formulation = formulate(presolved.candidates, cover(presolved.candidates))
+    assert sum(formulation.bits.values()) < sum(formulate(candidates, cover(candidates)).bits.values())
+    solution = presolved.restore(solve(formulation, "anneal", limits=Limits(1.0)))
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+    assert solution.energy == pytest.approx(-solution.score)
+    assert solution.empty_score == pytest.approx(candidates.base_scores.sum())
+
+
+def test_cycles_of_required_edges_are_refused():
+    families = Families.of([[(1,)], [(0,)]])
+    with pytest.raises(ConstraintError, match="cycle"):
+        presolve(Candidates(("a", "b"), families, np.array([-1.0, -1.0])))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_few_vertices(n):
+    presolved = presolve(random_candidates(n, 0), 1.0)
+    assert presolved.candidates.n == n and presolved.fixed == n
+
+
+def test_an_interrupt_keeps_what_was_shown():
+    candidates = random_candidates(40, 0, sets=300)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    presolved = presolve(candidates, 60.0)
+    timer.join()
+    assert presolved.interrupted or presolved.seconds < 0.4
+    assert presolved.seconds < 20
+    assert presolved.candidates.n == 40
+
+
+@pytest.fixture
+def run(tmp_path):
+    write_candidates(random_candidates(7, 1, sets=20), tmp_path / "x.jkl")
+
+    def call(*arguments):
+        command = [sys.executable, "-c", "from qubayes.cli import main; main()", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def test_the_command(run, tmp_path):
+    done = run("presolve", "x.jkl", "--time-limit", "20", "-o", "y.jkl", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    before, after = (read_candidates(tmp_path / name) for name in ("x.jkl", "y.jkl"))
+    assert facts["sets"] == {"before": before.total, "after": after.total}
+    assert facts["bits"]["after"]["total"] < facts["bits"]["before"]["total"]
+    assert best_score(after) == pytest.approx(best_score(before), abs=1e-6)
+    assert facts["score"] - 1e-6 <= best_score(before) <= facts["bound"] + 1e-6
+
+
+def test_the_command_tells_it_in_words(run):
+    done = run("presolve", "x.jkl", "--time-limit", "20", "--no-bits", "--no-twins")
+    assert done.returncode == 0, done.stderr
+    assert "candidate sets are left" in done.stdout and "bits" not in done.stdout
+
+
+def test_a_wrong_output_is_told_before_the_work(run):
+    done = run("presolve", "x.jkl", "-o", "y.txt")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "allowed endings" in done.stderr
+
+
+def test_formulate_takes_presolve(run):
+    bits = [json.loads(run("formulate", "x.jkl", "--json", *more).stdout)["bits"] for more in ([], ["--presolve", "5"])]
+    assert bits[1]["total"] < bits[0]["total"]
+    done = run("formulate", "x.jkl", "--presolve", "5", "--subsets", "x.qbs")
+    assert done.returncode == 1 and "give one" in done.stderr
+
+
+def test_every_order_of_three_twins():
+    """Twins of twins: whichever column comes first stays."""
+    frame = data_with_twins(1)
+    for names in permutations(["a", "A", "Aa"]):
+        candidates = identify(read(frame.select([*names, "c"])), Search(max_parents=2, score=Score("bds")))
+        reduced = without_twins(candidates)
+        assert [(candidates.names[t], candidates.names[o]) for t, o in reduced.twins] == [
+            (names[1], names[0]),
+            (names[2], names[0]),
+        ]
+        assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-8)
