@@ -251,10 +251,7 @@ def test_fractional_edges_are_those_between_0_and_1():
     values[[place[number] for number in first[1:].tolist()]] = 1.0
     values[[place[int(first[0])], place[int(first[0]) + 1]]] = 0.25, 0.75
     point = Point(values, np.zeros(0), True)
-    support = support_of(
-        component.sets, np.sort(component.relaxation.columns), values[np.argsort(component.relaxation.columns)]
-    )
-    edges = edge_values(support)
+    edges = edge_values(component.support(point))
     found = {tuple(edge) for edge in fractional_edges(component, point).tolist()}
     assert found == {tuple(edge) for edge in np.argwhere((edges > 0) & (edges < 1)).tolist()}
     assert found and all(child == 0 for _, child in found)
