@@ -174,28 +174,30 @@ def _fill_lists(families: Any, free: Any, lists: Any) -> None:
                 free[parent, vertex] += 1
 
 
-@part
-def _settle(problem: Any, state: Any) -> None:
+@leaf
+def settle(problem: Any, state: Any) -> None:
     """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
     for place in range(len(state.order)):
         state.place[state.order[place]] = place
     score = 0.0
-    for place in range(len(state.order)):
-        vertex = state.order[place]
-        number, last = problem.first[vertex], problem.first[vertex + 1] - 1
-        while number < last and _blocked(problem, state, number, vertex, place):
-            number = min(last, number + _blocked(problem, state, number, vertex, place))
-        state.choice[vertex] = number
-        score += problem.scores[number]
+    for vertex in range(len(state.order)):
+        state.choice[vertex] = _best_allowed(problem, state, vertex)
+        score += problem.scores[state.choice[vertex]]
     state.totals[0] = score
     if score > state.totals[1]:
         _keep(state)
 
 
-@leaf
-def settle(problem: Any, state: Any) -> None:
-    """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
-    _settle(problem, state)
+@part
+def _best_allowed(problem: Any, state: Any, vertex: Any) -> Any:
+    """The best set of the vertex whose members all come before it."""
+    number, last, place = problem.first[vertex], problem.first[vertex + 1] - 1, state.place[vertex]
+    while number < last:
+        jump = _blocked(problem, state, number, -1, place)
+        if jump == 0:
+            break
+        number = min(last, number + jump)
+    return number
 
 
 @part
@@ -238,14 +240,13 @@ def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) ->
         target, chosen = _draw_place(problem, state, vertex, high, level)
         if target != here:
             _put(problem, state, vertex, target, chosen, passed)
-        if move % _REGROUP_EVERY == 0:
-            _regroup(problem, state, draw_below(state.random, n), draw_below(state.random, 2) == 1)
-            _settle(problem, state)
+        if move % _REGROUP_EVERY == _REGROUP_EVERY - 1:
+            regroup(problem, state, draw_below(state.random, n), draw_below(state.random, 2) == 1)
     return moves
 
 
-@part
-def _regroup(problem: Any, state: Any, vertex: Any, late: Any) -> None:
+@leaf
+def regroup(problem: Any, state: Any, vertex: Any, late: Any) -> None:
     """Put the vertex and its descendants (`late`) after all others, or it and its ancestors before all others.
 
     No vertex loses its set. Most orders of a network have a vertex with many descendants before one with many
@@ -259,10 +260,12 @@ def _regroup(problem: Any, state: Any, vertex: Any, late: Any) -> None:
     else:
         for place in range(state.place[vertex], -1, -1):
             _mark_parents(problem, state, state.order[place])
-    held, free = 0, 0
+    start, held, free = state.place[vertex], 0, 0
     for place in range(len(state.order)):
         other = state.order[place]
-        if state.marked[other] == late:
+        behind = state.marked[other] == late
+        state.marked[other] = behind and (late or place < start)  # from now on: may have a better set
+        if behind:
             state.passed[held] = other
             held += 1
         else:
@@ -270,6 +273,15 @@ def _regroup(problem: Any, state: Any, vertex: Any, late: Any) -> None:
             free += 1
     for k in range(held):
         state.order[free + k] = state.passed[k]
+    for place in range(len(state.order)):
+        state.place[state.order[place]] = place
+    for other in range(len(state.order)):
+        if state.marked[other]:
+            number = _best_allowed(problem, state, other)
+            state.totals[0] += problem.scores[number] - problem.scores[state.choice[other]]
+            state.choice[other] = number
+    if state.totals[0] > state.totals[1] + _ROUNDING:
+        _keep(state)
 
 
 @part
