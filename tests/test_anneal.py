@@ -1,0 +1,278 @@
+"""The annealer: its moves against naive rescoring, its results against the best of all networks."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulation_cases import candidates_of, random_scores
+from qubayes.candidates import Candidates
+from qubayes.cluster import Workers
+from qubayes.errors import SettingError
+from qubayes.families import Families
+from qubayes.progress import Progress
+from qubayes.solve import Limits, solve
+from qubayes.solve.anneal import Anneal
+from qubayes.solve.choices import parents_of
+from qubayes.solve.orders import best_of, improve, order_problem, order_state, regroup, settle, wander
+from qubayes.solve.parts import split
+from qubayes.solve.small import best_of_all
+from qubayes.solve.walks import draw_below
+from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
+from solve_cases import random_candidates
+
+NEVER = np.zeros(1, np.bool_)
+
+
+def lists_of(candidates: Candidates) -> list[list[tuple[tuple[int, ...], float]]]:
+    return [list(candidates.of(vertex)) for vertex in range(candidates.n)]
+
+
+@st.composite
+def problems(draw, smallest=2, largest=7):
+    """Candidate sets with and without ties, with and without required parents."""
+    n, seed = draw(st.integers(smallest, largest)), draw(st.integers(0, 10**6))
+    if draw(st.booleans()):
+        return random_candidates(n, seed, sets=draw(st.integers(1, 12)), ties=draw(st.booleans()))
+    random = np.random.default_rng(seed)
+    return candidates_of(random_scores(random, n, 3, draw(st.sampled_from([0.2, 0.6])), draw(st.integers(0, 2))))
+
+
+def large(n: int = 30, seed: int = 0, **more) -> Candidates:
+    """One component, too large to be solved by dynamic programming."""
+    candidates = random_candidates(n, seed, sets=20, **more)
+    assert [len(part.vertices) for part in split(candidates)] == [n]
+    return candidates
+
+
+def a_start(candidates: Candidates) -> list[int]:
+    """An order in which required parents come first."""
+    left, order = set(range(candidates.n)), []
+    while left:
+        order.append(min(vertex for vertex in left if not left & set(candidates.base(vertex))))
+        left.remove(order[-1])
+    return order
+
+
+def state_of(candidates: Candidates, order, seed=0):
+    problem = order_problem(candidates.families, candidates.scores)
+    return problem, order_state(problem, order, seed)
+
+
+@settings(deadline=None, max_examples=60)
+@given(problems(2, 9), st.sampled_from([0.01, 0.5, 5.0, 500.0]), st.integers(0, 1000))
+def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperature, seed):
+    problem, state = state_of(candidates, a_start(candidates), seed)
+    lists, seen = lists_of(candidates), [state.totals[0]]
+    for _ in range(40):
+        wander(problem, state, temperature, 1, NEVER)
+        assert sorted(state.order.tolist()) == list(range(candidates.n))
+        assert state.place[state.order].tolist() == list(range(candidates.n))
+        score = score_of_order(lists, state.order.tolist())
+        assert state.totals[0] == pytest.approx(score, abs=1e-9)
+        assert candidates.scores[state.choice].sum() == pytest.approx(score, abs=1e-9)
+        seen.append(score)
+    assert state.totals[1] == pytest.approx(max(seen), abs=1e-6)
+    assert score_of_order(lists, state.best.tolist()) == pytest.approx(state.totals[1], abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(problems(2, 7), st.integers(0, 1000))
+def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
+    problem, state = state_of(candidates, a_start(candidates), seed)
+    lists = lists_of(candidates)
+    for _ in range(10):
+        vertex = draw_below(state.random.copy(), candidates.n)
+        rest = [v for v in state.order.tolist() if v != vertex]
+        orders = [[*rest[:k], vertex, *rest[k:]] for k in range(candidates.n)]
+        wander(problem, state, 1e-7, 1, NEVER)
+        assert state.order.tolist() in orders
+        assert state.totals[0] == pytest.approx(max(score_of_order(lists, order) for order in orders), abs=1e-5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(problems(2, 9), st.integers(0, 1000), st.booleans())
+def test_regrouping_loses_no_set(candidates, seed, late):
+    problem, state = state_of(candidates, a_start(candidates), seed)
+    wander(problem, state, 5.0, 10, NEVER)
+    before, vertex = state.choice.copy(), int(state.order[candidates.n // 2])
+    regroup(problem, state, vertex, late)
+    assert sorted(state.order.tolist()) == list(range(candidates.n))
+    assert (state.choice <= before).all()  # sets come best first
+    relatives = related(candidates, before, vertex, late)
+    places = range(candidates.n - len(relatives), candidates.n) if late else range(len(relatives))
+    assert {int(state.order[place]) for place in places} == relatives
+    assert state.totals[0] == pytest.approx(score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9)
+
+
+def related(candidates: Candidates, choice, vertex: int, descendants: bool) -> set[int]:
+    """The vertex and its descendants, or its ancestors, in the network of these sets."""
+    edges = {(p, v) for v, parents in enumerate(parents_of(candidates, choice)) for p in parents}
+    found = {vertex}
+    for _ in range(candidates.n):
+        found |= {v if descendants else p for p, v in edges if (p if descendants else v) in found}
+    return found
+
+
+def test_places_are_drawn_with_the_odds_of_their_scores():
+    # b has its parent in the order a, b only: e^1 against e^0, or e^0.5 against e^0 at twice the temperature.
+    candidates = Candidates(("a", "b"), Families.of([[()], [(0,), ()]]), np.array([0.0, 1.0, 0.0]))
+    for temperature in (1.0, 2.0):
+        problem, state = state_of(candidates, [0, 1], 1)
+        first = 0
+        for _ in range(20_000):
+            wander(problem, state, temperature, 1, NEVER)
+            first += int(state.order[0] == 0)
+        odds = np.exp(1 / temperature)
+        assert first / 20_000 == pytest.approx(odds / (1 + odds), abs=0.02)
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems(2, 8))
+def test_small_problems_are_solved_by_dynamic_programming(candidates):
+    choice = best_of_all(candidates.families, candidates.scores)
+    assert candidates.scores[choice].sum() == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+    chosen = [list(candidates.families.sets_of(v)) for v in range(candidates.n)]
+    starts = candidates.families.vertex_start[:-1]
+    assert acyclic([chosen[v][choice[v] - starts[v]] for v in range(candidates.n)])
+
+
+@settings(deadline=None, max_examples=25)
+@given(problems(2, 4))
+def test_the_two_oracles_agree(candidates):
+    lists = lists_of(candidates)
+    assert best_by_subsets(lists) == pytest.approx(best_by_exhaustion(lists), abs=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(problems(2, 9), st.integers(0, 1000))
+def test_the_search_finds_the_best_of_all(candidates, seed):
+    problem = order_problem(candidates.families, candidates.scores)
+    found = improve(problem, a_start(candidates), 100_000, seed=seed, hot=30.0)
+    assert found.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+    assert found.score == pytest.approx(score_of_order(lists_of(candidates), found.order.tolist()), abs=1e-9)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_replica_exchange_finds_the_best_of_all(monkeypatch, ties):
+    monkeypatch.setattr("qubayes.solve.anneal.LARGEST", 1)
+    candidates = random_candidates(11, 5, sets=15, ties=ties)
+    solution = solve(candidates, limits=Limits(None, moves=100_000))
+    assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+    assert solution.status == "number of moves reached"
+    assert solution.figures["moves"] == 100_000
+
+
+def test_small_components_are_proved():
+    candidates = random_candidates(9, 2, sets=10)
+    solution = solve(candidates, limits=Limits(5.0))
+    assert solution.proved and solution.status == "proved optimal" and solution.seconds < 2
+    assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_few_vertices_are_proved(n):
+    candidates = random_candidates(n, 0)
+    solution = solve(candidates)
+    assert solution.proved
+    assert solution.score == pytest.approx(best_by_exhaustion(lists_of(candidates)) if n else 0.0)
+
+
+def test_components_are_searched_apart():
+    one, two = large(20, 1), random_candidates(6, 2)
+    lists = [list(one.families.sets_of(v)) for v in range(20)]
+    lists += [[tuple(m + 20 for m in members) for members in two.families.sets_of(v)] for v in range(6)]
+    names = tuple(f"v{v}" for v in range(26))
+    both = Candidates(names, Families.of(lists), np.concatenate([one.scores, two.scores]))
+    limits = Limits(None, moves=50_000)
+    together, alone = solve(both, limits=limits), solve(one, limits=limits)
+    assert together.score == pytest.approx(alone.score + best_by_subsets(lists_of(two)), abs=1e-9)
+    assert together.figures == {"moves": 50_000, "components": 2, "solved_components": 1}
+
+
+def test_a_component_whose_bound_is_reached_ends_the_search():
+    n = 20  # a ring in which every vertex prefers no one but has a worse set with its neighbour
+    rings = Families.of([[((v + 1) % n,), ()] for v in range(n)])
+    scores = np.tile([1.0, 0.0], n)
+    scores[0] = 0.0  # the ring may be broken at vertex 0 for nothing
+    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), limits=Limits(20.0))
+    assert solution.score == n - 1 and solution.proved and solution.seconds < 10
+
+
+def test_the_result_depends_on_the_seed_and_not_on_the_threads():
+    candidates = large(40, 3)
+    limits = Limits(None, moves=30_000, seed=4)
+    one, two = (solve(candidates, limits=limits, workers=Workers(threads)) for threads in (1, 2))
+    assert one.choice.tolist() == two.choice.tolist()
+    assert [score for _, score in one.trace] == [score for _, score in two.trace]
+    other = solve(candidates, limits=dataclasses.replace(limits, moves=300, seed=5))
+    assert [score for _, score in other.trace] != [score for _, score in one.trace]
+
+
+@pytest.mark.parametrize("moves", [0, 1, 13, 14_001])
+def test_the_number_of_moves_is_kept(moves):
+    solution = solve(large(), limits=Limits(None, moves=moves))
+    assert solution.figures["moves"] == moves
+
+
+def test_more_moves_are_better_and_a_start_is_never_lost():
+    candidates = large(60, 7)
+    short = solve(candidates, limits=Limits(None, moves=2_000))
+    longer = solve(candidates, limits=Limits(None, moves=400_000))
+    assert longer.score > short.score
+    again = solve(candidates, limits=Limits(None, moves=14), start=longer.network)
+    assert again.score >= longer.score
+
+
+def test_progress_of_moves_is_told():
+    reports: list[Progress] = []
+    solve(large(), limits=Limits(None, moves=500_000), on_progress=reports.append)
+    assert reports and all(report.total == 500_000 for report in reports)
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.6])
+def test_the_time_limit_is_kept(seconds):
+    candidates = large(300, 1)
+    solve(candidates, limits=Limits(None, moves=14))  # compiles
+    solution = solve(candidates, limits=Limits(seconds))
+    assert solution.status == "time limit reached; best so far returned"
+    assert solution.seconds < 1.05 * seconds + 0.1  # the machine may be busy
+    assert solution.score > solution.empty_score
+
+
+def test_twins_share_their_work():
+    """Copies of a column tie exactly: whichever comes first serves the others."""
+    random = np.random.default_rng(3)
+    scores = random_scores(random, 5, 2, 0.8)
+    doubled = [dict(known) for known in scores for _ in range(2)]
+    copies = [{frozenset(2 * p + k for p in parents): s for parents, s in d.items() for k in (0, 1)} for d in doubled]
+    candidates = candidates_of(copies)
+    problem = order_problem(candidates.families, candidates.scores)
+    found = improve(problem, range(10), 50_000, hot=30.0)
+    assert found.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+
+
+def test_settling_is_idempotent_and_skips_no_set():
+    candidates = large(50, 9)
+    problem, state = state_of(candidates, np.random.default_rng(1).permutation(50))
+    choice = state.choice.copy()
+    settle(problem, state)
+    assert state.choice.tolist() == choice.tolist()
+    assert best_of(problem, state.order).score == pytest.approx(
+        score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"replicas": 0}, {"hot": float("inf")}])
+def test_wrong_settings_are_told(wrong):
+    with pytest.raises(SettingError, match="give"):
+        Anneal(**wrong)
+
+
+def test_one_replica_is_enough():
+    candidates = large()
+    alone = solve(candidates, Anneal(replicas=1), limits=Limits(None, moves=5_000))
+    assert alone.figures["moves"] == 5_000 and alone.score > alone.empty_score
