@@ -7,7 +7,7 @@
 `peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6 couplers of +-1 each.
 Every sampler gets the same schedule and one thread. Flips per second count the processor's seconds of many sweeps minus
 those of two, so that reading the model is not counted; the least of three measurements each. OpenJij is measured where
-it is installed, on the sparse model only: it takes minutes to read the dense one.
+it is installed, on the sparse model only: the dense one was not through after three minutes.
 
 `formulations`: DIR holds candidate sets as {name}_m{m}_s{sample}, all of sample 0. The solver gets the same seconds on
 (chordal, tight) and on the paper's (scc, paper) formulation over the same subsets, which are read from
