@@ -152,9 +152,12 @@ def stopping(stop: Bools) -> Iterator[None]:
     previous: Any = signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, previous)
         stop[0] = True
+        signal.signal(signal.SIGINT, previous)
+        if getattr(previous, "stops", False):  # a block around this one is to stop as well
+            previous(number, frame)
 
+    handle.stops = True  # type: ignore[attr-defined]
     signal.signal(signal.SIGINT, handle)
     try:
         yield

@@ -28,7 +28,7 @@ class DimodSampler:
     where it has an `interrupt_function`.
     """
 
-    sampler: Any = "dwave.samplers:SimulatedAnnealingSampler"
+    sampler: Any = "qubayes.solve.dimod_samplers:SimulatedAnnealingSampler"
     parameters: Mapping[str, Any] | str = field(default_factory=dict)
 
     name: ClassVar[str] = "dimod"
