@@ -35,6 +35,8 @@ class Side(NamedTuple):
 
 def branch(component: Component, run: Run) -> int:
     """Search until the best network of the component is proved or the time is over; the number of nodes."""
+    if run.over:
+        return 0
     component.shrink()
     heap = [Node(component.loss, 0, component.alive.copy())]
     count, closed = 0, math.inf

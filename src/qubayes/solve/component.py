@@ -116,14 +116,14 @@ class Component:
         self.relaxation.allow(allowed)
         for _ in range(effort.rounds):
             point = self.relaxation.solve(run.left, run.stop)
-            if point is None:
+            if point is None or not point.optimal:
                 return Relaxed(loss, None, allowed, False)
             bounded = self.relaxation.bounded(point.weights, allowed)
             stalled = stalled + 1 if bounded.loss < loss + 5e-3 * (self.cutoff - loss) else 0
             loss = max(loss, bounded.loss)
             if whole:
                 self.raise_loss(loss)
-            if effort.moves:
+            if effort.moves and not run.over:
                 self.search(self.order_of(point), effort.moves, self.rounds)
             allowed &= bounded.with_set <= self.cutoff + self.tolerance
             self.rounds += 1

@@ -34,7 +34,8 @@ class Exact:
         figures = {"nodes": nodes, **proof.figures}
         if run.proved:
             return Ending("optimal", figures)
-        return Ending("time limit reached; best so far returned", figures)
+        reason = "time limit reached" if run.over else "the linear program could not be solved"
+        return Ending(f"{reason}; best so far returned", figures)
 
 
 class Proof:
@@ -77,6 +78,8 @@ class Proof:
     def relax(self) -> None:
         """Solve the relaxation of every component, the smallest first."""
         for each in self.components:
+            if self._run.over:
+                break
             each.search(each.best.order, 2000, self._run.seed, hot=10.0)
             each.relax(self._run, each.alive, ROOT)
 
