@@ -60,6 +60,7 @@ def assert_sound(solution: Solution, candidates: Candidates) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_small_instances_are_solved(name, seed):
     candidates = random_candidates(6, seed)
+    searched(name, candidates, limits=Limits(0.05))  # kernels are compiled now
     solution = searched(name, candidates, limits=Limits(2.0, seed=seed))
     assert_sound(solution, candidates)
     assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
