@@ -11,7 +11,7 @@ from ..arrays import AnyArray, Floats, Ints
 from .cuts import MOST_CLUSTERS, Bytes, Cuts, Sets, chosen_cuts, coefficients, no_cuts
 
 MOST_SLACK = 0.3  # of a row that takes part
-EVERY = 8  # eliminations after which the rows are looked at
+LOOKS = 30  # times that the rows are looked at on the way
 
 
 def zero_half_cuts(sets: Sets, numbers: Ints, values: Floats, cuts: Cuts, least: float) -> tuple[Cuts, Floats]:
@@ -42,8 +42,9 @@ def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least
     free = np.ones(rows, np.bool_)
     order = np.argsort(-values, kind="stable")
     whole = int((values > 1.0 - 1e-6).sum())  # while these are odd in some row nothing is violated
+    every = 1 + (len(order) - whole) // LOOKS
     for step, column in enumerate((rows + order).tolist()):
-        if step >= whole and (step - whole) % EVERY == 0:
+        if step >= whole and (step - whole) % every == 0:
             _look(packed, costs, least, found)
         hit = np.flatnonzero(packed[:, column >> 3] >> (7 - (column & 7)) & 1)
         pivots = hit[free[hit]]

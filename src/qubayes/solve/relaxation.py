@@ -160,16 +160,13 @@ class Relaxation:
 
 
 def _commonest(dense: Floats, owners: SmallInts, n: int) -> Floats:
-    """(cuts, n) the coefficient that most of the vertex's sets have in each cut."""
-    counts = np.stack(
-        [_sums_by((dense == value).astype(np.float64), owners, n) for value in range(1 + int(dense.max(initial=0.0)))]
-    )
-    commonest: Floats = counts.argmax(axis=0).astype(np.float64)
+    """(cuts, n) the coefficient that most of the vertex's sets have in each cut; 0 for a vertex without sets."""
+    order = np.argsort(owners, kind="stable")
+    present, first = np.unique(owners[order], return_index=True)
+    dense = dense[:, order]
+    commonest = np.zeros((len(dense), n))
+    if len(present):
+        values = range(1 + int(dense.max(initial=0.0)))
+        counts = [np.add.reduceat(dense == value, first, axis=1, dtype=np.int32) for value in values]
+        commonest[:, present] = np.argmax(counts, axis=0)
     return commonest
-
-
-def _sums_by(table: Floats, owners: SmallInts, n: int) -> Floats:
-    """(rows, n) sums of the columns of each owner."""
-    sums = np.zeros((n, len(table)))
-    np.add.at(sums, owners, table.T)
-    return sums.T
