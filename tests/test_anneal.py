@@ -9,14 +9,17 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores
 from qubayes.candidates import Candidates
+from qubayes.candidates.prune import prune
 from qubayes.cluster import Workers
 from qubayes.errors import SettingError
 from qubayes.families import Families
+from qubayes.jit import kernel
 from qubayes.progress import Progress
 from qubayes.solve import Limits, solve
 from qubayes.solve.anneal import Anneal
 from qubayes.solve.choices import parents_of
-from qubayes.solve.orders import best_of, improve, order_problem, order_state, regroup, settle, wander
+from qubayes.solve.insertions import regroup, settle, wander
+from qubayes.solve.orders import best_of, improve, order_problem, order_state
 from qubayes.solve.parts import split
 from qubayes.solve.small import best_of_all
 from qubayes.solve.walks import draw_below
@@ -45,6 +48,18 @@ def large(n: int = 30, seed: int = 0, **more) -> Candidates:
     candidates = random_candidates(n, seed, sets=20, **more)
     assert [len(part.vertices) for part in split(candidates)] == [n]
     return candidates
+
+
+def many(n: int) -> Candidates:
+    """Some 60 random sets for each of many vertices."""
+    random = np.random.default_rng(n)
+    lists = []
+    for vertex in range(n):
+        sets = {(): -50.0}
+        for _ in range(60):
+            sets[tuple(sorted({*random.integers(0, n, random.integers(1, 4)).tolist()} - {vertex}))] = random.normal()
+        lists.append([*({**sets, (): -50.0}.items())])
+    return prune([f"v{v}" for v in range(n)], lists)
 
 
 def a_start(candidates: Candidates) -> list[int]:
@@ -98,13 +113,21 @@ def test_regrouping_loses_no_set(candidates, seed, late):
     problem, state = state_of(candidates, a_start(candidates), seed)
     wander(problem, state, 5.0, 10, NEVER)
     before, vertex = state.choice.copy(), int(state.order[candidates.n // 2])
-    regroup(problem, state, vertex, late)
+    regrouped(problem, state, vertex, late)
     assert sorted(state.order.tolist()) == list(range(candidates.n))
     assert (state.choice <= before).all()  # sets come best first
+    assert not (state.choice < before)[~state.marked[:-1]].any()  # no other vertex is looked at again
     relatives = related(candidates, before, vertex, late)
     places = range(candidates.n - len(relatives), candidates.n) if late else range(len(relatives))
     assert {int(state.order[place]) for place in places} == relatives
     assert state.totals[0] == pytest.approx(score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9)
+
+
+@kernel
+def regrouped(problem, state, vertex, late):
+    """Only kernels may call `regroup`."""
+    regroup(problem, state.order, state.place, state.choice, state.marked, state.passed, vertex, late)
+    settle(problem, state)
 
 
 def related(candidates: Candidates, choice, vertex: int, descendants: bool) -> set[int]:
@@ -235,7 +258,7 @@ def test_progress_of_moves_is_told():
 
 @pytest.mark.parametrize("seconds", [0.2, 0.6])
 def test_the_time_limit_is_kept(seconds):
-    candidates = large(300, 1)
+    candidates = many(300)
     solve(candidates, limits=Limits(None, moves=14))  # compiles
     solution = solve(candidates, limits=Limits(seconds))
     assert solution.status == "time limit reached; best so far returned"
