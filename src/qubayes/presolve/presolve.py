@@ -8,6 +8,7 @@ from ..candidates import Candidates
 from ..cluster import Workers
 from ..progress import OnProgress, silent
 from ..solve.choices import parents_of
+from ..solve.component import THOROUGH
 from ..solve.exact import Proof
 from ..solve.run import Limits, Run, stopping
 from ..solve.solution import Solution
@@ -73,7 +74,7 @@ def presolve(
     reduced = without_twins(candidates) if twins else whole(candidates)
     proof = Proof(reduced, run)
     with stopping(run.stop):
-        proof.relax()
+        proof.relax(THOROUGH)
     kept = narrowed(reduced.candidates, proof.kept)
     return Presolved(
         candidates,

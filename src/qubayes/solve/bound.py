@@ -6,6 +6,7 @@ from ..candidates import Candidates
 from ..cluster import Workers
 from ..errors import SettingError
 from ..progress import OnProgress, silent
+from .component import THOROUGH
 from .exact import Proof
 from .run import Limits, Run
 from .twins import without_twins
@@ -28,7 +29,7 @@ def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgre
     run = bounding(candidates, seconds, on_progress)
     proof = Proof(without_twins(candidates), run) if candidates.n else None
     if proof:
-        proof.relax()
+        proof.relax(THOROUGH)
     return Bound(run.bound, run.score, proof.figures["cuts"] if proof else 0, run.elapsed)
 
 

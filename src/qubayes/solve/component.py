@@ -33,6 +33,7 @@ class Effort(NamedTuple):
 
 
 ROOT = Effort(1_000_000, 8, 100)
+THOROUGH = Effort(1_000_000, 40, 100)  # where no branching follows
 NODE = Effort(6, 2, 0)
 
 

@@ -10,7 +10,7 @@ from ..arrays import Ints
 from ..candidates import Candidates
 from .branching import branch
 from .choices import parents_of
-from .component import ROOT, Component
+from .component import ROOT, Component, Effort
 from .parts import Part, join, split
 from .run import Ending, Run
 from .twins import Reduced, whole, without_twins
@@ -75,13 +75,13 @@ class Proof:
         pairs = zip(self.parts, self.components, strict=True)
         return np.sort(np.concatenate([alone, *(part.numbers[each.numbers[each.alive]] for part, each in pairs)]))
 
-    def relax(self) -> None:
+    def relax(self, effort: Effort = ROOT) -> None:
         """Solve the relaxation of every component, the smallest first."""
         for each in self.components:
             if self._run.over:
                 break
             each.search(each.best.order, 2000, self._run.seed, hot=10.0)
-            each.relax(self._run, each.alive, ROOT)
+            each.relax(self._run, each.alive, effort)
 
     def branch(self) -> int:
         """Prove what the relaxation left open; the number of nodes."""
