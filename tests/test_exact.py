@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
+from qubayes.candidates.prune import prune
 from qubayes.errors import SettingError
 from qubayes.network.network import find_cycle
 from qubayes.progress import silent
 from qubayes.solve import Limits, solve, solver_named
+from qubayes.solve import component as component_module
 from qubayes.solve.bound import bounding, upper_bound
 from qubayes.solve.branching import both_ways, fractional_edges
 from qubayes.solve.clusters import edge_values, support_of, violated_clusters
@@ -221,10 +223,8 @@ def test_proofs_agree_with_exhaustion(seed, n, ties):
 @pytest.mark.parametrize("seed", range(3))
 def test_branching_proves_what_the_relaxation_leaves_open(seed, monkeypatch):
     """With no cuts but those that a cycle needs, the tree has to do the work."""
-    from qubayes.solve import component
-
-    monkeypatch.setattr(component, "FEW", 0)
-    monkeypatch.setattr(component, "LEAST", 0.9)
+    monkeypatch.setattr(component_module, "FEW", 0)
+    monkeypatch.setattr(component_module, "LEAST", 0.9)
     candidates = random_candidates(9, seed, sets=20)
     solution = solve(candidates, "exact", limits=Limits(60.0))
     assert solution.figures["nodes"] > 0
@@ -261,6 +261,23 @@ def test_fractional_edges_are_those_between_0_and_1():
 def test_required_edges(seed):
     candidates = with_required_edge(7, seed)
     solution = solve(candidates, "exact", limits=Limits(20.0))
+    assert solution.proved
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_required_edges_survive_branching(seed, monkeypatch):
+    """Sets that reduced costs remove, bases among them, do not let a vertex come before its required parents."""
+    monkeypatch.setattr(component_module, "FEW", 0)
+    monkeypatch.setattr(component_module, "LEAST", 0.9)
+    free = random_candidates(9, seed, sets=20)
+    lists = [
+        [(tuple(sorted({*members, *((v - 1,) if v % 3 else ())})), s) for members, s in free.of(v)] for v in range(9)
+    ]
+    forbidden = {v: {w for w in range(v + 1, 9) if w // 3 == v // 3} for v in range(9)}
+    kept = [[(members, s) for members, s in lists[v] if not forbidden[v] & {*members}] for v in range(9)]
+    candidates = prune(free.names, [list(dict(sorted(family, key=lambda item: item[1])).items()) for family in kept])
+    solution = solve(candidates, "exact", limits=Limits(60.0))
     assert solution.proved
     assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints, frozen
+from ..families import VertexSet
 from .clusters import Support, support_of, violated_clusters
 from .cuts import Cuts, Sets, chosen_cuts, joined
 from .halves import zero_half_cuts
@@ -21,6 +22,7 @@ IDLE = 8  # rounds after which a cut that does nothing leaves
 FEW = 50  # cuts with k = 1 below which others are looked for
 LEAST = 1e-3  # violation of a cut that is worth its place
 QUICK = 30_000  # sets up to which a move is cheap; it takes time in proportion to them
+FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this are taken for more than 0
 
 
@@ -60,6 +62,7 @@ class Component:
         self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
         self.relaxation = Relaxation(self.sets, self._scale)
         self.relaxation.add_sets(_first_sets(self.sets))
+        self._required = [(*part.families.sets_of(vertex),)[-1] for vertex in range(len(part.vertices))]
         self._idle = np.zeros(0, np.int64)  # rounds for which each cut has done nothing
         self.best: Ordered = best_of(self.problem, order)
         self.loss = 0.0  # every network loses at least this
@@ -203,19 +206,17 @@ class Component:
 
     def order_of(self, point: Point) -> Ints:
         """An order read off the solution: next comes the vertex with most of its sets' values among those before."""
-        bases = self.sets.vertex_start[1:] - 1
-        numbers, values = self._used(point)
-        numbers = np.concatenate([bases, numbers])
-        values = np.concatenate([np.ones(self.n), values])  # nothing comes before its required parents
-        by_number = np.argsort(numbers, kind="stable")
-        return _greedy_order(support_of(self.sets, numbers[by_number], values[by_number]))
+        return _greedy_order(self.support(point), self._required)
 
 
-def _greedy_order(support: Support) -> Ints:
-    missing, ready = np.diff(support.start), np.zeros(len(support.own_start) - 1)
+def _greedy_order(support: Support, required: list[VertexSet]) -> Ints:
+    """Next comes the vertex whose sets hold most value among those before, but none before its required parents."""
+    missing, ready = np.diff(support.start), np.zeros(len(required))
     np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
-    order = []
-    for _ in range(len(ready)):
+    waiting = {vertex for vertex, parents in enumerate(required) if parents}
+    ready[list(waiting)] -= FAR
+    order: list[int] = []
+    for _ in range(len(required)):
         vertex = int(np.argmax(ready))
         order.append(vertex)
         ready[vertex] = -np.inf
@@ -223,6 +224,9 @@ def _greedy_order(support: Support) -> Ints:
         missing[holding] -= 1
         whole = holding[missing[holding] == 0]
         np.add.at(ready, support.owners[whole], support.values[whole])
+        for other in [other for other in waiting if vertex in required[other] and {*required[other]} <= {*order}]:
+            waiting.remove(other)
+            ready[other] += FAR
     return np.array(order, np.int64)
 
 

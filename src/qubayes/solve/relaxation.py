@@ -156,7 +156,8 @@ class Relaxation:
         paid = math.fsum((weights * cuts.rooms).tolist())
         margin = ROUNDING * (self._scale + float(weights @ cuts.sizes))
         loss = math.fsum(least.tolist()) - paid - margin
-        return Bounded(loss, loss + (values - least[self.sets.owners]), values)
+        with np.errstate(invalid="ignore"):  # a vertex without an allowed set: infinite, and less infinite
+            return Bounded(loss, loss + (values - least[self.sets.owners]), values)
 
 
 def _commonest(dense: Floats, owners: SmallInts, n: int) -> Floats:
