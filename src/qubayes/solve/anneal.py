@@ -21,7 +21,7 @@ from .orders import order_problem
 from .parts import Part, join, split
 from .run import Ending, Run
 from .small import LARGEST, best_of_all
-from .tempering import Ladder
+from .tempering import Ladder, temperatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Anneal:
     A small component is not searched but solved, by dynamic programming.
     """
 
-    hot: float = 3.0
+    hot: float = 100.0
     cold: float = 0.03
-    replicas: int = 14
+    replicas: int = 20
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
@@ -47,9 +47,9 @@ class Anneal:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Solve or search every component, in turn, until the limit."""
-        temperatures = np.geomspace(self.cold, self.hot, self.replicas)
+        ladder = temperatures(self.cold, self.hot, self.replicas)
         with ThreadPoolExecutor(min(run.workers.count, self.replicas)) as pool:
-            search = _Search(candidates, run, temperatures, pool)
+            search = _Search(candidates, run, ladder, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
         return Ending(_sentence(run), search.figures)
@@ -58,7 +58,7 @@ class Anneal:
 class _Search:
     """The components and what was found for each."""
 
-    def __init__(self, candidates: Candidates, run: Run, temperatures: Floats, pool: Executor) -> None:
+    def __init__(self, candidates: Candidates, run: Run, ladder: Floats, pool: Executor) -> None:
         self.candidates, self.run, self.pool = candidates, run, pool
         self.stop = np.zeros(1, np.bool_)  # what the kernels look at
         self.parts = split(candidates)
@@ -70,7 +70,7 @@ class _Search:
             if run.over:
                 return
             parents = _parents_inside(candidates, part, run.start)
-            self.ladders.append(Ladder(order_problem(part.families, part.scores), parents, temperatures, seed))
+            self.ladders.append(Ladder(order_problem(part.families, part.scores), parents, ladder, seed))
         self._tell()
         self._tighten(small)
 

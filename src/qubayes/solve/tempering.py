@@ -12,11 +12,21 @@ import numpy as np
 
 from ..arrays import Bools, Floats
 from ..families import VertexSet
-from .orders import OrderProblem, OrderState, best_of, order_state, wander
+from .insertions import wander
+from .orders import OrderProblem, OrderState, best_of, order_state
 from .walks import random_order
 
 SWEEPS = 5  # moves of each vertex between exchanges
 LEAST = 1000  # moves between exchanges: fewer would take no longer than to hand them to a thread
+
+
+def temperatures(cold: float, hot: float, count: int) -> Floats:
+    """(count,) from cold to hot, each a multiple of the one before; the multiples grow on the way up.
+
+    Between 0.03 and 3 neighbours trade places seldom, above that often: fewer rungs are enough there.
+    """
+    steps = np.linspace(0.0, 1.0, count) ** 1.25
+    return np.asarray(cold * (hot / cold) ** steps)
 
 
 class Ladder:
@@ -84,9 +94,10 @@ class Ladder:
 
     def _exchange(self) -> None:
         """Neighbours trade places with the odds that leave the distribution at every temperature as it is."""
+        cold = 1 / self.temperatures
         for k in range(self.rounds % 2, len(self.states) - 1, 2):
             gain = self.states[k + 1].totals[0] - self.states[k].totals[0]
-            odds = gain * (1 / self.temperatures[k] - 1 / self.temperatures[k + 1])
+            odds = gain * (cold[k] - cold[k + 1])
             if math.log(1 - self.random.random()) < odds:
                 self.states[k], self.states[k + 1] = self.states[k + 1], self.states[k]
                 self.exchanged += 1
