@@ -7,7 +7,7 @@ import dimod
 
 import qubayes as qb
 from qubayes.formulation import to_bqm
-from qubayes.solve import DimodSampler
+from qubayes.solve import DimodSampler, Limits, solve
 
 here = Path(__file__).parent
 dataset = qb.read(here / "wine.csv", qb.ReadSettings(bins=2))
@@ -41,9 +41,9 @@ for violation in decoded.violations[:3]:
     print(f"  as given, {violation}")
 
 # What a good annealer should reach: the proved optimum, and the bits that have its energy.
-best = qb.solve(formulation, "exact")
+best = solve(formulation, "exact")
 print(f"optimum {best.score:.3f} ({best.status}), energy {best.energy:.3f}")
 
 # Any dimod sampler can be a solver; its samples are decoded, and repaired where they have to be.
-sampled = qb.solve(formulation, DimodSampler(dimod.RandomSampler(), {"num_reads": 20}), limits=qb.Limits(seconds=1))
+sampled = solve(formulation, DimodSampler(dimod.RandomSampler(), {"num_reads": 20}), limits=Limits(seconds=1))
 print(f"random states, repaired: {sampled.score:.3f}; {sampled.status}")

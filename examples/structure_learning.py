@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import qubayes as qb
+from qubayes.solve import Limits, solve
 
 here = Path(__file__).parent
 
@@ -29,6 +30,6 @@ for child, parents in enumerate(learned.network.parents):
 # The same, stage by stage: every result is a value that can be saved, looked at and given to the next stage.
 dataset = qb.read(here / "wine.csv", qb.ReadSettings(bins=3))
 candidates = qb.identify(dataset, qb.Search(max_parents=3, score=qb.Score("bic")))
-proved = qb.solve(candidates, "exact", limits=qb.Limits(seconds=30))
-searched = qb.solve(candidates, "anneal", limits=qb.Limits(seconds=1, seed=1), bound_seconds=5)
+proved = solve(candidates, "exact", limits=Limits(seconds=30))
+searched = solve(candidates, "anneal", limits=Limits(seconds=1, seed=1), bound_seconds=5)
 print(f"bic: {proved.score:.3f} ({proved.status}); annealed {searched.score:.3f}, gap {searched.gap:.2%}")

@@ -1,7 +1,40 @@
 """Stage 6: the best network of the candidate sets. One module for each solver; all share `Run` and `Solution`."""
 
+from typing import TYPE_CHECKING, Any
+
 from .run import Ending, Limits, Run, Solver
 from .solution import Solution
 from .solve import SOLVERS, solve, solver_named
 
-__all__ = ["SOLVERS", "Ending", "Limits", "Run", "Solution", "Solver", "solve", "solver_named"]
+if TYPE_CHECKING:
+    from .dimod_samplers import DigitalAnnealingSampler, SimulatedAnnealingSampler
+    from .sampler import DimodSampler
+
+# Loaded on first use: they need dimod.
+_HOMES = {
+    "DigitalAnnealingSampler": "dimod_samplers",
+    "DimodSampler": "sampler",
+    "SimulatedAnnealingSampler": "dimod_samplers",
+}
+
+__all__ = [
+    "SOLVERS",
+    "DigitalAnnealingSampler",
+    "DimodSampler",
+    "Ending",
+    "Limits",
+    "Run",
+    "SimulatedAnnealingSampler",
+    "Solution",
+    "Solver",
+    "solve",
+    "solver_named",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'qubayes.solve' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
