@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .data import Dataset, ReadSettings, read
     from .formulation import Formulation, decode, formulate
     from .knowledge import Knowledge
-    from .learning import Learned, learn
+    from .learning import Learned
+    from .learning.learn import learn
     from .network import Network, fit, read_network, write_network
     from .score import Score, local_score
     from .subsets import Subsets

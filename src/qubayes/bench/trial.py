@@ -171,7 +171,7 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
         "couplers": formulation.qubo.couplers,
         "range": largest / least,
         "prepare": subsets.preparing,
-        "cover": subsets.seconds - subsets.preparing,
+        "cover": subsets.solving,
         "assemble": formulation.seconds,
     }
 

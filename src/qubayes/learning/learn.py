@@ -19,6 +19,7 @@ from ..solve import Limits, Solution, solve, solver_named
 from ..solve.files import read_solution, write_solution
 from ..subsets import Subsets, cover, read_subsets, write_subsets
 from ..subsets.cover import Budget
+from ..warm import warm_in_background
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of
 from .learned import Learned
@@ -57,6 +58,7 @@ def learn(
     >>> result.solution.proved, sum(map(len, result.network.parents))
     (True, 1)
     """
+    warm_in_background()
     chosen = score if isinstance(score, Score) else Score(score, ess)
     search = Search(max_parents, chosen, knowledge or Knowledge())
     recipe = Recipe(search, solver, Limits(time_limit, moves, seed), bootstrap)

@@ -42,6 +42,8 @@ class Covered(NamedTuple):
 
     sets: list[VertexSet]  # over the family's elements
     lower_bound: int
+    preparing: float = 0.0  # seconds of reducing, and of setting up a program
+    seconds: float = 0.0  # in all
 
 
 class Task(NamedTuple):
@@ -78,7 +80,11 @@ def cover(
     named = [families[vertex].named(results[which[vertex]].sets) for vertex in range(candidates.n)]
     bounds = np.array([results[index].lower_bound for index in which], dtype=np.int64)
     seconds = time.perf_counter() - began
-    return Subsets(candidates.names, Families.of(named), frozen(bounds), method, seconds, status)
+    preparing = math.fsum(result.preparing for result in results)
+    solving = math.fsum(result.seconds for result in results) - preparing
+    return Subsets(
+        candidates.names, Families.of(named), frozen(bounds), method, seconds, status, preparing, max(0.0, solving)
+    )
 
 
 def _distinct(families: Sequence[Family]) -> tuple[list[Family], list[int]]:
@@ -139,6 +145,7 @@ def _stopping(stop: Bools) -> Iterator[None]:
 
 def cover_family(task: Task, family: Family) -> Covered:
     """A verified cover of one family by the task's method."""
+    began = time.perf_counter()
     largest = int(family.sizes.max(initial=0))
     if largest <= 1:
         result = Covered(family.sets(), len(family.sizes))
@@ -151,7 +158,7 @@ def cover_family(task: Task, family: Family) -> Covered:
         from . import vertex
 
         result = vertex.METHODS[task.method](task, family)
-    return verified(family, result)
+    return verified(family, result)._replace(seconds=time.perf_counter() - began)
 
 
 def verified(family: Family, result: Covered) -> Covered:

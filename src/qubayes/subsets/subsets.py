@@ -19,6 +19,10 @@ class Subsets:
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
     status: str = "finished"  # or why it stopped early; every family is a cover all the same
+    preparing: float = (
+        0.0  # seconds of reducing and of setting up programs, summed over the families; not kept in files
+    )
+    solving: float = 0.0  # seconds of what follows that, summed likewise
 
     @property
     def total(self) -> int:

@@ -1,5 +1,6 @@
 """The four methods on the family of one vertex."""
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,7 @@ from .cover import Covered, Task, counting_bound
 from .family import Family
 from .incidence import Incidence, incidence_of
 from .presolve import CLOSED, OPEN, Core, Status, all_ways, core_of, presolve
-from .program import Limits, program_of, solve_program
+from .program import Limits, Program, program_of, solve_program
 from .reduction import reduce_as_paper
 from .search import search
 from .tree import MOST_COLUMNS, smallest_cover
@@ -25,25 +26,29 @@ NODES = 50  # of the integer program
 
 def by_program_only(task: Task, family: Family) -> Covered:
     """The integer program over every subset (the paper's "IP only")."""
+    began = time.perf_counter()
     incidence = incidence_of(family)
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
-    return _by_program(task, incidence, status, np.ones(incidence.rows, dtype=np.bool_))
+    return _by_program(task, incidence, status, np.ones(incidence.rows, dtype=np.bool_), began)
 
 
 def by_program(task: Task, family: Family) -> Covered:
     """Algorithm 2, then the integer program over what it leaves open (the paper's "IP + Algorithm 2")."""
+    began = time.perf_counter()
     incidence = incidence_of(family)
-    return _by_program(task, incidence, *reduce_as_paper(incidence))
+    return _by_program(task, incidence, *reduce_as_paper(incidence), began)
 
 
-def _by_program(task: Task, incidence: Incidence, status: Status, row_open: Bools) -> Covered:
+def _by_program(task: Task, incidence: Incidence, status: Status, row_open: Bools, began: float) -> Covered:
     closed = np.flatnonzero(status == CLOSED)
     if not row_open.any():
-        return _result(incidence, closed, len(closed))
+        return _result(incidence, closed, len(closed), time.perf_counter() - began)
     core = core_of(incidence, status, np.flatnonzero(row_open))
     limits = Limits(seconds=task.budget.seconds)
-    chosen, bound = _improved(core, _plain_cover(core, incidence, status), limits, task.stop)
-    return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound)
+    known, program = _plain_cover(core, incidence, status), program_of(core)
+    preparing = time.perf_counter() - began
+    chosen, bound = _improved(core, known, program, limits, task.stop)
+    return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound, preparing)
 
 
 def _plain_cover(core: Core, incidence: Incidence, status: Status) -> Bools:
@@ -56,9 +61,9 @@ def _plain_cover(core: Core, incidence: Incidence, status: Status) -> Bools:
     return chosen
 
 
-def _improved(core: Core, known: Bools, limits: Limits, stop: Bools) -> tuple[Bools, int]:
+def _improved(core: Core, known: Bools, program: Program, limits: Limits, stop: Bools) -> tuple[Bools, int]:
     """The better of a known cover and the integer program's, and the program's lower bound."""
-    outcome = solve_program(program_of(core), limits, start=known, stop=stop)
+    outcome = solve_program(program, limits, start=known, stop=stop)
     better = int(outcome.chosen.sum()) < int(known.sum()) and covers_core(core, outcome.chosen)
     best = outcome.chosen if better else known
     return best, min(int(best.sum()), int(np.ceil(outcome.bound - 1e-6)))
@@ -88,14 +93,16 @@ def by_all(task: Task, family: Family) -> Covered:
 
 
 def _by_cores(task: Task, family: Family, settle: Callable[[Task, Core, Incidence], tuple[Bools, int]]) -> Covered:
+    began = time.perf_counter()
     incidence = incidence_of(family)
     closed, cores = presolve(incidence)
+    preparing = time.perf_counter() - began
     chosen, bound = [closed], len(closed)
     for core in cores:
         best, lower = settle(task, core, incidence)
         chosen.append(core.columns[best])
         bound += lower
-    return _result(incidence, np.concatenate(chosen), bound)
+    return _result(incidence, np.concatenate(chosen), bound, preparing)
 
 
 def _search_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, int]:
@@ -130,7 +137,9 @@ def _settle_core(task: Task, core: Core, incidence: Incidence) -> tuple[Bools, i
     if bound < best.sum():
         best = _longer(task, core, incidence, trials[: 2 if bound < (1 - WIDE) * best.sum() else 1])
     if bound < best.sum() and len(core.columns) <= task.budget.program:
-        best, lower = _improved(core, best, Limits(seconds=task.budget.seconds, nodes=NODES), task.stop)
+        best, lower = _improved(
+            core, best, program_of(core), Limits(seconds=task.budget.seconds, nodes=NODES), task.stop
+        )
         bound = max(bound, lower)
     return best, min(int(best.sum()), bound)
 
@@ -140,10 +149,10 @@ def _work(task: Task, core: Core) -> int:
     return int(task.budget.effort * SEARCH_WORK * min(1.0, (100 + len(core.columns)) / 600) * len(core.column_rows))
 
 
-def _result(incidence: Incidence, columns: Ints, bound: int) -> Covered:
+def _result(incidence: Incidence, columns: Ints, bound: int, preparing: float) -> Covered:
     """The columns as sets. If subsets had to be left out, only counting bounds the optimum from below."""
     lower = bound if incidence.complete else min(len(columns), counting_bound(incidence.rows))
-    return Covered(incidence.sets(np.sort(columns)), lower)
+    return Covered(incidence.sets(np.sort(columns)), lower, preparing)
 
 
 METHODS: dict[str, Callable[[Task, Family], Covered]] = {
