@@ -33,7 +33,7 @@ class Anneal:
 
     hot: float = 100.0
     cold: float = 0.03
-    replicas: int = 20
+    replicas: int = 16
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
