@@ -7,12 +7,12 @@ from qubayes.solve import Limits, solve
 
 here = Path(__file__).parent
 
-# Everything in one call: bin the continuous columns, let the cultivar come first, ask for edge confidence.
+# Everything in one call: bin the continuous columns, give the cultivar no parents, ask for edge confidence.
 learned = qb.learn(
     here / "wine.csv",
     max_parents=3,
     reading=qb.ReadSettings(bins=3),
-    knowledge=qb.Knowledge(tiers=[["cultivar"]]),
+    knowledge=qb.Knowledge(max_parents={"cultivar": 0}),
     bootstrap=20,
 )
 solution = learned.solution

@@ -39,7 +39,7 @@ def test_the_tutorial_runs_as_written(tmp_path):
     assert len(told) >= 9
     assert sum("proved optimal" in text for text in told.values()) >= 3
     made = {path.name for path in tmp_path.iterdir()}
-    assert {"wine.bif", "wine.html", "wine2.bif", "sure.html", "wine.svg", "wine.jkl", "exact.bif", "wine.bqm"} <= made
+    assert {"wine.bif", "wine.html", "wine2.bif", "sure.html", "wine.svg", "wine.jkl", "exact.dot", "wine.bqm"} <= made
 
 
 def test_bringing_an_annealer_runs_as_written(tmp_path):

@@ -130,7 +130,8 @@ def _growth(axes: Any, store: Store, axis: Axis) -> bool:
         )
     axes.set(xscale="log", yscale="log", xlabel=axis.symbol)
     axes.set_title(axis.title)
-    axes.legend(frameon=False)
+    if len(points) > 1:
+        axes.legend(frameon=False)
     return len(points) > 1
 
 
@@ -141,7 +142,7 @@ def _by_instance(axes: Any, shown: Sequence[Instance], label: str) -> None:
 
 
 def _named(instance: Instance) -> dict[str, Any]:
-    return {"instance": instance.name, "max_parents": instance.max_parents, "columns": None, "rows": 1000}
+    return {"instance": instance.name, "max_parents": instance.max_parents, "columns": None}
 
 
 def _label(kind: str) -> str:
