@@ -112,28 +112,29 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
 def test_regrouping_loses_no_set(candidates, seed, late):
     problem, state = state_of(candidates, a_start(candidates), seed)
     wander(problem, state, 5.0, 10, NEVER)
-    before, vertex = state.choice.copy(), int(state.order[candidates.n // 2])
-    regrouped(problem, state, vertex, late)
+    before, seeds = state.choice.copy(), {int(v) for v in state.order[: 1 + seed % 3]}
+    state.marked[:] = [vertex in seeds for vertex in range(candidates.n + 1)]
+    regrouped(problem, state, late)
     assert sorted(state.order.tolist()) == list(range(candidates.n))
     assert (state.choice <= before).all()  # sets come best first
     assert not (state.choice < before)[~state.marked[:-1]].any()  # no other vertex is looked at again
-    relatives = related(candidates, before, vertex, late)
+    relatives = related(candidates, before, seeds, late)
     places = range(candidates.n - len(relatives), candidates.n) if late else range(len(relatives))
     assert {int(state.order[place]) for place in places} == relatives
     assert state.totals[0] == pytest.approx(score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9)
 
 
 @kernel
-def regrouped(problem, state, vertex, late):
+def regrouped(problem, state, late):
     """Only kernels may call `regroup`."""
-    regroup(problem, state.order, state.place, state.choice, state.marked, state.passed, vertex, late)
+    regroup(problem, state.order, state.place, state.choice, state.marked, state.passed, late)
     settle(problem, state)
 
 
-def related(candidates: Candidates, choice, vertex: int, descendants: bool) -> set[int]:
-    """The vertex and its descendants, or its ancestors, in the network of these sets."""
+def related(candidates: Candidates, choice, seeds: set[int], descendants: bool) -> set[int]:
+    """The seeds and their descendants, or their ancestors, in the network of these sets."""
     edges = {(p, v) for v, parents in enumerate(parents_of(candidates, choice)) for p in parents}
-    found = {vertex}
+    found = set(seeds)
     for _ in range(candidates.n):
         found |= {v if descendants else p for p, v in edges if (p if descendants else v) in found}
     return found

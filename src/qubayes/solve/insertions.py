@@ -85,11 +85,12 @@ def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) ->
     order, place, choice, totals, best = state.order, state.place, state.choice, state.totals, state.best
     random, noise, marked = state.random, state.noise, state.marked
     values, reach, other, passed = state.values, state.reach, state.other, state.passed
-    n = len(order)
+    n, lifted = len(order), np.int64(-1)
     for move in range(moves):
         if move & 15 == 0 and stop[0]:
             return move
-        vertex = draw_below(random, n)
+        vertex = lifted if lifted >= 0 else draw_below(random, n)
+        lifted = np.int64(-1)
         offset = np.int64(draw(random) & np.uint64(NOISES - 1))
         here, current = np.int64(place[vertex]), choice[vertex]
         level = scores[current] + temperature * noise[(offset + here) & (NOISES - 1)]
@@ -128,7 +129,10 @@ def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) ->
                     choice[child] = other[child]
             _shift(order, place, here, target)
         if move % _REGROUP_EVERY == _REGROUP_EVERY - 1:
-            regroup(sets, order, place, choice, marked, passed, draw_below(random, n), draw(random) & np.uint64(1) == 0)
+            lifted, word = draw_below(random, n), draw(random)
+            late = word & np.uint64(1) == 0
+            _mark(members, choice, marked, lifted, late, word >> np.uint64(1))
+            regroup(sets, order, place, choice, marked, passed, late)
             totals[0] += _better(sets, place, choice, marked)
         if totals[0] > totals[1] + _ROUNDING:
             _keep(order, best, totals)
@@ -215,24 +219,33 @@ def _shift(order: Any, place: Any, here: Any, target: Any) -> None:
 
 
 @part
-def regroup(sets: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, vertex: Any, late: Any) -> None:
-    """Put the vertex and its descendants (`late`) after all others, or it and its ancestors before all others.
+def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, word: Any) -> None:
+    """Mark the vertex and some of its parents, or some of its children, as the bits of the word say."""
+    for other in range(len(choice)):
+        near = _holds(members, choice[vertex], other) if parents else _holds(members, choice[other], vertex)
+        marked[other] = other == vertex or (near and (word >> np.uint64(other & 31)) & np.uint64(1) == 1)
+    marked[len(choice)] = False
+
+
+@part
+def regroup(sets: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, late: Any) -> None:
+    """Put what is marked and its descendants (`late`) after all others, or it and its ancestors before all others.
 
     No vertex loses its set; `marked` are those that may have a better one now. Most orders of a network have a vertex
-    with many descendants before one with many ancestors, so single moves seldom find the few that allow more there.
+    with many descendants before one with many ancestors, so single moves seldom find the few that allow more there:
+    the vertex after most that is not below it, or close behind the children that it might come to depend on.
     """
-    members, start, n = sets.members, place[vertex], len(order)
-    for k in range(n + 1):
-        marked[k] = k == vertex
-    for step in range(n - start if late else start + 1):
-        relative = order[start + step if late else start - step]
+    members, n, start = sets.members, len(order), 0
+    for k in range(n):
+        start = k if marked[order[k]] else start
+    for step in range(n):
+        relative = order[step if late else n - 1 - step]
         for k in range(members.shape[1]):
             member = members[choice[relative], k]
             if late:
                 marked[relative] |= marked[member]
-            else:
+            elif member < n:
                 marked[member] |= marked[relative]
-    marked[n] = False
     held, free = 0, 0
     for k in range(n):
         moved = order[k]
