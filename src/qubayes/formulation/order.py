@@ -70,13 +70,13 @@ def _components(relative: Relative, n: int) -> list[tuple[Ints, Bools]]:
     arcs = np.zeros((n, n), np.bool_)
     for parents in (relative.parents, relative.required):
         arcs[parents.vertices, parents.children] = True
-    reached = _closure(arcs)
+    reached = reachable(arcs)
     first = (reached & reached.T).argmax(axis=1) if n else np.empty(0, np.int64)  # the least vertex of the component
     parts = [np.flatnonzero(first == vertex) for vertex in np.flatnonzero(np.bincount(first, minlength=n) > 1)]
     return [(part, arcs[np.ix_(part, part)]) for part in parts]
 
 
-def _closure(arcs: Bools) -> Bools:
+def reachable(arcs: Bools) -> Bools:
     """(n, n) whether b can be reached from a; every vertex reaches itself."""
     n = len(arcs)
     reached = np.packbits(arcs | np.eye(n, dtype=np.bool_), axis=1)

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ..arrays import Bools, Floats
-from .order import Order
+from .order import Order, reachable
 from .parents import Parents, Relative
 
 PENALTIES = ("tight", "paper")
@@ -36,7 +35,7 @@ class Penalties(NamedTuple):
 def order_bounds(losses: Losses, relative: Relative, order: Order) -> tuple[Floats, Floats, Floats]:
     """What the penalties on edges, required edges and triangles must exceed (docs/theory.md, Theorem 2)."""
     parents, required = relative.parents, relative.required
-    first = _ancestors(required, order) @ losses.vertices
+    first = _with_ancestors(losses.vertices, required, order)
     ordered = order.pair_of(parents.vertices, parents.children) >= 0
     last = np.zeros(len(first))
     np.add.at(last, parents.vertices[ordered], losses.edges[ordered])
@@ -46,19 +45,15 @@ def order_bounds(losses: Losses, relative: Relative, order: Order) -> tuple[Floa
     return losses.edges, first[required.children], corner.min(axis=1, initial=np.inf)
 
 
-def _ancestors(required: Parents, order: Order) -> "csr_matrix":
-    """Row v marks v and everything that must precede it through required edges with an r bit."""
-    n = len(required.start) - 1
+def _with_ancestors(values: Floats, required: Parents, order: Order) -> Floats:
+    """For each vertex the sum over it and everything that must precede it through required edges with an r bit."""
     bound = order.pair_of(required.vertices, required.children) >= 0
-    shape, ones = (n, n), np.ones(int(bound.sum()))
-    step = csr_matrix((ones, (required.children[bound], required.vertices[bound])), shape=shape)
-    reach = csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), shape=shape)
-    while True:
-        further = reach + reach @ step
-        further.data[:] = 1.0
-        if further.nnz == reach.nnz:
-            return reach
-        reach = further
+    if not bound.any():
+        return values
+    upward = np.zeros((len(values), len(values)), np.bool_)
+    upward[required.children[bound], required.vertices[bound]] = True
+    sums: Floats = np.where(reachable(upward), values, 0.0).sum(axis=1)
+    return sums
 
 
 def tight(bounds: tuple[Floats, Floats, Floats], crowds: Floats, has_slack: Bools) -> Penalties:
@@ -90,7 +85,7 @@ def paper(relative: Relative, order: Order, gains: Floats, xi0: float) -> Penalt
     n - 2 is then taken as 1.
     """
     n = len(gains)
-    delta1 = 1.1 * float((_ancestors(relative.required, order) @ gains).max(initial=0.0))
+    delta1 = 1.1 * float(_with_ancestors(gains, relative.required, order).max(initial=0.0))
     delta2 = 1.1 * max(n - 2, 1) * delta1
     edges, required = np.full(len(relative.parents.vertices), delta2), np.full(len(relative.required.vertices), delta2)
     triangles = np.full(len(order.triangles), delta1)
