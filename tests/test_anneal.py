@@ -267,6 +267,12 @@ def test_the_time_limit_is_kept(seconds):
     assert solution.score > solution.empty_score
 
 
+def test_a_limit_that_is_too_short_to_prepare_is_told():
+    solution = solve(many(300), limits=Limits(1e-3))
+    assert solution.score == solution.empty_score and solution.seconds < 0.1
+    assert solution.status == "the time limit is too short to begin; the start is returned"
+
+
 def test_twins_share_their_work():
     """Copies of a column tie exactly: whichever comes first serves the others."""
     random = np.random.default_rng(3)

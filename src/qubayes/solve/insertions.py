@@ -14,7 +14,7 @@ from .walks import draw, draw_below
 
 NOISES = 1 << 14
 _MOST_NOISE = 10.4  # -log(-log(1 - 2^-15)) and no less
-_REGROUP_EVERY = 16  # moves
+_REGROUP_EVERY = 8  # moves
 _ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
 
 

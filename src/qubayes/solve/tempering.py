@@ -18,6 +18,7 @@ from .walks import random_order
 
 SWEEPS = 5  # moves of each vertex between exchanges
 LEAST = 1000  # moves between exchanges: fewer would take no longer than to hand them to a thread
+MOST = 2000  # more would keep improvements from the user for seconds, where a move takes long
 
 
 def temperatures(cold: float, hot: float, count: int) -> Floats:
@@ -66,7 +67,7 @@ class Ladder:
 
         `watch` is called every few hundredths of a second; it may set stop[0].
         """
-        each = max(LEAST, SWEEPS * self.vertices)
+        each = min(max(LEAST, SWEEPS * self.vertices), MOST)
         shares = [each] * len(self.states)
         if moves is not None and moves < sum(shares):
             shares = [(moves + k) // len(shares) for k in range(len(shares))]
