@@ -29,7 +29,7 @@ class Sets(NamedTuple):
     @property
     def sizes(self) -> Ints:
         """Number of members of each set."""
-        return np.diff(self.start)
+        return self.start[1:] - self.start[:-1]
 
     def member(self, place: int, sets: Ints) -> SmallInts:
         """The member at this place of each of these sets, which have that many."""

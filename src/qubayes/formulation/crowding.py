@@ -77,7 +77,8 @@ def choose_pairs(ways: SmallInts, mu: int) -> Chosen:
 
     The greedy choice (sets with the fewest ways first) avoids triangles; where it cannot, the first ways are chosen.
     """
-    first = np.flatnonzero(np.diff(ways[:, 0], prepend=-1))
+    numbers = ways[:, 0]
+    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(ways)])
     last = np.append(first[1:], len(ways))
     pairs = np.flatnonzero(ways[first, 1] != ways[first, 2])  # the others are subsets themselves
     nothing = np.zeros((0, 0), np.bool_)
