@@ -261,6 +261,8 @@ NUMBERS = st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float) | st.floats(allow
 @given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(2, 6), st.sampled_from(["quantile", "width"]))
 @example([1234.5, 1235.5], 2, "quantile")
 @example([1e308, -1e308, 0.5], 3, "width")
+@example([0.0, -0.0], 2, "quantile")
+@example([0.0, 0.0, 1.0, 1.0, -0.0], 3, "quantile")
 @settings(deadline=None, max_examples=300)
 def test_intervals_are_those_of_the_oracle_and_their_names_are_true(tmp_path_factory, values, bins, method):
     values = [0.5, *values]

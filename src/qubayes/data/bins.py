@@ -17,17 +17,17 @@ def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinM
     An interval holds its lower end: `<1.5`, `1.5..3`, `>=3`. `counts` are the rows of each number.
     """
     values = np.array([float(number) for number in numbers])
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    edges = _quantile_edges(ordered, counts[order], bins) if method == "quantile" else _width_edges(ordered, bins)
+    ordered, places = np.unique(values, return_inverse=True)  # 0.0 and -0.0 are one number in two spellings
+    rows = np.zeros(len(ordered), dtype=np.int64)
+    np.add.at(rows, places, counts)
+    edges = _quantile_edges(ordered, rows, bins) if method == "quantile" else _width_edges(ordered, bins)
     firsts = np.searchsorted(ordered, edges, side="left")
     inside = (firsts > 0) & (firsts < len(ordered))
     firsts, which = np.unique(firsts[inside], return_index=True)
     short = [
         _short_number(ordered[i - 1], ordered[i], edge) for i, edge in zip(firsts, edges[inside][which], strict=True)
     ]
-    codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = np.searchsorted(firsts, np.arange(len(values)), side="right")
+    codes: Ints = np.searchsorted(firsts, np.arange(len(ordered)), side="right")[places]
     return _interval_names(short, float(ordered[0])), codes
 
 
