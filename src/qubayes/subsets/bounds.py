@@ -13,7 +13,6 @@ from .program import Program, program_of
 from .relaxation import Relaxation, advance, relaxation_of
 
 ROUND = 200  # steps of the relaxation between two rounds of cuts; the bound is then within 0.5 % of the relaxation's
-SLOW = 1e-3  # a relative gain by a round of cuts after which there is no other
 FINISH = 500  # steps at the end; within 0.1 %
 
 
@@ -44,9 +43,10 @@ def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int
     program, triples = program_of(core), triples_of(core, incidence)
     relaxation, random = relaxation_of(program), np.random.default_rng(0)
     enough, before = size - 1 + 1e-6, 0.0
+    advance(relaxation, ROUND, enough=enough)
     for _ in range(rounds if len(triples.column) >= 6 else 0):
-        advance(relaxation, ROUND, enough=enough)
-        if relaxation.bound > enough or relaxation.bound < before * (1 + SLOW):
+        reach = relaxation.bound + 2 * (relaxation.bound - before)
+        if relaxation.bound > enough or whole(reach) == whole(relaxation.bound):  # no whole number is near
             break
         before = relaxation.bound
         found = violated_cuts(triples, relaxation.values[: program.choices], random)
@@ -54,7 +54,9 @@ def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int
             break
         relaxation = _without_idle_cuts(relaxation, program)
         relaxation = relaxation.extended(with_cuts(relaxation.program, triples, found))
-    advance(relaxation, FINISH, enough=enough)
+        advance(relaxation, ROUND, enough=enough)
+    if whole(relaxation.bound) < whole(float(relaxation.values[: program.choices].sum())):
+        advance(relaxation, FINISH, enough=enough)
     return min(size, whole(relaxation.bound))
 
 

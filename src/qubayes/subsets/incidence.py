@@ -72,15 +72,18 @@ def _enumerated(family: Family) -> Incidence:
         stop += size * count
         if size and count:
             keys.append(_subset_keys(block, shift).ravel())
-    distinct, row_columns = np.unique(np.concatenate(keys), return_inverse=True)
+    flat = np.concatenate(keys)
+    order = np.argsort(flat, kind="stable")
+    ascending = flat[order]
+    fresh = np.append(True, ascending[1:] != ascending[:-1])
     starts, masks = partner_masks()
     tabled = family.sizes <= LARGEST_TABLED
     return _assemble(
         lengths=2**family.sizes - 1,
-        row_columns=row_columns,
+        ordered=(order, np.append(np.flatnonzero(fresh), len(flat))),
         partners=(starts[family.sizes], masks),
         tables=np.where(tabled, table_starts()[np.minimum(family.sizes, LARGEST_TABLED)], -1),
-        sets=_decoded(distinct, shift),
+        sets=_decoded(ascending[fresh], shift),
         complete=True,
     )
 
@@ -107,20 +110,22 @@ def _decoded(keys: Ints, shift: int) -> tuple[Ints, SmallInts]:
 def _assemble(
     *,
     lengths: Ints,
-    row_columns: Ints,
+    ordered: tuple[Ints, Ints],
     partners: tuple[Ints, Ints],
     tables: Ints,
     sets: tuple[Ints, SmallInts],
     complete: bool,
 ) -> Incidence:
+    """The incidence from its places, row by row, in the order of their columns, and where each column starts there."""
+    order, column_start = ordered
     row_start = np.concatenate([[0], np.cumsum(lengths)])
-    order = np.argsort(row_columns, kind="stable")
     owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     position = (np.arange(row_start[-1]) - row_start[owner]).astype(np.int32)
-    column_start = np.searchsorted(row_columns[order], np.arange(len(sets[0])))
+    row_columns = np.empty(len(order), dtype=np.int32)
+    row_columns[order] = np.repeat(np.arange(len(column_start) - 1, dtype=np.int32), np.diff(column_start))
     return Incidence(
         row_start,
-        row_columns.astype(np.int32),
+        row_columns,
         partners[0],
         tables,
         partners[1],
@@ -184,10 +189,12 @@ def _closed(family: Family) -> Incidence:
         inside.append([*smaller, row])
     masks = [sum(1 << q for q, other in enumerate(own) if p | other == own[-1]) for own in inside for p in own]
     lengths = np.array([len(own) for own in inside], dtype=np.int64)
+    numbers = np.array([number[column] for own in inside for column in own], dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
     members = [[e for e in range(len(family.elements)) if column >> e & 1] for column in columns]
     return _assemble(
         lengths=lengths,
-        row_columns=np.array([number[column] for own in inside for column in own], dtype=np.int64),
+        ordered=(order, np.searchsorted(numbers[order], np.arange(len(columns) + 1))),
         partners=(np.concatenate([[0], np.cumsum(lengths)[:-1]]), np.array(masks, dtype=np.int64)),
         tables=np.full(len(rows), -1),
         sets=(

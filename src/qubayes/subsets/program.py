@@ -148,4 +148,5 @@ def dual_bound(program: Program, duals: Floats, transposed: Any = None) -> float
     y = np.maximum(duals, 0.0)
     cost = np.arange(program.matrix.shape[1]) < program.choices
     prices = (program.matrix.T if transposed is None else transposed) @ y
-    return float(program.lower @ y + np.minimum(0.0, cost - prices).sum())
+    # No product of two vectors: BLAS would take every core for it, and they have work.
+    return float((program.lower * y).sum() + np.minimum(0.0, cost - prices).sum())

@@ -104,7 +104,7 @@ def _look(relaxation: Relaxation, transposed: Any, values: Floats, duals: Floats
     bound = dual_bound(program, duals, transposed)
     relaxation.bound = max(relaxation.bound, bound)
     missing = np.maximum(program.lower - program.matrix @ values, 0.0)
-    return float(np.hypot(values[: program.choices].sum() - bound, np.linalg.norm(missing)))
+    return float(np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum()))
 
 
 @leaf
