@@ -14,7 +14,7 @@ from qubayes.families import well_formed
 
 
 def test_the_example_is_what_candidates_promise():
-    example = warm._example()
+    example = warm.example()
     assert well_formed(example.families)
     for vertex in range(example.n):
         sets = list(example.of(vertex))

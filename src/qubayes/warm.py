@@ -85,14 +85,14 @@ def _warm_candidates() -> None:
 def _warm_subsets() -> None:
     from .subsets import cover
 
-    cover(_example())
+    cover(example())
 
 
 def _warm_formulation() -> None:
     from .formulation import best_sets, decode, encode_sets, formulate
     from .subsets import cover
 
-    candidates = _example()
+    candidates = example()
     formulation = formulate(candidates, cover(candidates))
     decode(formulation, encode_sets(formulation, best_sets(formulation, list(range(candidates.n)))))
 
@@ -102,7 +102,7 @@ def _warm_solve() -> None:
     from .solve import Limits, solve, solver_named
     from .subsets import cover
 
-    candidates = _example()
+    candidates = example()
     formulation = formulate(candidates, cover(candidates))
     for name in ("auto", "anneal"):  # the first proves this example before it has annealed
         solve(formulation, solver_named(name), limits=Limits(0.1))
@@ -117,7 +117,7 @@ _WARMERS: dict[str, Callable[[], None]] = {
 }
 
 
-def _example() -> "Candidates":
+def example() -> "Candidates":
     """Candidate sets that are hard enough for every kernel to be called, made without one."""
     import numpy as np
 

@@ -20,6 +20,7 @@ from ..cluster import Workers
 from ..data import Dataset
 from ..errors import QubayesError, SettingError
 from ..score import Score
+from ..warm import example
 from .instances import instance
 
 KINDS = ("candidates", "bits", "solve")
@@ -159,8 +160,10 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     if trial.approach == "ogorman":
         return _ogorman_bits(candidates)
     paper = trial.approach in ("ilp", "ilp-only")
-    subsets = cover(candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers)
     order, penalty = ("scc", "paper") if paper else ("chordal", "tight")
+    small = example()
+    formulate(small, cover(small, method=trial.approach), order=order, penalty=penalty)  # loads the kernels
+    subsets = cover(candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers)
     formulation = formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
     least, largest = formulation.coefficient_range
     return {
@@ -215,16 +218,12 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _warm(solver: Any) -> None:
     """Let the solver compile or load its kernels before its clock starts."""
-    import numpy as np
-
-    from ..families import Families
     from ..formulation import formulate
     from ..solve import Limits, solve
     from ..subsets import cover
 
-    families = Families.of([[(1, 2), (1,), ()], [(0, 2), (2,), ()], [(0, 1), (0,), ()]])
-    tiny = Candidates(("a", "b", "c"), families, np.array([3.0, 2.0, 0.0] * 3))
-    problem = formulate(tiny, cover(tiny)) if solver.takes == "formulation" else tiny
+    small = example()
+    problem = formulate(small, cover(small)) if solver.takes == "formulation" else small
     solve(problem, solver, limits=Limits(0.05))
 
 
