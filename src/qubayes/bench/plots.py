@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingPackageError
+from ..files import replacing
 from .growth import AXES, Axis, points_of, slope
 from .printed import BITS, STEPS, Instance
 from .store import Store
@@ -38,7 +39,9 @@ def _draw(path: Path, draw: Any, *arguments: Any) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         files = [path.with_suffix(kind) for kind in (".svg", ".png")]
         for file in files:
-            figure.savefig(file, dpi=120, metadata={"Date": None} if file.suffix == ".svg" else None)
+            metadata = {"Date": None} if file.suffix == ".svg" else None
+            with replacing(file, binary=True) as picture:
+                figure.savefig(picture, format=file.suffix[1:], dpi=120, metadata=metadata)
     return files
 
 

@@ -10,6 +10,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from ..errors import ServiceError, SettingError
+from ..files import private, publish
 from ..progress import OnProgress, Progress, silent
 
 NETWORKS = "https://www.bnlearn.com/bnrepository"
@@ -80,7 +81,7 @@ def _fetch_one(source: Source, folder: Path) -> None:
             f"{source.url} gave a file with the checksum {found}, expected is {source.sha256}; nothing was kept: "
             f"fetch it yourself to {place}, or give a folder that has it with --data"
         )
-    part.replace(place)
+    publish(part, place)
 
 
 def _download(url: str, part: Path) -> None:
@@ -90,7 +91,7 @@ def _download(url: str, part: Path) -> None:
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:
             goes_on = have and answer.status == 206
-            with part.open("ab" if goes_on else "wb") as file:
+            with open(part, "ab" if goes_on else "wb", opener=private) as file:
                 size = have if goes_on else 0
                 while piece := answer.read(_PIECE):
                     size += len(piece)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError
+from ..errors import FormatError, QubayesError
 from .trial import Trial
 
 Record = dict[str, Any]
@@ -30,10 +30,18 @@ class Store:
     def add(self, record: Record) -> None:
         """Write the record behind the others, on the disk when this returns."""
         self._records[Trial(**record["trial"]).key] = record
+        try:
+            self._append(json.dumps(record).encode() + b"\n")
+        except OSError as error:
+            raise QubayesError(
+                f"cannot write {self._path}: {error.strerror}; make room and run again: it goes on from the last trial"
+            ) from error
+
+    def _append(self, line: bytes) -> None:
         with self._path.open("ab") as file:
             if file.tell() and not _ends_with_newline(self._path):
-                file.write(b"\n")  # a line was cut off when a run was killed
-            file.write(json.dumps(record).encode() + b"\n")
+                line = b"\n" + line  # a line was cut off when a run was killed
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import FormatError, QubayesError
+from ..files import private
 from .levels import Block
 
 _HEAD = struct.Struct("<IIQ")  # block, parents per set, sets
@@ -60,7 +61,7 @@ class Checkpoint:
             ) from error
 
     def _create(self) -> IO[bytes]:
-        file = open(self.path, "wb")  # noqa: SIM115, PTH123 -- closed by __exit__
+        file = open(self.path, "wb", opener=private)  # noqa: SIM115 -- closed by __exit__
         try:
             file.write(self._header)
             file.flush()

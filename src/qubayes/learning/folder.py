@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .. import __version__
 from ..errors import FormatError, QubayesError
-from ..files import json_object, replacing
+from ..files import json_object, remove_strays, replacing
 
 Result = TypeVar("Result")
 
@@ -28,6 +28,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FormatError(f"cannot make the run folder {path}: {error.strerror}; choose another place") from error
+        remove_strays(path)
 
     def file(self, name: str) -> Path | None:
         """Where the file of that name belongs; None if nothing is kept."""
