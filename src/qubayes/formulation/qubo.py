@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..errors import QubayesError
-from ..jit import leaf
+from ..jit import leaf, part
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel
@@ -210,7 +210,7 @@ def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, stat
         energies[s] = total + lost
 
 
-@leaf
+@part
 def _added(total: float, lost: float, term: float) -> tuple[float, float]:
     """(total + term rounded, lost + what was rounded off), exactly (Knuth's two-sum)."""
     new = total + term

@@ -8,7 +8,7 @@ import numpy as np
 from ..arrays import Floats, Ints, Words, frozen
 from ..candidates import Candidates
 from ..candidates.counting import _popcount
-from ..jit import kernel, leaf
+from ..jit import kernel, leaf, part
 from .choices import parents_of
 from .orders import OrderProblem, order_problem
 from .run import Ending, Run
@@ -134,7 +134,7 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
         counts[PLACE] = place - 1
 
 
-@leaf
+@part
 def _restart(problem: Any, state: Any) -> None:
     """Select for a random order; the first one is as it was given."""
     order = state.order
@@ -178,7 +178,7 @@ def select(problem: Any, state: Any, last: Any, pair: Any, limit: Any) -> Any:
     return change
 
 
-@leaf
+@part
 def _descend(kids: Any, vertex: Any, found: Any) -> None:
     """Write the descendants of the vertex in the trial."""
     words, todo = kids.shape[2], kids[TRIAL, kids.shape[1] - 1]
@@ -199,7 +199,7 @@ def _descend(kids: Any, vertex: Any, found: Any) -> None:
                     again = again or (fresh != 0 and other < word)
 
 
-@leaf
+@part
 def _best_without(problem: Any, vertex: Any, below: Any) -> Any:
     """The best set of the vertex that has none of its descendants."""
     number, last = problem.first[vertex], problem.first[vertex + 1] - 1
@@ -216,14 +216,14 @@ def _best_without(problem: Any, vertex: Any, below: Any) -> Any:
     return last
 
 
-@leaf
+@part
 def _link(problem: Any, kids: Any, plane: Any, vertex: Any, number: Any) -> None:
     """Put in the edges from the members of the set to the vertex; the last row takes those of "no member"."""
     for k in range(problem.members.shape[1]):
         kids[plane, problem.members[number, k], vertex >> 6] |= np.uint64(1) << np.uint64(vertex & 63)
 
 
-@leaf
+@part
 def _copy_plane(kids: Any, start: Any, end: Any) -> None:
     """Write the edges of one plane over another's."""
     for vertex in range(kids.shape[1] - 1):
@@ -231,7 +231,7 @@ def _copy_plane(kids: Any, start: Any, end: Any) -> None:
             kids[end, vertex, word] = kids[start, vertex, word]
 
 
-@leaf
+@part
 def _adopt(problem: Any, state: Any, last: Any) -> None:
     """Make the trial, which differs up to place `last`, the network; keep it if it is the best."""
     n, total, slack = len(state.order), 0.0, 0.0

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ..arrays import Floats, Ints, SmallInts
-from ..jit import leaf
+from ..jit import leaf, part
 from .cuts import Bytes, Cuts, Sets, cluster_cuts, no_cuts
 
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
@@ -122,7 +122,7 @@ def _search_clusters(
     return count
 
 
-@leaf
+@part
 def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: int) -> float:
     """The least mass on a walk from a cluster; its cluster is `cluster.best`."""
     inside, met, change, until, best = cluster
@@ -155,7 +155,7 @@ def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: i
     return lowest
 
 
-@leaf
+@part
 def _next(change: Floats, until: Ints, step: int) -> int:
     """The vertex whose flip lowers the mass most, or raises it least."""
     vertex = -1
@@ -181,7 +181,7 @@ def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
             cluster.inside[vertex] ^= 1
 
 
-@leaf
+@part
 def _weigh(support: Support, need: int, cluster: Cluster, number: int, value: float) -> None:
     """Add what one set contributes to the changes of its vertex and its members."""
     inside, met, change, _, _ = cluster

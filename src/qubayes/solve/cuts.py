@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
-from ..jit import leaf
+from ..jit import leaf, part
 
 Bytes = npt.NDArray[np.uint8]
 MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
@@ -119,7 +119,7 @@ def _fill_coefficients(sets: Sets, which: Ints, cuts: Cuts, rows: SmallInts, pla
     return count
 
 
-@leaf
+@part
 def _coefficient(sets: Sets, number: int, cuts: Cuts, cut: int) -> int:
     owner = sets.owners[number]
     crossed = np.int64(cuts.odd[cut, owner])
@@ -192,7 +192,7 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
                 values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
 
 
-@leaf
+@part
 def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
     """Write one cluster as a bit."""
     bit = np.uint64(1) << np.uint64(place)
@@ -203,7 +203,7 @@ def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
         work.single[word] |= bit
 
 
-@leaf
+@part
 def _tabulate(table: Floats, count: int, weight: float) -> None:
     """Sums over the bits of a byte with one bit more: those without it, plus its weight."""
     byte, place = count >> 3, count & 7
@@ -213,7 +213,7 @@ def _tabulate(table: Floats, count: int, weight: float) -> None:
         table[byte, value + (1 << place)] = table[byte, value] + weight
 
 
-@leaf
+@part
 def _price(sets: Sets, number: int, work: Work, used: int, words: int, halves: int) -> float:
     """Sum of weight times coefficient over the cuts around the vertex."""
     total = 0.0

@@ -9,11 +9,11 @@ from numba.extending import intrinsic
 from numpy.polynomial import Chebyshev, Polynomial
 
 from ..arrays import Floats, Ints, Words
-from ..jit import leaf
+from ..jit import leaf, part, stamped
 
 _intrinsic: Any = intrinsic
 # For what kernels call per flip: a call that is not inlined hands over each array in seven words, three times the work.
-inlined: Any = njit(nogil=True, cache=True, _nrt=False, forceinline=True)  # type: ignore[call-overload]
+inlined: Any = stamped(njit(nogil=True, cache=True, _nrt=False, forceinline=True))  # type: ignore[call-overload]
 
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
@@ -59,7 +59,7 @@ def lowest_bit(context: Any, word: Any) -> Any:
     )
 
 
-@leaf
+@part
 def _step(lanes: Any, lane: int) -> Any:
     """The next word of a lane."""
     x, y = lanes[0, lane], lanes[1, lane]
@@ -69,7 +69,7 @@ def _step(lanes: Any, lane: int) -> Any:
     return z + y
 
 
-@leaf
+@part
 def _minus_log(word: Any) -> Any:
     """-log(u) with u in (0, 1] from the upper 52 bits of the word, within 1e-9.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ..formulation.qubo import Qubo
-from ..jit import leaf
+from ..jit import leaf, part
 from .dice import BLOCK, REACH, inlined, lowest_bit, next_picks, next_waits
 
 LONG = 8  # consecutive columns from which on a stretch of a row is added without looking at indices
@@ -106,7 +106,7 @@ def keep_best(walk: Any) -> None:
             walk.best[bit] = walk.sign[bit] < 0.0
 
 
-@leaf
+@part
 def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
     """Which of BLOCK bits Metropolis' rule would flip, as a mask."""
     mask = np.uint64(0)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints, SmallInts
-from ..jit import leaf
+from ..jit import leaf, part
 from .incidence import Incidence, table_starts
 from .presolve import Core
 from .program import Program
@@ -167,7 +167,7 @@ def _needed(itself: SmallInts, table: AnyArray, own: SmallInts, size: int, parts
     return (total + 5) // 6
 
 
-@leaf
+@part
 def _least(itself: SmallInts, table: AnyArray, own: SmallInts, size: int, i: int, j: int) -> int:
     """What the table says of the six elements that are left without the i-th and the j-th."""
     pattern, count = 0, 0

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import AnyArray, Bools, Ints, SmallInts
-from ..jit import leaf
+from ..jit import leaf, part
 from .incidence import Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
@@ -176,7 +176,7 @@ def _exclude_columns(reduction: Reduction) -> bool:
     return changed
 
 
-@leaf
+@part
 def _replaces(reduction: Reduction, column: int, other: int) -> bool:
     """Whether `other` does in every open row what `column` can do there."""
     rows, columns, row_columns, entries, partners = reduction
@@ -222,7 +222,7 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
     return changed
 
 
-@leaf
+@part
 def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bool:
     """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
     for place in range(rows[row].start, rows[row + 1].start):

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..arrays import AnyArray, Bools, Ints, SmallInts
-from ..jit import leaf
+from ..jit import leaf, part
 from .incidence import Incidence, pivot_table
 from .presolve import Core
 
@@ -176,7 +176,7 @@ def _flip(walk: Walk, column: Whole) -> None:
             tally[1] += 1
 
 
-@leaf
+@part
 def _raise(walk: Walk, row: Whole, amount: Whole) -> None:
     """Add to the weight of a row."""
     record = walk.rows[row]
@@ -202,7 +202,7 @@ def _start(walk: Walk) -> None:
         walk.columns[column].helper = walk.score[column] == 0
 
 
-@leaf
+@part
 def _best_for(walk: Walk, row: Whole, step: Whole) -> Whole:
     """The column that covers this uncovered row and most weight; of equals the one that rested longest."""
     best, score, stamp = np.int64(-1), np.int64(-1), np.int64(0)
@@ -218,7 +218,7 @@ def _best_for(walk: Walk, row: Whole, step: Whole) -> Whole:
     return best
 
 
-@leaf
+@part
 def _cheapest(chosen: SmallInts, scores: Ints, stamps: Ints, tally: Ints, step: Whole) -> Whole:
     """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
     best, score, stamp, count = np.int64(chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0), tally[0]
@@ -232,7 +232,7 @@ def _cheapest(chosen: SmallInts, scores: Ints, stamps: Ints, tally: Ints, step: 
     return best
 
 
-@leaf
+@part
 def _descend(walk: Walk, first: Whole, patience: int) -> tuple[Whole, Whole]:
     """Cover what is open, then walk at one column less than the smallest cover so far, which is kept as `found`.
 
@@ -269,7 +269,7 @@ def _descend(walk: Walk, first: Whole, patience: int) -> tuple[Whole, Whole]:
     return size, step
 
 
-@leaf
+@part
 def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
     """How many columns to flip, put into `walk.kicked`: a group of kicks, or else helpers, or else some chosen ones."""
     count = np.int64(0)
@@ -287,7 +287,7 @@ def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
     return count if helped else _choose_some(walk.chosen, walk.kicked, walk.tally[0])
 
 
-@leaf
+@part
 def _choose_some(chosen: SmallInts, kicked: SmallInts, total: Whole) -> Whole:
     """A tenth of the chosen columns and one more, put into `kicked` in random order."""
     for index in range(total):
@@ -328,7 +328,7 @@ def _search(walk: Walk, kicks: Kicks, work: int, patience: int, seed: int) -> No
         group = np.random.randint(len(kicks.start))  # noqa: NPY002
 
 
-@leaf
+@part
 def _choose_changed(columns: AnyArray, kicked: SmallInts) -> Whole:
     """In how many columns the incumbent differs from where the walk is; they are put into `kicked`."""
     count = np.int64(0)

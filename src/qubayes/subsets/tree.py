@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Bools, Ints
-from ..jit import leaf
+from ..jit import leaf, part
 from .presolve import Core
 from .program import ways
 
@@ -90,7 +90,7 @@ def _grow(ways: Ways, tree: Tree, nodes: int) -> bool:
     return False
 
 
-@leaf
+@part
 def _row_to_branch_on(ways: Ways, tree: Tree, top: int) -> int:
     """An uncovered row with the fewest ways; -1 if all are covered by fewer than the best, -2 if they cannot be."""
     chosen, barred, allowed = tree.chosen[top], tree.barred[top], tree.best[1] - 1 - tree.spent[top]
