@@ -116,7 +116,7 @@ def test_classes_have_fewer_heads(run, tmp_path):
     ("arguments", "message"),
     [
         (("net.json", "-o", "x.pdf"), "x.pdf ends in none of .svg, .png, .html"),
-        (("nothing.bif", "-o", "x.svg"), "no such file: nothing.bif"),
+        (("nothing.bif", "-o", "x.svg"), "cannot read nothing.bif: no such file"),
         (("net.json", "-o", "nowhere/x.svg"), "cannot write nowhere/x.svg"),
     ],
 )

@@ -401,7 +401,7 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
 
 
 def test_missing_and_unwritable_places(tmp_path):
-    with pytest.raises(FormatError, match="No such file"):
+    with pytest.raises(FormatError, match="no such file"):
         read_model(tmp_path / "none.bqm")
     with pytest.raises(FormatError, match="cannot write"):
         write_qubo(random_qubo(3, 2), None, tmp_path / "none" / "m.bqm")

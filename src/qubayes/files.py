@@ -5,7 +5,9 @@ one was left by a process that was killed, and the next to write the same file r
 """
 
 import gzip
+import io
 import json
+import math
 import os
 import re
 import tempfile
@@ -14,9 +16,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
-from .errors import FormatError, QubayesError
+from .errors import FormatError, QubayesError, SettingError
+
+LIMIT_VARIABLE = "QUBAYES_MAX_UNPACKED"  # bytes that a packed file may unpack to
+_BLOCK = 1 << 17
 
 try:
     import fcntl
@@ -114,20 +119,69 @@ def ending(path: str | Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def read_bytes(path: str | Path, most: int | None = None) -> bytes:
-    """The content of the file, unpacked if its name ends in `.gz`; an error if it is longer than `most` bytes."""
+@contextmanager
+def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO]:
+    """The bytes of the file, unpacked if its name ends in `.gz` (or if `packed` says so); errors name the file."""
     path = Path(path)
+    if "\0" in str(path):
+        raise FormatError(f"cannot read {str(path)!r}: no name of a file has a NUL byte")
     try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            content = file.read() if most is None else file.read(most + 1)
+        with path.open("rb") as file:
+            if path.suffix.lower() == ".gz" if packed is None else packed:
+                with gzip.GzipFile(fileobj=file) as content:
+                    yield io.BufferedReader(_Bounded(content, path, unpacked_limit(path.stat().st_size)), _BLOCK)
+            else:
+                yield file
     except FileNotFoundError:
-        raise FormatError(f"no such file: {path}; give a file that exists") from None
+        raise FormatError(f"cannot read {path}: no such file; give one that exists") from None
     except IsADirectoryError:
-        raise FormatError(f"{path} is a folder; give a file in it") from None
+        raise FormatError(f"cannot read {path}: it is a folder; give a file in it") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(f"{path} is not a whole gzip file ({error}); fetch or pack it again") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        raise FormatError(f"cannot read {path!s}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise FormatError(f"cannot read {path!s}: {error.strerror or error}") from None
+
+
+def unpacked_limit(packed: int) -> int:
+    """Bytes that a packed file of this size may unpack to: 100 times as many, 1 GiB at least, or what the environment
+    says.
+
+    Text packs 3 to 30 times, tables of few states up to 100 times; a bomb packs 1000 times.
+    """
+    told = os.environ.get(LIMIT_VARIABLE, "")
+    if not told:
+        return max(1 << 30, 100 * packed)
+    if not (told.isascii() and told.isdigit() and len(told) <= 18):
+        raise SettingError(f"{LIMIT_VARIABLE} = {told[:40]!r}; give a number of bytes, such as 20000000000")
+    return int(told)
+
+
+class _Bounded(io.RawIOBase):
+    """What is read from a packed file, until it is more than is allowed."""
+
+    def __init__(self, content: gzip.GzipFile, path: Path, most: int) -> None:
+        self._content, self._path, self._most, self._left = content, path, most, most
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The number of bytes that were put into the buffer."""
+        count = self._content.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise FormatError(
+                f"{self._path} unpacks to more than {self._most:,} bytes; if you trust it, unpack it first, or set "
+                f"{LIMIT_VARIABLE} to the bytes that you allow"
+            )
+        return count
+
+
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """The content of the file, unpacked if its name ends in `.gz`; an error if it is longer than `most` bytes."""
+    with opened(path) as file:
+        content = file.read() if most is None else file.read(most + 1)
     if most is not None and len(content) > most:
         raise FormatError(f"{path} holds more than {most} bytes unpacked; at most {most} are read")
     return content
@@ -149,12 +203,47 @@ def read_text(path: str | Path, most: int | None = None) -> str:
     return text
 
 
+def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
+    """The lines of a text file, each with its end; an error for one that is longer than so many bytes."""
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise FormatError(f"a line of more than {longest:,} bytes; this is no text file")
+        yield line.decode("utf-8")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The JSON value that the text holds; an error for NaN and infinities, which JSON does not know."""
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise FormatError("not JSON: it is nested too deeply") from None
+    except ValueError as error:  # also of bytes that are no UTF-8, and of numbers with thousands of digits
+        raise FormatError(f"not JSON: {str(error)[:120]}") from None
+
+
 def json_object(text: str | bytes) -> dict[str, Any]:
     """The JSON object that the text holds."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}") from error
+    value = parse_json(text)
     if not isinstance(value, dict):
         raise FormatError("a JSON object is expected")
+    return value
+
+
+def shown(value: object, most: int = 60) -> str:
+    """The value for an error message: on one line, cut where it is long, whatever it is."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply; a number with thousands of digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is too large")
     return value

@@ -23,8 +23,11 @@ from typing import Any, NamedTuple
 
 from .errors import ConstraintError, FormatError
 from .families import VertexSet
+from .files import read_bytes, shown
 
 Edge = tuple[str, str]  # (parent, child)
+
+_LONGEST = 100  # characters of a name that are compared when a likely one is looked for: it takes their square
 
 
 class Allowed(NamedTuple):
@@ -106,9 +109,9 @@ class Knowledge:
         known = set(names)
         for place, name in self._mentions():
             if name not in known:
-                near = get_close_matches(name, names, n=1, cutoff=0.0)
+                near = get_close_matches(name[:_LONGEST], [other[:_LONGEST] for other in names], n=1, cutoff=0.0)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ConstraintError(f"{place} names {name!r}, which is no variable of the data{hint}")
+                raise ConstraintError(f"{place} names {shown(name)}, which is no variable of the data{hint}")
 
     def _mentions(self) -> Iterable[tuple[str, str]]:
         """(where, name) for every name that is mentioned."""
@@ -141,11 +144,10 @@ class Knowledge:
 
 def read_knowledge(path: str | Path) -> Knowledge:
     """The knowledge that a JSON file holds."""
+    content = read_bytes(path)
     try:
-        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_unrepeated)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
-    except (FormatError, RecursionError, ValueError) as error:
+        value = json.loads(content, object_pairs_hook=_unrepeated)
+    except (RecursionError, ValueError) as error:
         raise FormatError(f"{path}: not a JSON file of prior knowledge ({error})") from error
     keys = [item.name for item in fields(Knowledge)]
     if not isinstance(value, dict) or set(value) - set(keys):
@@ -172,11 +174,11 @@ def _is_list_of_names(value: object) -> bool:
 def _edges(key: str, value: Any) -> tuple[Edge, ...]:
     """The edges, each once."""
     if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
-        raise ConstraintError(f"{key} = {_cut(value)}; allowed is a list of [parent, child]")
+        raise ConstraintError(f"{key} = {shown(value)}; allowed is a list of [parent, child]")
     edges = list(value)
     for edge in edges:
         if not _is_list_of_names(edge) or len(edge) != 2:
-            raise ConstraintError(f"{key} holds {_cut(edge)}; allowed are edges [parent, child] of two names")
+            raise ConstraintError(f"{key} holds {shown(edge)}; allowed are edges [parent, child] of two names")
         if edge[0] == edge[1]:
             raise ConstraintError(f"{key} holds an edge from {edge[0]!r} to itself; no network has one: remove it")
     return tuple(dict.fromkeys((parent, child) for parent, child in edges))
@@ -184,7 +186,7 @@ def _edges(key: str, value: Any) -> tuple[Edge, ...]:
 
 def _tiers(value: Any) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, Sequence) or isinstance(value, str) or not all(map(_is_list_of_names, value)):
-        raise ConstraintError(f"tiers = {_cut(value)}; allowed is a list of lists of names, the earliest first")
+        raise ConstraintError(f"tiers = {shown(value)}; allowed is a list of lists of names, the earliest first")
     seen: dict[str, int] = {}
     for place, tier in enumerate(value):
         for name in tier:
@@ -196,10 +198,10 @@ def _tiers(value: Any) -> tuple[tuple[str, ...], ...]:
 
 def _limits(value: Any) -> dict[str, int]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ConstraintError(f"max_parents = {_cut(value)}; allowed is an object such as {{'Age': 0}}")
+        raise ConstraintError(f"max_parents = {shown(value)}; allowed is an object such as {{'Age': 0}}")
     for name, limit in value.items():
         if type(limit) is not int or limit < 0:
-            raise ConstraintError(f"max_parents of {name!r} is {_cut(limit)}; allowed are whole numbers from 0")
+            raise ConstraintError(f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0")
     return dict(value)
 
 
@@ -240,8 +242,3 @@ def _arrow(edge: Edge) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-
-
-def _cut(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

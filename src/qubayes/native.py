@@ -16,7 +16,7 @@ import numpy as np
 
 from .arrays import AnyArray, frozen
 from .errors import FormatError
-from .files import json_object
+from .files import json_object, opened
 
 Facts: TypeAlias = dict[str, Any]
 Layout: TypeAlias = tuple[tuple[str, int], ...]  # type and length of each array
@@ -57,11 +57,8 @@ def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[A
 
 def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
     """The facts and the arrays that `write_arrays` wrote; what the numbers mean is for the caller to check."""
-    try:
-        with path.open("rb") as file:
-            return _read(file, os.fstat(file.fileno()).st_size, kind)
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    with opened(path, packed=False) as file:
+        return _read(file, os.fstat(file.fileno()).st_size, kind)
 
 
 def sizes_of(facts: Facts) -> tuple[int, int, int]:

@@ -56,8 +56,11 @@ def points_of(store: Store, axis: Axis) -> list[tuple[int, dict[str, float]]]:
 
 def slope(points: Iterable[tuple[float, float]]) -> float:
     """The exponent of the power that fits the points best: a line through their logarithms."""
-    x, y = np.log(np.array([(x, y) for x, y in points if x > 0 and y > 0], dtype=float)).T
-    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else math.nan
+    positive = [(x, y) for x, y in points if x > 0 and y > 0]
+    if len(positive) < 2:
+        return math.nan
+    x, y = np.log(np.array(positive, dtype=float)).T
+    return float(np.polyfit(x, y, 1)[0])
 
 
 def growth_tables(store: Store) -> list[Table]:

@@ -1,8 +1,10 @@
 """Raw results: one JSON line for each trial, written as it ends. Tables and plots are made from them afterwards."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +70,47 @@ def _lines(path: Path) -> Iterator[Record]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             record = json.loads(line)
-            Trial(**record["trial"])
+            fine = _is_record(record, Trial(**record["trial"]))
         except (ValueError, TypeError, KeyError, RecursionError):
             if number == 1 and not line.startswith(b"{"):
                 raise FormatError(f"{path}: no file of results; give another --results folder") from None
             continue
-        yield record
+        if fine:
+            yield record
+
+
+def _is_record(record: Record, trial: Trial) -> bool:
+    """Whether it holds what the tables need of such a trial; what does not is as good as not measured."""
+    texts = (trial.kind, trial.instance, trial.approach, trial.score)
+    counts = (trial.max_parents, trial.seed, trial.rows, trial.columns or 0, trial.threads or 0)
+    if not (all(type(text) is str for text in texts) and all(type(count) is int for count in counts)):
+        return False
+    result = record.get("result")
+    if not _is_figure(trial.seconds) or "result" not in record or not isinstance(result, dict):
+        return _is_figure(trial.seconds) and "result" not in record and isinstance(record.get("error"), str)
+    if trial.kind == "solve":
+        return _are_figures(result, "score", "empty_score", "formulating") and _is_trace(result)
+    if trial.kind == "candidates":
+        return _are_figures(result, "total", "seconds", "peak_mb")
+    steps = () if trial.approach == "ogorman" else ("prepare", "cover", "assemble")
+    bits = result.get("bits")
+    return isinstance(bits, dict) and _are_figures(bits, "total") and _are_figures(result, *steps)
+
+
+def _is_trace(result: Record) -> bool:
+    """Whether the trace is a list of (seconds, score), and the bound a number, which may be infinite."""
+    trace, bound = result.get("trace"), result.get("bound")
+    if not isinstance(trace, list) or not all(isinstance(point, list) and len(point) == 2 for point in trace):
+        return False
+    return all(map(_is_figure, chain(*trace))) and (bound == math.inf or _is_figure(bound))
+
+
+def _are_figures(values: Record, *names: str) -> bool:
+    return all(_is_figure(values.get(name)) for name in names)
+
+
+def _is_figure(value: object) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e15  # type: ignore[arg-type]
 
 
 def _ends_with_newline(path: Path) -> bool:

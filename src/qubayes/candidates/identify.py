@@ -119,7 +119,9 @@ def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iter
     ranges = split(level, sets_per_block(level))
     work = sets_of_heads(level)
     done = 0
-    finished = kept.done if kept else {}
+    n = len(level.rule.declared)
+    # A block that a kept file was given by hand, or by chance with a fitting checksum, is made anew.
+    finished = {i: b for i, b in kept.done.items() if i < len(ranges) and _fits(b, n, level.k - 1)} if kept else {}
     for index, block in finished.items():
         done += int(work[slice(*ranges[index])].sum())
         yield done, block
@@ -130,6 +132,17 @@ def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iter
             kept.add(missing[place], block)
         done += int(work[slice(*ranges[missing[place]])].sum())
         yield done, block
+
+
+def _fits(block: Block, n: int, size: int) -> bool:
+    """Whether the block holds sets of `size` parents among n vertices, ascending, without their child."""
+    child, parents = block.child, block.parents
+    return (
+        parents.shape[1] == size
+        and bool(((child >= 0) & (child < n)).all() and ((parents >= 0) & (parents < n)).all())
+        and bool((np.diff(parents, axis=1) > 0).all() and (parents != child[:, None]).all())
+        and bool(np.isfinite(block.score).all())
+    )
 
 
 def _fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:

@@ -1,7 +1,5 @@
 """Text files of local scores: read line by line in bounded memory, and gathered into flat arrays."""
 
-import gzip
-import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +9,7 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
+from .. import files
 from ..errors import FormatError
 from ..families import Families
 from .candidates import Candidates, Stamp
@@ -22,20 +21,11 @@ _LONGEST_LINE = 1 << 24  # bytes; a file without line ends is refused before it 
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of the file, unpacked if they are gzip's."""
-    try:
-        with Path(path).open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            if packed:
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    yield unpacked  # type: ignore[misc]
-            else:
-                yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path}: the compressed file is broken or cut short ({error}); get it again") from error
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    """The bytes of the file, unpacked if they are gzip's, whatever its name."""
+    with files.opened(path, packed=False) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with files.opened(path, packed=packed) as file:
+        yield file
 
 
 def shown(word: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, get_type_hints
 
 from ..errors import FormatError
+from ..files import shown
 from .candidates import Stamp
 
 _TYPES = get_type_hints(Stamp)
@@ -24,7 +25,7 @@ def stamp_of(facts: dict[str, Any]) -> Stamp:
         if key not in _TYPES:
             raise FormatError(f"the stamp has {key!r}; known are {', '.join(_TYPES)}")
         if not _fits(value, _TYPES[key]):
-            raise FormatError(f"the stamp says {key} = {str(value)[:40]!r}; it must be {_TYPES[key]}")
+            raise FormatError(f"the stamp says {key} = {shown(value)}; it must be {_TYPES[key]}")
     return Stamp(**facts)
 
 

@@ -1,13 +1,12 @@
 """`qubayes bench`: the paper's tables, reproduced."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .options import Cluster, Threads
-from .shell import progress_bar
+from .shell import progress_bar, say
 
 
 def register(app: typer.Typer) -> None:
@@ -61,16 +60,16 @@ def bench(
         made = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)
     store = Store(results / "trials.jsonl")
     for table in tables_of(store, plan):
-        print(table.markdown())
+        say(table.markdown())
     if plots:
         from ..bench.plots import draw_all
 
         made += draw_all(store, plan.instances, plan.solvers, plan.time_limit, results / "plots")
-    print(f"written: {len(made)} files in {results}")
+    say(f"written: {len(made)} files in {results}")
     failed = store.errors()
     if failed:
         first = failed[0]
-        print(f"qubayes: {len(failed)} trials failed, the first: {first['trial']}: {first['error']}", file=sys.stderr)
+        say(f"qubayes: {len(failed)} trials failed, the first: {first['trial']}: {first['error']}", error=True)
         raise typer.Exit(1)
 
 

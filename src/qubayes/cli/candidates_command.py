@@ -1,13 +1,12 @@
 """`qubayes candidates`: data to candidate parent sets."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import AsJson, Cluster, DataFile, Threads, reads_data
-from .shell import Clock, print_json, progress_bar
+from .shell import Clock, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -69,7 +68,7 @@ def candidates(
             )
         except KeyboardInterrupt:
             if checkpoint and checkpoint.exists():
-                print(f"qubayes: finished blocks are kept in {checkpoint}; go on with --resume", file=sys.stderr)
+                say(f"qubayes: finished blocks are kept in {checkpoint}; go on with --resume", error=True)
             raise
     if output and checkpoint:
         write_candidates(found, output)
@@ -77,9 +76,9 @@ def candidates(
     if as_json:
         print_json(summary(found, clock.seconds))
     else:
-        print(f"{found.total} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
+        say(f"{found.total} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
         if output:
-            print(f"written to {output}")
+            say(f"written to {output}")
 
 
 def summary(found: "Candidates", seconds: float) -> dict[str, Any]:

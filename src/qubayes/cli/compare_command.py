@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson
-from .shell import print_json
+from .shell import print_json, say
 
 if TYPE_CHECKING:
     from ..network import Agreement, Comparison
@@ -59,10 +59,10 @@ def _facts(agreement: "Agreement") -> dict[str, Any]:
 
 def _print(found: "Comparison") -> None:
     changes = f"{found.missing} missing, {found.extra} extra, {found.reversed} reversed"
-    print(f"structural Hamming distance {found.distance} ({changes})")
-    print(f"structural Hamming distance of the equivalence classes {found.cpdag_distance}")
-    print(f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}")
+    say(f"structural Hamming distance {found.distance} ({changes})")
+    say(f"structural Hamming distance of the equivalence classes {found.cpdag_distance}")
+    say(f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}")
     rows = {"directed edges": found.edges, "skeleton": found.skeleton, "class": found.cpdag}
     for name, its in rows.items():
         counts = f"{its.common:>8}{its.learned:>8}{its.truth:>8}"
-        print(f"{name:16}{counts}{its.precision:>11.3f}{its.recall:>8.3f}{its.f1:>8.3f}")
+        say(f"{name:16}{counts}{its.precision:>11.3f}{its.recall:>8.3f}{its.f1:>8.3f}")

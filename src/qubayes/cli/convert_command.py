@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .options import AsJson
-from .shell import print_json
+from .shell import print_json, say
 
 
 def register(app: typer.Typer) -> None:
@@ -35,4 +35,4 @@ def convert(
         print_json({"n": network.n, "edges": network.edges, "probabilities": kept, "output": str(target)})
         return
     lost = "" if kept or network.tables is None else "; this format holds no probabilities"
-    print(f"{network.n} vertices, {network.edges} edges in {target}{lost}")
+    say(f"{network.n} vertices, {network.edges} edges in {target}{lost}")

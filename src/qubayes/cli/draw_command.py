@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import AsJson
-from .shell import Clock, print_json
+from .shell import Clock, print_json, say
 
 if TYPE_CHECKING:
     from ..network import Network
@@ -45,7 +45,7 @@ def draw(
     if as_json:
         print_json({"n": drawn.n, "edges": drawn.edges, "output": str(output), "seconds": clock.seconds})
     else:
-        print(f"{drawn.n} vertices and {drawn.edges} edges in {output}")
+        say(f"{drawn.n} vertices and {drawn.edges} edges in {output}")
 
 
 def _strengths(network: "Network", candidates: Path) -> dict[tuple[int, int], float]:

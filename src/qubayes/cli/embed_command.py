@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Seed
-from .shell import Clock, print_json
+from .shell import Clock, print_json, say
 
 if TYPE_CHECKING:
     from ..formulation import Qubo
@@ -44,13 +44,13 @@ def embed(
         if json:
             print_json({**facts_of(found), "seconds": clock.seconds})
         else:
-            print(text_of(found))
+            say(text_of(found))
         return
     both = {name: find(qubo, topology, timeout=timeout, seed=seed) for name, qubo in formulations(model, seed).items()}
     if json:
         print_json({**{name: facts_of(found) for name, found in both.items()}, "seconds": clock.seconds})
     else:
-        print("\n".join(f"{name}: {text_of(found)}" for name, found in both.items()))
+        say("\n".join(f"{name}: {text_of(found)}" for name, found in both.items()))
 
 
 def formulations(file: Path, seed: int) -> "dict[str, Qubo]":

@@ -1,13 +1,12 @@
 """`qubayes formulate`: candidate parent sets as a QUBO."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import AsJson, Cluster, Seed, Threads
-from .shell import print_json, progress_bar
+from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -82,7 +81,7 @@ def formulate(
     else:
         print_facts(facts, f"read from {subsets_file}, found in" if subsets_file else "found in")
     if not subsets_file and subsets.status != "finished":
-        print(f"qubayes: subsets: {subsets.status}", file=sys.stderr)
+        say(f"qubayes: subsets: {subsets.status}", error=True)
         raise typer.Exit(130)
 
 
@@ -97,10 +96,10 @@ def print_facts(facts: dict[str, Any], origin: str) -> None:
     """The size of the QUBO in a few lines."""
     u, r, z, total = facts["bits"].values()
     least, largest = facts["coefficient_range"]
-    print(f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {facts['couplers']:,} couplers")
-    print(f"coefficients from {least:.6g} to {largest:.6g}")
-    print(f"{facts['proved_optimal_vertices']} of {facts['n']} vertices have a provably smallest family of subsets")
-    print(f"subsets {origin} {facts['seconds']['cover']} s; QUBO assembled in {facts['seconds']['assemble']} s")
+    say(f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {facts['couplers']:,} couplers")
+    say(f"coefficients from {least:.6g} to {largest:.6g}")
+    say(f"{facts['proved_optimal_vertices']} of {facts['n']} vertices have a provably smallest family of subsets")
+    say(f"subsets {origin} {facts['seconds']['cover']} s; QUBO assembled in {facts['seconds']['assemble']} s")
 
 
 def facts_of(formulation: "Formulation", subsets: "Subsets") -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`qubayes learn`: from data to a network, its files and its report."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from .candidates_command import Ess, KnowledgeFile, MaxParents, ScoreName
 from .options import AsJson, Cluster, DataFile, Seed, Threads, reads_data
-from .shell import print_json, progress_bar
+from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
@@ -79,7 +78,7 @@ def learn(
     else:
         print_learned(learned, written)
     if learned.solution.interrupted:
-        print("qubayes: interrupted; this is the best network so far", file=sys.stderr)
+        say("qubayes: interrupted; this is the best network so far", error=True)
         raise typer.Exit(130)
 
 
@@ -105,12 +104,12 @@ def print_learned(learned: "Learned", written: list[Path]) -> None:
     from .solve_command import print_solution
 
     dataset, bits, paper = learned.dataset, learned.formulation.bits["total"], learned.paper_bits["total"]
-    print(f"{dataset.rows:,} rows of {dataset.n} variables; {learned.candidates.total:,} candidate parent sets")
+    say(f"{dataset.rows:,} rows of {dataset.n} variables; {learned.candidates.total:,} candidate parent sets")
     print_solution(learned.solution)
-    print(f"{bits:,} bits; the paper's formulation has {paper:,} for the same subsets")
-    print("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in learned.seconds.items()))
+    say(f"{bits:,} bits; the paper's formulation has {paper:,} for the same subsets")
+    say("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in learned.seconds.items()))
     if learned.confidence:
         edges = learned.confidence.consensus.edges
-        print(f"{edges} edges are in more than half of {learned.confidence.samples} resamplings")
+        say(f"{edges} edges are in more than half of {learned.confidence.samples} resamplings")
     for path in written:
-        print(f"written: {path}")
+        say(f"written: {path}")

@@ -7,7 +7,7 @@ import typer
 
 from .candidates_command import Ess, KnowledgeFile, ScoreName
 from .options import AsJson, DataFile, Threads, reads_data
-from .shell import print_json
+from .shell import print_json, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
@@ -48,15 +48,15 @@ def plan(
         rows = [row(item) for item in forecasts]
         print_json({"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits})
         return
-    print(f"{dataset.n} variables, {dataset.rows} rows, {score}")
-    print(f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}")
+    say(f"{dataset.n} variables, {dataset.rows} rows, {score}")
+    say(f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}")
     for item in forecasts:
         bits = "?" if item.bits is None else f"{item.bits:,}"
-        print(
+        say(
             f"{item.max_parents:>2} {item.families:>18,} {item.seconds:>10,.1f} {item.memory / 1e6:>6,.0f} MB "
             f"{item.candidates:>11,.0f} {bits:>8}  {item.how}"
         )
-    print(
+    say(
         f"-m {fits} fits in {seconds:g} s and {memory:g} GB"
         if fits
         else f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge"

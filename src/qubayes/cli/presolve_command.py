@@ -1,13 +1,12 @@
 """`qubayes presolve`: candidate parent sets without those that a best network can do without."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import AsJson, Threads
-from .shell import print_json, progress_bar
+from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -49,7 +48,7 @@ def presolve(
     else:
         print_facts(facts)
     if presolved.interrupted:
-        print("qubayes: interrupted; more sets might leave in more time", file=sys.stderr)
+        say("qubayes: interrupted; more sets might leave in more time", error=True)
         raise typer.Exit(130)
 
 
@@ -81,12 +80,12 @@ def bits_of(candidates: "Candidates", workers: "Workers") -> dict[str, int]:
 def print_facts(facts: dict[str, Any]) -> None:
     """The result in a few lines."""
     sets = facts["sets"]
-    print(f"{sets['after']:,} of {sets['before']:,} candidate sets are left ({facts['seconds']} s)")
-    print(f"the parents of {facts['fixed_vertices']} of {facts['n']} variables are known")
+    say(f"{sets['after']:,} of {sets['before']:,} candidate sets are left ({facts['seconds']} s)")
+    say(f"the parents of {facts['fixed_vertices']} of {facts['n']} variables are known")
     if facts["twins"]:
-        print("twins: " + ", ".join(f"{twin} of {other}" for twin, other in facts["twins"].items()))
-    print(f"best network met scores {facts['score']:,.6f}; none scores more than {facts['bound']:,.6f}")
+        say("twins: " + ", ".join(f"{twin} of {other}" for twin, other in facts["twins"].items()))
+    say(f"best network met scores {facts['score']:,.6f}; none scores more than {facts['bound']:,.6f}")
     if facts["bits"] is not None:
         before, after = facts["bits"]["before"], facts["bits"]["after"]
         kinds = ", ".join(f"{kind} {before[kind]:,} -> {after[kind]:,}" for kind in ("u", "r", "z"))
-        print(f"bits {before['total']:,} -> {after['total']:,} ({kinds})")
+        say(f"bits {before['total']:,} -> {after['total']:,} ({kinds})")

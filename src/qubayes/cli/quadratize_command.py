@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .shell import print_json
+from .shell import print_json, say
 
 
 def register(app: typer.Typer) -> None:
@@ -76,6 +76,6 @@ def _print(result: Any, rows: list[Any], as_json: bool) -> None:
     facts["bits"] = result.bits
     facts["proved"] = "minimal number of sets" if result.proved else "no"
     for name in ("variables", "terms", "degree", "bits", "couplers", "lower_bound", "proved", "status", "seconds"):
-        print(f"{name.replace('_', ' '):<12} {facts[name]}")
+        say(f"{name.replace('_', ' '):<12} {facts[name]}")
     for row in rows:
-        print(f"{row.bits} bits: {row.couplers} couplers{', proved fewest' if row.proved else ''}")
+        say(f"{row.bits} bits: {row.couplers} couplers{', proved fewest' if row.proved else ''}")

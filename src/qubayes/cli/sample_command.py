@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .options import AsJson, Seed
-from .shell import Clock, print_json
+from .shell import Clock, print_json, say
 
 
 def register(app: typer.Typer) -> None:
@@ -50,4 +50,4 @@ def sample(
             }
         )
     else:
-        print(f"{dataset.rows} rows of {dataset.n} variables in {output}")
+        say(f"{dataset.rows} rows of {dataset.n} variables in {output}")

@@ -8,7 +8,7 @@ import typer
 
 from .candidates_command import Ess, ScoreName
 from .options import AsJson, DataFile, reads_data
-from .shell import Clock, print_json
+from .shell import Clock, print_json, say
 
 if TYPE_CHECKING:
     from ..data import Dataset, ReadSettings
@@ -79,13 +79,13 @@ def _likelihood(network: "Network", dataset: "Dataset") -> dict[str, Any]:
 
 def _print(result: dict[str, Any]) -> None:
     ess = "" if result["ess"] is None else f", equivalent sample size {result['ess']:g}"
-    print(f"{result['name']} score {result['score']:.6f}{ess}, arities from {result['arities']}")
-    print(f"{result['n']} vertices, {result['edges']} edges, {result['rows']} rows")
+    say(f"{result['name']} score {result['score']:.6f}{ess}, arities from {result['arities']}")
+    say(f"{result['n']} vertices, {result['edges']} edges, {result['rows']} rows")
     if result["other_columns"]:
-        print(f"{result['other_columns']} columns of the data are no vertices and were passed over")
+        say(f"{result['other_columns']} columns of the data are no vertices and were passed over")
     if result["log_likelihood"] is None:
-        print(f"log-likelihood: {result['log_likelihood_note']}")
+        say(f"log-likelihood: {result['log_likelihood_note']}")
     else:
-        print(f"log-likelihood {result['log_likelihood']:.6f}, {result['log_likelihood_per_row']:.6f} a row")
+        say(f"log-likelihood {result['log_likelihood']:.6f}, {result['log_likelihood_per_row']:.6f} a row")
     for name, value in result.get("per_vertex", {}).items():
-        print(f"{value:.6f}\t{name}")
+        say(f"{value:.6f}\t{name}")

@@ -1,5 +1,6 @@
 """What every command shares: how it prints, how it shows progress, how it fails."""
 
+import errno
 import json
 import os
 import sys
@@ -11,10 +12,15 @@ from typing import Any, NoReturn
 from ..errors import QubayesError
 from ..progress import OnProgress, Progress, silent
 
+_LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
+
+_LONGEST = 2000  # characters of an error message
+
 
 def guarded(command: Callable[[], Any]) -> None:
     """Run the command; a QubayesError becomes one line on stderr and exit code 1, an interrupt exit code 130."""
     try:
+        _prepare_for_limit()
         _run(command)
         sys.stdout.flush()  # a full disk shows now, while there is still someone to say so
     except QubayesError as error:
@@ -22,11 +28,17 @@ def guarded(command: Callable[[], Any]) -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except MemoryError:
-        _fail("out of memory; `qubayes plan` tells what fits", 1)
+        _fail_for_memory()
     except BrokenPipeError:  # the reader had enough, and knows it
         _abandon_stdout()
         sys.exit(1)
+    except (ImportError, RuntimeError) as error:
+        if not _want_of_memory(error):
+            raise
+        _fail_for_memory()
     except OSError as error:
+        if _want_of_memory(error):
+            _fail_for_memory()
         _abandon_stdout()
         place = f" {error.filename}" if error.filename else ""
         _fail(f"cannot read or write{place}: {error.strerror or error}", 1)
@@ -47,8 +59,62 @@ def _run(command: Callable[[], Any]) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"qubayes: {message}", file=sys.stderr)
+    cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."  # names may be as long as a file
+    say(f"qubayes: {cut}", error=True)
     sys.exit(code)
+
+
+def say(text: str, *, error: bool = False) -> None:
+    """Print a line, or several, on stdout or stderr; what came from files cannot steer the terminal."""
+    stream = sys.stderr if error else sys.stdout
+    shown = printable(text)
+    encoding = stream.encoding or "utf-8"
+    stream.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def printable(text: str) -> str:
+    """The text with all that a terminal would obey (control characters, changes of direction) spelled out."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _fail_for_memory() -> NoReturn:
+    limit = memory_limit()
+    where = f" within the limit of {limit >> 20} MB (ulimit -v); raise it, or" if limit else ";"
+    _fail(f"out of memory{where} take fewer parents: `qubayes plan` tells what fits", 1)
+
+
+def _want_of_memory(error: Exception) -> bool:
+    """Whether a library could not be loaded, or a thread not be started, for want of memory."""
+    words = ("cannot allocate memory", "failed to map segment", "can't start new thread")
+    text = str(error).lower()
+    return getattr(error, "errno", None) == errno.ENOMEM or any(word in text for word in words)
+
+
+def memory_limit() -> int | None:
+    """Bytes of address space that this process may take; None if nobody limits it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _prepare_for_limit() -> None:
+    """Raise if the libraries do not fit: some never come back from a failed allocation, some end the process."""
+    limit = memory_limit()
+    if limit is None:
+        return
+    if limit < _LEAST_MEMORY:
+        raise QubayesError(
+            f"the memory of this process is limited to {limit >> 20} MB; raise the limit to {_LEAST_MEMORY >> 20} MB "
+            f"or more, with: ulimit -v {_LEAST_MEMORY >> 10}"
+        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread would take 40 MB, and nothing here needs them
 
 
 def _abandon_stdout() -> None:
@@ -58,9 +124,19 @@ def _abandon_stdout() -> None:
 
 
 def print_json(value: Any) -> None:
-    """The value as one JSON document on stdout."""
-    json.dump(value, sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    """The value as one JSON document on stdout, in characters that every terminal shows and none obeys."""
+    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+    if not text.replace("\n", "").isprintable() or not _is_encodable(text):
+        text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+    sys.stdout.write(text + "\n")
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager
@@ -74,7 +150,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
     from rich.progress import Progress as Bars
 
     columns = (
-        TextColumn("{task.description:<12}"),
+        TextColumn("{task.description:<12}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
@@ -87,7 +163,9 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
         def show(progress: Progress, /) -> None:
             if progress.stage not in tasks:
                 tasks[progress.stage] = bars.add_task(progress.stage, total=progress.total, note="")
-            bars.update(tasks[progress.stage], completed=progress.done, total=progress.total, note=progress.note)
+            bars.update(
+                tasks[progress.stage], completed=progress.done, total=progress.total, note=printable(progress.note)
+            )
 
         yield show
 

@@ -1,13 +1,12 @@
 """`qubayes solve`: the best network of candidate parent sets."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import AsJson, Seed, Threads
-from .shell import print_json, progress_bar
+from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -87,7 +86,7 @@ def solve(
     else:
         print_solution(solution)
     if solution.interrupted:
-        print("qubayes: interrupted; this is the best network so far", file=sys.stderr)
+        say("qubayes: interrupted; this is the best network so far", error=True)
         raise typer.Exit(130)
 
 
@@ -142,11 +141,11 @@ def print_solution(solution: "Solution") -> None:
     """The result in a few lines."""
     stamp = solution.stamp
     kind = stamp.score if stamp.ess is None else f"{stamp.score}, ess {stamp.ess:g}"
-    print(f"score {solution.score:,.6f} ({kind}), {solution.score - solution.empty_score:,.6f} above no edges")
-    print(f"{told_gap(solution)}; {sum(map(len, solution.parents))} edges among {len(solution.names)} variables")
+    say(f"score {solution.score:,.6f} ({kind}), {solution.score - solution.empty_score:,.6f} above no edges")
+    say(f"{told_gap(solution)}; {sum(map(len, solution.parents))} edges among {len(solution.names)} variables")
     if solution.energy is not None and solution.bits is not None:
-        print(f"energy {solution.energy:,.6f} of {len(solution.bits):,} bits, equal to minus the score")
-    print(f"{solution.solver}: {solution.status} ({solution.seconds:.2f} s)")
+        say(f"energy {solution.energy:,.6f} of {len(solution.bits):,} bits, equal to minus the score")
+    say(f"{solution.solver}: {solution.status} ({solution.seconds:.2f} s)")
 
 
 def told_gap(solution: "Solution") -> str:

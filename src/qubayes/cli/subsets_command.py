@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Cluster, Seed, Threads
-from .shell import print_json, progress_bar
+from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..subsets import Subsets
@@ -54,9 +54,9 @@ def subsets(
     if as_json:
         print_json(summary(found))
     else:
-        print(sentence(found))
+        say(sentence(found))
         if output:
-            print(f"written to {output}")
+            say(f"written to {output}")
     if found.status != "finished":
         raise typer.Exit(130)
 

@@ -1,12 +1,11 @@
 """States that are declared outside the data."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, FormatError
-from ..files import ending, read_text
+from ..files import ending, parse_json, read_text, shown
 from .columns import Column
 from .settings import MOST_STATES, Arities
 
@@ -24,10 +23,11 @@ def declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list[
 
 
 def _read_json(path: Path) -> Any:
+    text = read_text(path)
     try:
-        value = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise FormatError(f"{path} is no JSON ({str(error)[:80]}); give {_EXAMPLE}") from None
+        value = parse_json(text)
+    except FormatError as error:
+        raise FormatError(f"{path} is {error}; give {_EXAMPLE}") from None
     if not isinstance(value, dict):
         raise FormatError(f"{path} holds no JSON object; give {_EXAMPLE}")
     return value
@@ -55,7 +55,7 @@ def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str)
             raise DataError(f"{source} names {name!r}, which is no column; columns are {_some(names)}")
         if not _fine(states):
             raise DataError(
-                f"{source} gives {name!r} the states {str(states)[:60]}; give a list of different texts, or a number"
+                f"{source} gives {name!r} the states {shown(states)}; give a list of different texts, or a number"
                 f" from 1 to {MOST_STATES}"
             )
     declared = {name: s if isinstance(s, int) else tuple(s) for name, s in arities.items()}

@@ -4,6 +4,7 @@ A general reader makes a string of each of rows x columns fields first; this one
 """
 
 import csv
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ class _Index(NamedTuple):
     slots: Ints  # (a power of two,) number of the entry, or -1
     entries: Ints  # (half as many, 6) column, first byte, length, doubled quotation marks, code in its column, key
     counts: Ints  # (columns,) entries of each column
+    start: Ints  # (1,) where hashing begins: another number each time, so that no file makes all values meet
 
 
 class _Place(NamedTuple):
@@ -82,7 +84,7 @@ def looks_like_fimi(path: Path) -> bool:
     """Whether a `.dat` file holds transactions: whole numbers, and not codes below the arities of a second line."""
     lines = _meaningful_lines(path, _content(path))
     rows = [fields for _, _, fields in (next(lines, (0, 0, [])) for _ in range(1000)) if fields]
-    if not all(field.isascii() and field.isdigit() for fields in rows for field in fields):
+    if not all(field.isascii() and field.isdigit() and len(field) <= 18 for fields in rows for field in fields):
         return False
     if len(rows) < 3 or any(len(fields) != len(rows[0]) for fields in rows):
         return True
@@ -166,7 +168,8 @@ def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, s
     """The table that begins at `start` (offset, line), or an error that names the line."""
     pieces = range(start[0], len(content), 1 << 24)
     lines = sum(int(np.count_nonzero(content[i : i + (1 << 24)] == _NEWLINE)) for i in pieces)
-    codes = np.empty((columns, lines + 1), np.uint32)
+    rows = min(lines + 1, (len(content) - start[0]) // columns + 1)  # a field has a sign behind it; lines may be blank
+    codes = np.empty((columns, rows), np.uint32)
     index = _empty_index(columns)
     place = _Place(*_scan(content, start[0], start[1], 0, separator, index, codes))
     while place.status == _FULL:
@@ -184,7 +187,8 @@ def _scanned(path: Path, content: Bytes, start: tuple[int, int], columns: int, s
 def _empty_index(columns: int) -> _Index:
     """An index with room for one row at least."""
     size = 1 << max(11, columns.bit_length())
-    return _Index(np.full(2 * size, -1, np.int64), np.empty((size, 6), np.int64), np.zeros(columns, np.int64))
+    start = np.frombuffer(os.urandom(8), np.int64)
+    return _Index(np.full(2 * size, -1, np.int64), np.empty((size, 6), np.int64), np.zeros(columns, np.int64), start)
 
 
 def _fail(path: Path, line: int, problem: str) -> NoReturn:
@@ -217,7 +221,7 @@ def _scan(content, position, line, row, separator, index, codes):  # type: ignor
 
     A separator of one space stands for any white space, and takes no quotes.
     """
-    slots, entries, counts = index
+    slots, entries, counts, start = index
     columns, used, status = len(counts), 0, _FINE
     for i in range(columns):
         used += counts[i]
@@ -231,7 +235,7 @@ def _scan(content, position, line, row, separator, index, codes):  # type: ignor
             line += breaks
             position, ended = _after_separator(content, position, separator)
             if column < columns:
-                key = _hash(content, first, length, column)
+                key = _hash(content, first, length, column, start[0])
                 slot = _slot_of(content, slots, entries, key, first, length, doubled)
                 if slots[slot] < 0:
                     slots[slot] = used
@@ -341,9 +345,9 @@ def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
 
 
 @part
-def _hash(content, first, length, column):  # type: ignore[no-untyped-def]
-    """FNV-1a of the bytes with the column in the upper bits: different columns never have the same key."""
-    key = np.uint64(14695981039346656037)
+def _hash(content, first, length, column, start):  # type: ignore[no-untyped-def]
+    """FNV-1a of the bytes, the column in the upper bits: different columns never have the same key."""
+    key = np.uint64(start)
     for i in range(first, first + length):
         key = (key ^ np.uint64(content[i])) * np.uint64(1099511628211)
     key = ((key ^ (key >> np.uint64(32))) & np.uint64(0xFFFFFFFF)) ^ (np.uint64(column) * np.uint64(0x9E3779B1))
@@ -355,7 +359,7 @@ def _larger(index: _Index) -> _Index:
     entries = np.concatenate([index.entries, np.empty_like(index.entries)])
     slots = np.full(2 * len(index.slots), -1, np.int64)
     _fill_slots(slots, entries, int(index.counts.sum()))
-    return _Index(slots, entries, index.counts)
+    return _Index(slots, entries, index.counts, index.start)
 
 
 @leaf

@@ -129,6 +129,8 @@ def _checked(value: object, n: int) -> Parents:
         raise FormatError("no list of parents for each vertex")
     if not all(type(v) is int and 0 <= v < n for members in value for v in members):
         raise FormatError("parents are numbers of vertices")
+    if any(len(set(members)) != len(members) for members in value) or find_cycle(value):
+        raise FormatError("a network has no cycles, and a vertex no parent twice")
     return tuple(tuple(members) for members in value)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
 from ..cluster import Workers
 from ..data import Dataset, ReadSettings, read
+from ..errors import FormatError
 from ..formulation import Formulation, formulate
 from ..knowledge import Knowledge
 from ..network import fit
@@ -19,11 +20,13 @@ from ..solve import Limits, Solution, solve, solver_named
 from ..solve.files import read_solution, write_solution
 from ..subsets import Subsets, cover, read_subsets, write_subsets
 from ..subsets.cover import Budget
-from ..warm import warm_in_background
+from ..warm import Warming, warm_in_background
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of
 from .learned import Learned
 from .recipe import Recipe
+
+Kept = TypeVar("Kept", Candidates, Subsets)
 
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
@@ -58,11 +61,11 @@ def learn(
     >>> result.solution.proved, sum(map(len, result.network.parents))
     (True, 1)
     """
-    warm_in_background()
     chosen = score if isinstance(score, Score) else Score(score, ess)
     search = Search(max_parents, chosen, knowledge or Knowledge())
     recipe = Recipe(search, solver, Limits(time_limit, moves, seed), bootstrap)
     kitchen = _Kitchen(recipe, RunFolder(Path(run_dir) if run_dir is not None else None), workers, on_progress)
+    kitchen.warming = warm_in_background()
     return kitchen.cook(read(data, reading))
 
 
@@ -73,6 +76,7 @@ class _Kitchen:
         self.recipe, self.folder, self.workers, self.on_progress = recipe, folder, workers, on_progress
         self.seconds: dict[str, float] = {}
         self.depends_on: dict[str, Any] = {}
+        self.warming = Warming(())
 
     def cook(self, dataset: Dataset) -> Learned:
         """All stages, in the order the data flows."""
@@ -101,8 +105,11 @@ class _Kitchen:
                 on_progress=self.on_progress,
             )
 
+        def read_own(path: Path) -> Candidates:
+            return _of_names(read_candidates(path), dataset.names)
+
         with self._timed("candidates"):
-            found = self.folder.kept("candidates.qbc", self.depends_on, make, read_candidates, write_candidates)
+            found = self.folder.kept("candidates.qbc", self.depends_on, make, read_own, write_candidates)
             if place is not None:
                 place.unlink(missing_ok=True)
         return found
@@ -114,8 +121,11 @@ class _Kitchen:
                 raise KeyboardInterrupt
             return found
 
+        def read_own(path: Path) -> Subsets:
+            return _of_names(read_subsets(path), candidates.names)
+
         with self._timed("subsets"):
-            return self.folder.kept("subsets.qbs", self.depends_on, make, read_subsets, write_subsets)
+            return self.folder.kept("subsets.qbs", self.depends_on, make, read_own, write_subsets)
 
     def _solution(self, formulation: Formulation) -> Solution:
         recipe = self.recipe
@@ -161,6 +171,14 @@ class _Kitchen:
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
+        self.warming.wait(stage)
         began = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - began
+
+
+def _of_names(kept: Kept, names: tuple[str, ...]) -> Kept:
+    """What was kept if it is of these variables; an error if someone put another file in its place."""
+    if kept.names != names:
+        raise FormatError("the file in the run folder is of other variables")
+    return kept

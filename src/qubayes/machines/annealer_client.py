@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import Bools, Floats, Ints, frozen
 from ..errors import FormatError, ServiceError, SettingError
+from ..files import shown
 from .digital_annealer import AnnealerParameters, AnnealerProblem, write_annealer_json
 from .http_exchange import Address, Answer, NotSentError, TransportError, exchange, parse_address, read_key
 from .terms import parsed_json
@@ -225,7 +226,7 @@ def _reason(status: int, document: Any) -> str:
     """One line from an answer that says no."""
     hints = {401: "check the key", 403: "check the key", 404: "no such job or address", 429: "too many requests"}
     told = document.get("error", document) if isinstance(document, dict) else {}
-    words = [str(told[name]) for name in ("title", "message") if isinstance(told, dict) and told.get(name)]
+    words = [_told(told[name]) for name in ("title", "message") if isinstance(told, dict) and told.get(name)]
     parts = [f"status {status}", *(["; ".join(words)] if words else []), *([hints[status]] if status in hints else [])]
     return ": ".join(parts)
 
@@ -234,6 +235,10 @@ def _redacted(text: str, key: str) -> str:
     """Printable, on one line, of bounded length, without the key."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line.replace(key, "***")[:400]
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value, 300)
 
 
 def _text(answer: dict[str, Any], name: str) -> str:
@@ -257,28 +262,34 @@ def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
         return status
     found = answer.get("qubo_solution")
     if status != "Done" or not isinstance(found, dict):
-        message = " ".join(str(answer.get("message", "")).split())[:300]
+        message = " ".join(_told(answer.get("message", "")).split())[:300]
         raise ServiceError(f"the job is {status.lower()} and has no solution{': ' if message else ''}{message}")
     solutions = found.get("solutions")
     if not isinstance(solutions, list):
         raise ServiceError("the answer of the Digital Annealer lacks a list of solutions")
+    for solution in solutions:  # before there is room for them all: a short answer may list very many
+        _check_bits(solution, bits)
     states = np.zeros((len(solutions), bits), np.bool_)
     for row, solution in zip(states, solutions, strict=True):
-        _fill(row, solution)
+        _fill(row, solution["configuration"])
     energies = _column(solutions, "energy")
     order = np.argsort(energies, kind="stable")
     penalties, frequencies = _column(solutions, "penalty_energy"), _column(solutions, "frequency").astype(np.int64)
     return AnnealerSolutions(*(frozen(part[order]) for part in (states, energies, penalties, frequencies)))
 
 
-def _fill(row: Bools, solution: Any) -> None:
-    """Set the bits from `configuration`; an error unless every bit is there exactly once."""
+def _check_bits(solution: Any, bits: int) -> None:
     configuration = solution.get("configuration") if isinstance(solution, dict) else None
-    if not isinstance(configuration, dict) or len(configuration) != len(row):
-        raise ServiceError(f"a solution of the Digital Annealer does not hold {len(row)} bits")
+    if not isinstance(configuration, dict) or len(configuration) != bits:
+        raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
+
+
+def _fill(row: Bools, configuration: dict[str, Any]) -> None:
+    """Set the bits from `configuration`; an error unless every bit is there exactly once."""
     for index, value in configuration.items():
-        if not (index.isascii() and index.isdigit()) or int(index[:9]) >= len(row) or type(value) is not bool:
-            raise ServiceError(f"a solution of the Digital Annealer sets {index[:20]!r} to {str(value)[:20]}")
+        known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < len(row)
+        if not known or type(value) is not bool:
+            raise ServiceError(f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}")
         row[int(index)] = value
     if len({int(index) for index in configuration}) != len(row):
         raise ServiceError("a solution of the Digital Annealer sets a bit twice")

@@ -4,6 +4,7 @@ The bytes of a file are checked here before any library of compiled code sees th
 """
 
 import json
+import os
 import struct
 import warnings
 import zipfile
@@ -14,6 +15,7 @@ import numpy as np
 
 from ..arrays import AnyArray
 from ..errors import FormatError
+from ..files import LIMIT_VARIABLE, shown, unpacked_limit
 from ..formulation.qubo import Qubo
 from .terms import Terms, checked, checked_bits, coupler_chunks, parsed_json, read_exactly
 
@@ -97,6 +99,7 @@ def read_npz(file: IO[bytes]) -> Terms:
     """The terms of x'Qx for a matrix of scipy.sparse (csr, csc or coo), with our offset and labels if present."""
     try:
         with zipfile.ZipFile(file) as archive:
+            check_archive(archive, file)
             names = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             arrays = {name: _array(archive, names[name]) for name in _FIELDS if name in names}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError) as error:
@@ -194,7 +197,20 @@ def _hashable(label: Any) -> Any:
         return tuple(_hashable(part) for part in label)
     if isinstance(label, (str, int, float)):
         return label
-    raise FormatError(f"{str(label)[:40]} is no label; text, numbers and tuples of them are")
+    raise FormatError(f"{shown(label, 40)} is no label; text, numbers and tuples of them are")
+
+
+def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
+    """Raise if the members of the archive claim more bytes than there are, share them, or unpack to too many."""
+    size = file.seek(0, os.SEEK_END)
+    for info in archive.infolist():
+        if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
+            raise FormatError(f"the part {info.filename[:40]!r} claims more bytes than can be packed in its place")
+    packed, unpacked = (sum(getattr(i, key) for i in archive.infolist()) for key in ("compress_size", "file_size"))
+    if packed > size:
+        raise FormatError("the parts of the file overlap, or it was cut short")
+    if unpacked > unpacked_limit(size):
+        raise FormatError(f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it")
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -225,8 +241,6 @@ def _merge_diagonal(qubo: Qubo, start: int, stop: int, rows: AnyArray, cols: Any
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
     """One array, its size in the header checked against the bytes that are there."""
     name = info.filename.removesuffix(".npy")
-    if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
-        raise FormatError(f"the array {name} claims more bytes than can be packed in its place")
     with archive.open(info) as member, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's of headers that look like those of Python 2
         try:

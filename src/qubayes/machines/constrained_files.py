@@ -12,6 +12,7 @@ import numpy as np
 from ..arrays import AnyArray
 from ..errors import FormatError
 from ..formulation.qubo import Qubo, from_bqm, to_bqm
+from .binary_files import check_archive
 from .lp_files import read_lp, unconstrained_terms, write_lp, write_lp_qubo
 from .terms import MAX_BITS, parsed_json, qubo_of, read_exactly
 
@@ -90,8 +91,7 @@ def _look_through(file: IO[bytes]) -> None:
     if type(variables) is not int or not 0 <= variables <= MAX_BITS:
         raise FormatError("no number of variables in the header of the .cqm file")
     with zipfile.ZipFile(file) as archive:
-        if any(info.file_size > 1100 * info.compress_size + 4096 for info in archive.infolist()):
-            raise FormatError("a part of the .cqm file claims more bytes than can be packed in its place")
+        check_archive(archive, file)
         damaged = archive.testzip()
         if damaged is not None:
             raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints, SmallInts, frozen
 from ..errors import FormatError, SettingError
+from ..files import shown
 from ..formulation.qubo import Qubo, qubo_from_couplers
 from .json_stream import JsonStream
 from .terms import coupler_chunks
@@ -277,12 +278,12 @@ def _only(member: str, allowed: str) -> bool:
 def _term(term: Any) -> tuple[float, list[int]]:
     """(coefficient, bits) of one term, checked."""
     if not isinstance(term, dict) or term.keys() != {"c", "p"}:
-        raise FormatError(f'{str(term)[:60]} is no term {{"c": number, "p": [bits]}}')
+        raise FormatError(f'{shown(term, 60)} is no term {{"c": number, "p": [bits]}}')
     c, p = term["c"], term["p"]
     if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
-        raise FormatError(f"the coefficient {str(c)[:40]} is no number of at most 2^52")
+        raise FormatError(f"the coefficient {shown(c, 40)} is no number of at most 2^52")
     if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
-        raise FormatError(f"the term of {str(p)[:60]} is not of at most two bits from 0 to {MAX_BITS - 1}")
+        raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
     return float(c), p
 
 
@@ -292,7 +293,7 @@ def _row(inequality: Any) -> tuple[list[int], list[float], float, int]:
         raise FormatError("an inequality without a list of terms")
     weight = inequality.get("lambda", 1)
     if type(weight) is not int or not 1 <= weight <= LARGEST_LAMBDA:
-        raise FormatError(f"lambda {str(weight)[:40]} of an inequality is no integer from 1 to {LARGEST_LAMBDA:,}")
+        raise FormatError(f"lambda {shown(weight, 40)} of an inequality is no integer from 1 to {LARGEST_LAMBDA:,}")
     terms = [_term(term) for term in inequality["terms"]]
     if any(len(bits) > 1 for _, bits in terms):
         raise FormatError("an inequality with a quadratic term; only linear ones are allowed")

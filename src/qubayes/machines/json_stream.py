@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from ..errors import FormatError
+from ..files import shown
 
 _SPACE = " \t\n\r"
 _BLOCK = 1 << 16
@@ -29,7 +30,7 @@ class JsonStream:
         for _ in self._parts("{", "}"):
             key = self.value()
             if not isinstance(key, str):
-                raise FormatError(f"{str(key)[:40]} where a key is needed")
+                raise FormatError(f"{shown(key, 40)} where a key is needed")
             self._take(":")
             yield key
 

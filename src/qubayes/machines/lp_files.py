@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import FormatError
+from ..files import lines_of
 from ..formulation.qubo import Qubo
 from .lp_grammar import Expression, LinearProgram, is_name, parse_lp
 from .terms import Terms, checked, coupler_chunks, label_text, parsed_json
@@ -102,7 +103,7 @@ def unconstrained_terms(file: IO[bytes]) -> Terms:
 def _parsed(file: IO[bytes]) -> tuple[LinearProgram, list[str], dict[str, str]]:
     """(program, label of each variable, labels of constraints by name)."""
     comments: list[str] = []
-    program = parse_lp((line.decode("utf-8") for line in file), comments)
+    program = parse_lp(lines_of(file), comments)
     found = {"label": {}, "constraint": {}}  # type: dict[str, dict[str, str]]
     for comment in comments:
         words = comment.split(maxsplit=3)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias, Union
 
 from ..errors import FormatError
-from ..files import ending
+from ..files import ending, opened
 from ..formulation.qubo import Qubo, from_bqm
 from . import binary_files, constrained_files, text_files
 from .digital_annealer import AnnealerProblem, problem_of, read_annealer_json, write_annealer_json
-from .terms import Terms, bqm_of, qubo_of, reading, writing
+from .terms import Terms, bqm_of, qubo_of, writing
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
@@ -74,7 +74,7 @@ def read_model(path: str | Path) -> Model:
     """The model in the file: quadratic from `.bqm .coo .qubo .mtx .npz`, constrained from `.cqm .lp`, and from
     `.json` a problem for the Digital Annealer."""
     kind = _kind(path)
-    with reading(path) as file:
+    with opened(path) as file:
         try:
             if kind == ".json":
                 return read_annealer_json(file)
@@ -82,13 +82,13 @@ def read_model(path: str | Path) -> Model:
                 return constrained_files.read_constrained(file, kind)
             return bqm_of(_QUADRATIC[kind].read(file))
         except (FormatError, UnicodeDecodeError) as error:
-            raise FormatError(f"{path}: {error}") from error
+            raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
 def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
     """(QUBO, labels) in a file of any format, without a detour through dimod; an error if it has constraints."""
     kind = _kind(path)
-    with reading(path) as file:
+    with opened(path) as file:
         try:
             if kind in _QUADRATIC:
                 return qubo_of(_QUADRATIC[kind].read(file))
@@ -99,7 +99,7 @@ def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
                 return problem.objective, problem.labels
             return constrained_files.read_unconstrained(file, kind)
         except (FormatError, UnicodeDecodeError) as error:
-            raise FormatError(f"{path}: {error}") from error
+            raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
 def _kind(path: str | Path) -> str:

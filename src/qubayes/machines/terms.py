@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -13,7 +12,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats
 from ..errors import FormatError
-from ..files import replacing
+from ..files import parse_json, replacing
 from ..formulation.qubo import Qubo, from_bqm, qubo_from_couplers, upper_triangle
 
 if TYPE_CHECKING:
@@ -96,17 +95,6 @@ def label_text(label: str) -> str:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """The bytes of the file, unpacked if its name ends in `.gz`."""
-    path = Path(path)
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-@contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """A file for bytes that appears at `path` when it is whole; packed if its name ends in `.gz`."""
     path = Path(path)
@@ -133,10 +121,6 @@ def read_exactly(file: IO[bytes], size: int, what: str) -> bytes:
 def parsed_json(text: str | bytes, what: str) -> Any:
     """The JSON value; an error if there is none."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"the {what} is no JSON") from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+        return parse_json(text)
+    except FormatError as error:
+        raise FormatError(f"the {what} is {error}") from None

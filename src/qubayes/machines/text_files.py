@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arrays import AnyArray
 from ..errors import FormatError
+from ..files import lines_of
 from ..formulation.qubo import Qubo
 from .terms import CHUNK, Terms, checked, checked_bits, coupler_chunks, label_text, parsed_json
 
@@ -82,7 +83,7 @@ def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
 
 def read_matrix_market(file: IO[bytes]) -> Terms:
     """The terms of x'Ax for a real matrix in coordinate form, symmetric or general."""
-    banner = file.readline().decode("utf-8", "replace")
+    banner = file.readline(1000).decode("utf-8", "replace")
     match = re.fullmatch(
         r"%%MatrixMarket\s+matrix\s+coordinate\s+(?:real|integer)\s+(symmetric|general)", banner.strip()
     )
@@ -128,7 +129,7 @@ def _write_terms(file: IO[bytes], i: AnyArray, j: AnyArray, w: AnyArray, *, scie
 
 def _opened(file: IO[bytes], mark: str) -> tuple[_Comments, Iterator[str]]:
     """The comments at the top, and the other lines, stripped, without blank ones and later comments."""
-    lines = (line.decode("utf-8").strip() for line in file)
+    lines = (line.strip() for line in lines_of(file))
     found: list[str] = []
     first = ""
     for first in lines:

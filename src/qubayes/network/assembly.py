@@ -11,6 +11,7 @@ from .network import Network
 # of this size costs up to 25 times as much memory (empty JSON lists).
 MOST_BYTES = 1 << 26
 MOST_VERTICES = 100_000
+MOST_AXES = 32  # of a table: numpy has no more in some versions
 
 
 def unholdable(kind: str, name: str, why: str, instead: str = ".json") -> FormatError:
@@ -55,6 +56,12 @@ def from_edges(path: str | Path, names: Sequence[str], edges: Iterable[tuple[str
     for parent, child in edges:
         parents[index[child]][index[parent]] = None
     return assembled(path, names, [tuple(its) for its in parents])
+
+
+def check_axes(path: str | Path, name: str, axes: int) -> None:
+    """Raise if no table has so many axes: parents, and the vertex itself."""
+    if axes > MOST_AXES:
+        raise FormatError(f"{path}: {name!r} has a table and {axes - 1} parents; at most {MOST_AXES - 1} can have one")
 
 
 def with_tables(kind: str, network: Network) -> tuple[tuple[tuple[str, ...], ...], tuple[Floats, ...]]:

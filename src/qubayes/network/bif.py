@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import FormatError
 from ..files import read_text
-from .assembly import MOST_BYTES, assembled, unholdable, with_tables
+from .assembly import MOST_BYTES, assembled, check_axes, unholdable, with_tables
 from .network import Network
 
 # Only `default` lets a small file ask for a large table: this is 400 MB of it.
@@ -295,6 +295,7 @@ def _table(scanner: _Scanner, block: _Block, variables: dict[str, tuple[str, ...
     """The numbers of the block with the parents' axes first and the child's last."""
     arity = len(variables[block.child])
     arities = [len(variables[name]) for name in block.parents]
+    check_axes(scanner.path, block.child, len(arities) + 1)
     size = math.prod(arities) * arity
     if block.table is not None:
         if block.rows or block.default or len(block.table) != size:

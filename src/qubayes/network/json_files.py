@@ -17,8 +17,8 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import FormatError
-from ..files import read_text
-from .assembly import MOST_BYTES, assembled
+from ..files import parse_json, read_text, shown
+from .assembly import MOST_BYTES, assembled, check_axes
 from .network import Network
 
 _FORMAT, _VERSION = "qubayes network", 1
@@ -83,16 +83,15 @@ def read_about(path: str | Path) -> dict[str, Any]:
 
 
 def _document(path: str | Path) -> dict[str, Any]:
+    text = read_text(path, MOST_BYTES)
     try:
-        value = json.loads(read_text(path, MOST_BYTES))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{path} is no JSON ({str(error)[:80]})") from None
+        value = parse_json(text)
+    except FormatError as error:
+        raise FormatError(f"{path} is {error}") from None
     if not isinstance(value, dict) or value.get("format") != _FORMAT or "vertices" not in value:
         raise FormatError(f"{path} is no network; it must hold an object with 'format': '{_FORMAT}' and 'vertices'")
     if value.get("version") != _VERSION:
-        raise FormatError(f"{path} has version {str(value.get('version'))[:20]!r}; this program reads {_VERSION}")
+        raise FormatError(f"{path} has version {shown(value.get('version'))}; this program reads {_VERSION}")
     return value
 
 
@@ -123,6 +122,7 @@ def _all_have(path: str | Path, vertices: list[dict[str, Any]], key: str) -> boo
 
 def _table(path: str | Path, vertex: dict[str, Any], arities: list[int], arity: int) -> Floats:
     """The rows of the table with an axis for each parent."""
+    check_axes(path, vertex["name"], len(arities) + 1)
     rows, wanted = vertex["table"], math.prod(arities)
     fine = isinstance(rows, list) and len(rows) == wanted and all(_is_row(row, arity) for row in rows)
     if not fine:

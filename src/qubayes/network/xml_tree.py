@@ -11,6 +11,7 @@ from ..files import read_bytes
 from .assembly import MOST_BYTES, unholdable
 
 _DEEPEST = 100
+_MOST_DECLARATIONS = 1000  # of attributes: the parser compares each with all before it
 _MOST_ELEMENTS = 5_000_000  # some 500 MB of them
 
 # All that XML 1.0 has no way to write, not even as a reference.
@@ -28,6 +29,7 @@ def read_xml(path: str | Path) -> Element:
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.tree.data
     parser.EntityDeclHandler = builder.refuse_entity
+    parser.AttlistDeclHandler = builder.count_declaration
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
@@ -45,6 +47,7 @@ class _Builder:
         self.tree = TreeBuilder()
         self.depth = 0
         self.elements = 0
+        self.declarations = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
@@ -56,6 +59,11 @@ class _Builder:
     def end(self, name: str) -> None:
         self.depth -= 1
         self.tree.end(local(name))
+
+    def count_declaration(self, *_: object) -> None:
+        self.declarations += 1
+        if self.declarations > _MOST_DECLARATIONS:
+            raise FormatError(f"{self.path} declares more than {_MOST_DECLARATIONS} attributes; leave out its DOCTYPE")
 
     def refuse_entity(self, name: str, *_: object) -> NoReturn:
         raise FormatError(f"{self.path} declares the entity {name!r}; write what it stands for in its places")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import FormatError
-from .assembly import all_names, assembled, unholdable, with_tables
+from .assembly import all_names, assembled, check_axes, unholdable, with_tables
 from .network import Network
 from .xml_tree import check_xml_name, read_xml
 
@@ -120,6 +120,7 @@ def _table(
     path: str | Path, child: str, definition: tuple[list[str], list[float] | None], states: dict[str, list[str]]
 ) -> Floats:
     given, numbers = definition
+    check_axes(path, child, len(given) + 1)
     shape = [len(states[name]) for name in (*given, child)]
     if numbers is None or len(numbers) != math.prod(shape):
         found = 0 if numbers is None else len(numbers)

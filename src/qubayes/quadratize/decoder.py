@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import AnyArray
 from ..errors import FormatError, QubayesError
+from ..files import json_object
 from .polynomial import Variable
 
 FORMAT = "qubayes-decoder-1"
@@ -77,8 +78,9 @@ class Decoder:
     @staticmethod
     def from_json(text: str) -> "Decoder":
         """The decoder that `to_json` wrote."""
+        facts = json_object(text)
         try:
-            fields = {name: _tupled(value) for name, value in json.loads(text).items()}
+            fields = {name: _tupled(value) for name, value in facts.items()}
             if fields.pop("format") != FORMAT:
                 raise KeyError(f"this version reads {FORMAT}")
             decoder = Decoder(**fields)
@@ -86,7 +88,7 @@ class Decoder:
                 raise KeyError("bits, sets and read do not belong together")
             if not set().union(*decoder.sets) <= set(decoder.variables):
                 raise KeyError("a set names a variable that is not listed")
-        except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(f"no decoder ({error}); give what Decoder.to_json wrote") from None
         return decoder
 

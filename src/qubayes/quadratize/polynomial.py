@@ -1,6 +1,5 @@
 """A pseudo-Boolean polynomial of bits as it enters the stage: checked, merged, its variables in a defined order."""
 
-import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import FormatError, QubayesError
+from ..files import parse_json, read_text, shown
 
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
@@ -77,23 +77,18 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
 
 def read_polynomial(path: str | Path) -> Polynomial:
     """The polynomial of a JSON file: a list of [coefficient, [names...]]."""
+    text = read_text(path)
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FormatError(
-            f"cannot read {path}: {error.strerror}; give a JSON file of [coefficient, [names...]]"
-        ) from error
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FormatError(f"{path} is not JSON ({error}); give a list of [coefficient, [names...]]") from error
+        rows = parse_json(text)
+    except FormatError as error:
+        raise FormatError(f"{path} is {error}; give a list of [coefficient, [names...]]") from None
     if not isinstance(rows, list):
         raise FormatError(f"{path} holds a {type(rows).__name__}; give a list of [coefficient, [names...]]")
     for number, row in enumerate(rows, 1):
         if not (isinstance(row, list) and len(row) == 2 and isinstance(row[1], list)):
-            raise FormatError(f"{path}, entry {number}: {json.dumps(row)[:60]}; give [coefficient, [names...]]")
+            raise FormatError(f"{path}, entry {number}: {shown(row)}; give [coefficient, [names...]]")
         if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in row[1]):
-            raise FormatError(
-                f"{path}, entry {number}: names are strings or whole numbers, not {json.dumps(row[1])[:60]}"
-            )
+            raise FormatError(f"{path}, entry {number}: names are strings or whole numbers, not {shown(row[1])}")
     return from_terms((row[0], row[1]) for row in rows)
 
 
@@ -106,7 +101,8 @@ def sorted_labels(labels: Iterable[Variable]) -> list[Variable]:
 
 def _label_key(label: Variable) -> tuple[str, float, str]:
     if isinstance(label, int | float):
-        return ("", float(label) if abs(label) < 2**53 else math.copysign(math.inf, label), repr(label))
+        beyond = math.inf if label > 0 else -math.inf  # the float of a whole number may be too large to be one
+        return ("", float(label) if abs(label) < 2**53 else beyond, repr(label))
     return (type(label).__name__, 0.0, label if isinstance(label, str) else repr(label))
 
 
@@ -126,7 +122,7 @@ def _finite(coefficient: Any, variables: Any) -> float:
             value = math.inf
         if math.isfinite(value):
             return value
-    raise QubayesError(f"coefficient {coefficient!r} of term {tuple(variables)!r}; give a finite real number")
+    raise QubayesError(f"coefficient {shown(coefficient)} of term {shown(tuple(variables))}; give a finite real number")
 
 
 def _total(values: list[float]) -> float:

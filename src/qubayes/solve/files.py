@@ -9,11 +9,13 @@ import numpy as np
 
 from ..candidates import Candidates
 from ..errors import FormatError
-from ..files import json_object, read_text, replacing
+from ..files import json_object, read_text, replacing, shown
 from ..formulation import Formulation, decode, encode_sets
 from ..network.network import find_cycle
 from .choices import parents_of
 from .solution import Solution
+
+_LARGEST = 1e300  # of a number in a file; a whole number beyond the floats would be an error elsewhere
 
 
 def write_solution(solution: Solution, path: str | Path) -> None:
@@ -49,10 +51,10 @@ def read_solution(path: str | Path, problem: Candidates | Formulation) -> Soluti
         score=score,
         empty_score=math.fsum(candidates.base_scores.tolist()),
         bound=max(score, _number(value, "bound", path)),
-        solver=str(value.get("solver")),
+        solver=_text(value, "solver", path),
         seed=int(_number(value, "seed", path)),
         seconds=_number(value, "seconds", path),
-        status=str(value.get("status")),
+        status=_text(value, "status", path),
         interrupted=value.get("interrupted") is True,
         trace=_trace(value, path),
         figures=value["figures"] if isinstance(value.get("figures"), dict) else {},
@@ -71,10 +73,17 @@ def _choice(value: dict[str, Any], candidates: Candidates, path: str | Path) -> 
     return choice
 
 
+def _text(value: dict[str, Any], key: str, path: str | Path) -> str:
+    text = value.get(key)
+    if not isinstance(text, str):
+        raise FormatError(f"{path}: {key} is {shown(text)}; allowed is text")
+    return text
+
+
 def _number(value: dict[str, Any], key: str, path: str | Path) -> float:
     number = value.get(key)
-    if type(number) not in (int, float) or not math.isfinite(number):  # type: ignore[arg-type]
-        raise FormatError(f"{path}: {key} is {number!r}; allowed is a number")
+    if type(number) not in (int, float) or not abs(number) < _LARGEST:  # type: ignore[arg-type]
+        raise FormatError(f"{path}: {key} is {shown(number)}; allowed is a number")
     return number  # type: ignore[return-value]
 
 
