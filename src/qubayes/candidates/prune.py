@@ -16,6 +16,7 @@ from ..families import Families, VertexSet
 from .candidates import Candidates, Stamp, tolerance
 
 _FINE, _UNKNOWN, _SELF, _REPEATED = range(4)
+_LONG = 64  # members; sorting by insertion takes their square
 
 
 class _Family(NamedTuple):
@@ -56,6 +57,8 @@ def prune_families(names: tuple[str, ...], families: Families, scores: Floats, s
 def _ordered(names: tuple[str, ...], families: Families) -> Families:
     """The same sets with ascending members, once they are known to be sets of other variables."""
     members = families.members.astype(np.int32)  # a copy
+    for which in np.flatnonzero(np.diff(families.set_start) > _LONG).tolist():
+        members[slice(*families.set_start[which : which + 2])].sort()
     fault, vertex, where, other = _order_members(families.vertex_start, families.set_start, members)
     if fault == _FINE:
         return families._replace(members=members)
@@ -103,7 +106,8 @@ def _check_scores(names: tuple[str, ...], families: Families, scores: Floats) ->
 
 def _keys(n: int) -> Words:
     """(n,) random numbers whose sums tell sets apart nearly always; a lookup compares the members all the same."""
-    return np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n, dtype=np.uint64)
+    # Others each time, so that no file can be made whose sets all meet in one place; the result is the same.
+    return np.random.default_rng().integers(0, 2**64, size=n, dtype=np.uint64)
 
 
 def _survivors_of(name: str, families: Families, scores: Floats, sets: slice, keys: Words) -> Bools:
