@@ -65,8 +65,25 @@ def test_likelihood_of_a_copy_is_one():
 
 
 @pytest.mark.parametrize(
-    "settings", [("bde", 1.0), ("bdeu", 0.0), ("bdeu", -1.0), ("bds", math.nan), ("bds", math.inf)]
+    "settings",
+    [("bde", 1.0), ("bdeu", 0.0), ("bdeu", -1.0), ("bds", math.nan), ("bds", math.inf), ("k2", 9e-101), ("bds", 2e100)],
 )
 def test_bad_settings(settings):
     with pytest.raises(SettingError):
         Score(*settings)
+
+
+def test_nothing_is_lost_where_a_score_is_a_small_difference():
+    """A binary variable with one state in 10^6 rows: log S = lnΓ(N + a/2) − lnΓ(a/2) − lnΓ(N + a) + lnΓ(a) ≈ −log 2.
+
+    To first order in a it is −log 2 − (a/2) (ψ(N) − ψ(1)), and ψ(10^6) − ψ(1) = 14.392726...; the two sums are 1.3e7.
+    """
+    dataset = Dataset(("a",), (("x", "y"),), np.zeros((1, 10**6), dtype=np.uint8))
+    expected = -math.log(2) - 0.5e-9 * (math.log(10**6) - 0.5e-6 + 0.5772156649015329)
+    assert local_score(dataset, 0, [], Score("bdeu", 1e-9)) == pytest.approx(expected, rel=1e-13)
+
+
+def test_nothing_is_lost_to_a_large_prior():
+    """With a prior of 10^15 counts every row costs log 2, up to 1e-15."""
+    dataset = Dataset(("a",), (("x", "y"),), np.zeros((1, 3), dtype=np.uint8))
+    assert local_score(dataset, 0, [], Score("bdeu", 1e15)) == pytest.approx(-3 * math.log(2), rel=1e-13)

@@ -1,13 +1,15 @@
 """Sums of log-gamma terms over the cells of a set of variables."""
 
-from math import lgamma, log
+from math import lgamma, log, log1p
 
 from ..arrays import Floats
 from ..jit import part
+from ..score.score import LARGE, STIRLING
 from .tables import Below, Counts
 
 TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
 SMALL_PRIOR = 1 / 64  # up to this prior the power series below is exact to double precision
+_S1, _S3, _S5, _S7, _S9 = STIRLING
 SERIES = 8  # its number of coefficients: the first one left out is at most 64**-8 / 8 = 4e-16
 
 
@@ -24,12 +26,22 @@ def _find(keys: Floats, key: float) -> int:
 
 
 @part
-def _term(value: int, prior: float) -> float:
+def term(value: int, prior: float) -> float:
+    """lnΓ(value + prior) − lnΓ(prior); value log value where the prior is 0 (score.rising, for kernels)."""
     if value == 0:
         return 0.0
     if prior == 0.0:
         return value * log(value)
-    return lgamma(value + prior) - lgamma(prior)
+    if prior < LARGE:
+        return lgamma(value + prior) - lgamma(prior)
+    both = value + prior  # by Stirling's series: of two log-gammas only rounding would be left
+    return value * log(both) - value + (prior - 0.5) * log1p(value / prior) + _stirling(both) - _stirling(prior)
+
+
+@part
+def _stirling(x: float) -> float:
+    s = 1.0 / (x * x)
+    return ((((_S9 * s + _S7) * s + _S5) * s + _S3) * s + _S1) / x
 
 
 @part
@@ -40,8 +52,7 @@ def sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> float
     width = table.shape[1] if row >= 0 else 0
     for t in range(n_values):
         value = values[t]
-        term = table[row, value] if value < width else _term(value, prior)
-        total += times[t] * term
+        total += times[t] * (table[row, value] if value < width else term(value, prior))
     return total
 
 

@@ -10,9 +10,11 @@ from ..candidates.counting import Scratch, add_member, count_rows, make_scratch
 from ..candidates.problem import _KINDS as KINDS
 from ..candidates.problem import _observed, merge_rows
 from ..candidates.tables import BDS, K2, LIKELIHOOD, Rows
+from ..candidates.terms import term
 from ..data.dataset import Dataset
-from ..jit import kernel, leaf
+from ..jit import kernel, leaf, part
 from ..score import Score
+from ..score.score import LARGE
 from .hillclimb_moves import conclude, recall, remember, step
 from .hillclimb_state import CHANGED, FIRST, KEY, PARENTS, POSSIBLE, SIZE, has
 
@@ -81,7 +83,7 @@ def climb_data(data: Any, sets: Any, climb: Any, moves: int) -> None:
         conclude(climb)
 
 
-@leaf
+@part
 def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
     """Fill the vertex's row with the scores of the best candidate sets inside its parents ± each other vertex.
 
@@ -105,7 +107,7 @@ def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
     scores[vertex] = sets.scores[now]
 
 
-@leaf
+@part
 def _weigh(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
     """Let a set with at most one member that is no parent be the best for that member more, or for each parent less."""
     entries, parents = climb.entries[vertex], climb.lists[0, vertex]
@@ -124,7 +126,7 @@ def _weigh(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
             entries[FIRST + parents[p]] = number
 
 
-@leaf
+@part
 def _holds(sets: Any, number: Any, vertex: Any) -> Any:
     """Whether the vertex is in the set."""
     held = False
@@ -156,7 +158,7 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
             scores[other] = cells - above
 
 
-@leaf
+@part
 def _family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
     """Local score with the parents but the one at `skip`; they stay in the scratch's partitions."""
     depth, states, last = 0, 1.0, np.int64(-1)
@@ -175,7 +177,7 @@ def _family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
     return _rising(data.scratch, count_rows(depth, vertex, data.rows, data.scratch), prior) - above
 
 
-@leaf
+@part
 def _parent_part(data: Any, count: Any, vertex: Any, states: Any) -> Any:
     """(what the parents' own counts take from the score, prior of a cell) from the counts in the scratch."""
     rule, arity = data.rule, data.rule.arities[vertex]
@@ -192,14 +194,14 @@ def _parent_part(data: Any, count: Any, vertex: Any, states: Any) -> Any:
     return _rising(data.scratch, count, prior), prior / arity
 
 
-@leaf
+@part
 def _rising(scratch: Any, count: Any, prior: Any) -> Any:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) of the scratch's counts; with prior 0, Σ times · value log value."""
     total, cells = 0.0, 0
+    small = 0.0 < prior < LARGE  # then lnΓ(prior) is taken away once, at the end
     for k in range(count):
         value = scratch.values[k]
         if value:
-            term = lgamma(value + prior) if prior > 0.0 else value * log(value)
-            total += scratch.times[k] * term
+            total += scratch.times[k] * (lgamma(value + prior) if small else term(value, prior))
             cells += scratch.times[k]
-    return total - cells * lgamma(prior) if prior > 0.0 else total
+    return total - cells * lgamma(prior) if small else total

@@ -1,0 +1,64 @@
+"""A kernel that was kept on disk is used again only if all that went into it is still the same."""
+
+import subprocess
+import sys
+
+import pytest
+
+KERNEL = """
+from qubayes.jit import leaf
+from .parts import LIMIT, add
+
+@leaf
+def run(x):
+    return add(x) + LIMIT
+"""
+PARTS = """
+from qubayes.jit import part
+
+LIMIT = {limit}
+
+@part
+def add(x):
+    return x + later(x)
+
+@part
+def later(x):
+    return {more}
+"""
+PROGRAM = """
+from package.kernels import run
+print(run(1), sum(run.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.parametrize("change", [{"limit": 200}, {"more": 7}])
+def test_what_a_kernel_calls_and_names_elsewhere_counts(tmp_path, change):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "kernels.py").write_text(KERNEL)
+
+    def run(limit=100, more=5) -> list[str]:
+        (package / "parts.py").write_text(PARTS.format(limit=limit, more=more))
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    assert run() == ["106", "0"]
+    assert run() == ["106", "1"]
+    changed = {"limit": 100, "more": 5} | change
+    assert run(**changed) == [str(1 + changed["more"] + changed["limit"]), "0"]
+
+
+def test_every_kernel_on_disk_is_stamped():
+    from qubayes.candidates.prune import _survivors
+    from qubayes.candidates.scanning import scan
+    from qubayes.formulation.qubo import _energies
+    from qubayes.jit import Stamp
+    from qubayes.quadratize.local_search import _search
+    from qubayes.solve.hillclimb_scores import climb_data
+
+    for kernel in (_survivors, scan, _energies, _search, climb_data):
+        assert isinstance(kernel._cache._cache_file._source_stamp, Stamp)
