@@ -1,5 +1,6 @@
 """Compiling ahead: what `learn` calls is compiled, and the process in the background leaves no trace but the cache."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,11 +11,14 @@ import pytest
 
 from qubayes import warm
 from qubayes.candidates import tolerance
+from qubayes.candidates.example import example as example_of
 from qubayes.families import well_formed
+from qubayes.solve.ready import TRIED
 
 
-def test_the_example_is_what_candidates_promise():
-    example = warm.example()
+@pytest.mark.parametrize("vertices", [8, 16])
+def test_the_example_is_what_candidates_promise(vertices):
+    example = example_of(vertices)
     assert well_formed(example.families)
     for vertex in range(example.n):
         sets = list(example.of(vertex))
@@ -26,18 +30,22 @@ def test_the_example_is_what_candidates_promise():
 
 
 def test_stages_are_compiled_in_turn():
-    seconds = warm.warm(("data", "formulation"))
-    assert list(seconds) == ["data", "formulation"] and min(seconds.values()) > 0
+    seconds: dict[str, float] = {}
+    warm.warm(("data", "formulation", "solve"), seconds.__setitem__)
+    assert list(seconds) == ["data", "formulation", "solve"] and min(seconds.values()) > 0
     assert warm.is_warm()
-    assert warm.warm_in_background() is None
+    assert not warm.warm_in_background().processes
 
 
 @pytest.mark.skipif(not hasattr(os, "getppid"), reason="needs the number of the parent process")
 def test_background_fills_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(warm, "is_warm", lambda: False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    process = warm.warm_in_background(("data",))
-    assert process is not None and process.wait(60) == 0
+    warming = warm.warm_in_background([("data",)])
+    warming.wait("formulation")  # nobody works on it
+    warming.wait("data")
+    (process,) = warming.processes.values()
+    assert process.wait(60) == 0
     assert [path for path in tmp_path.rglob("*.nbi") if "_scan" in path.name]
 
 
@@ -46,7 +54,8 @@ def test_background_ends_with_its_parent(tmp_path):
     script = (
         "from qubayes import warm\n"
         "warm.is_warm = lambda: False\n"
-        "print(warm.warm_in_background().pid)\n"  # and ends while the other has only begun
+        "(process,) = warm.warm_in_background([('formulation',)]).processes.values()\n"
+        "print(process.pid)\n"  # and ends while the other has only begun
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
@@ -66,3 +75,33 @@ def _runs(pid: int) -> bool:
         return False
     except FileNotFoundError:  # no Linux, or gone between the two
         return not Path("/proc/self").exists()
+
+
+def test_a_time_limit_is_for_searching():
+    """In a fresh process each solver, once ready, finds every kernel loaded."""
+    done = subprocess.run([sys.executable, "-c", LOOK_FOR_KERNELS], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {name: [] for name in TRIED}
+
+
+LOOK_FOR_KERNELS = """
+import gc, json
+from numba.core.dispatcher import Dispatcher
+from qubayes.candidates.example import example
+from qubayes.formulation import formulate
+from qubayes.solve import Limits, solve
+from qubayes.solve.ready import TRIED, make_ready
+from qubayes.subsets import cover
+
+def loaded():
+    kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+    return {(each.__module__, each.__name__, str(types)) for each in kernels for types in each.overloads}
+
+candidates, late = example(20), {}
+formulation = formulate(candidates, cover(candidates))
+for name in TRIED:
+    make_ready(name)
+    before = loaded()
+    solve(formulation, name, limits=Limits(0.3))
+    late[name] = sorted(name for module, name, types in loaded() - before if module.startswith("qubayes.solve"))
+print(json.dumps(late))
+"""

@@ -13,50 +13,64 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import combinations
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .candidates import Candidates
 
 STAGES = ("data", "candidates", "subsets", "formulation", "solve")
-LATER = STAGES[2:]  # what can be compiled while the data are read and the candidates searched
-_VERTICES = 8
+# What is compiled while the data are read and the candidates searched, each group by a process of its own.
+GROUPS = (("subsets", "formulation"), ("solve",))
 
 
-def warm_in_background(stages: Sequence[str] = LATER) -> "subprocess.Popen[bytes] | None":
-    """A process that compiles these stages' kernels; None if they were compiled before, or it cannot be started.
+class Warming:
+    """Processes that compile kernels of later stages, and tell of each stage when it is done."""
 
-    It runs with low priority, reads and writes nothing but the cache, and ends with this process.
+    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
+        self.processes = {tuple(group): process for group in groups if (process := _started(group)) is not None}
+        self._done: set[str] = set()
+
+    def wait(self, stage: str) -> None:
+        """Return when the stage is compiled, or nobody works on it: then this process will compile it itself."""
+        for group, process in self.processes.items():
+            while stage in group and stage not in self._done and (line := _line_of(process)):
+                self._done.add(line)
+
+
+def warm_in_background(groups: Sequence[Sequence[str]] = GROUPS) -> Warming:
+    """Processes that compile these stages' kernels; none if they were compiled before, or cannot be started.
+
+    They run with low priority, read and write nothing but the cache, and end with this process.
     """
-    if is_warm():
-        return None
-    nothing = subprocess.DEVNULL
-    command = [sys.executable, "-m", "qubayes.warm", str(os.getpid()), *stages]
+    return Warming(() if is_warm() else groups)
+
+
+def _started(stages: Sequence[str]) -> "subprocess.Popen[bytes] | None":
+    nothing, command = subprocess.DEVNULL, [sys.executable, "-m", "qubayes.warm", str(os.getpid()), *stages]
     with suppress(OSError):
-        return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, start_new_session=True)
     return None
 
 
+def _line_of(process: "subprocess.Popen[bytes]") -> str:
+    """What the process says next; nothing if it has ended."""
+    assert process.stdout is not None
+    return process.stdout.readline().decode().strip()
+
+
 def is_warm() -> bool:
-    """Whether this machine has compiled a formulation before; True if that cannot be told."""
+    """Whether this machine has compiled a formulation and a solver before; True if that cannot be told."""
     from .formulation.qubo import _mirror
+    from .solve.insertions import wander
 
     with suppress(Exception):  # the cache is no part of numba's interface
-        return bool(_mirror._cache._cache_file._load_index())
+        return all(kernel._cache._cache_file._load_index() for kernel in (_mirror, wander))
     return True
 
 
-def warm(stages: Sequence[str] = STAGES) -> dict[str, float]:
-    """Seconds that each stage's kernels took to compile, or to load if they were compiled before."""
-    seconds = {}
+def warm(stages: Sequence[str] = STAGES, on_stage: Callable[[str, float], None] = lambda stage, seconds: None) -> None:
+    """Compile each stage's kernels, or load them if they were compiled before; tells how many seconds each took."""
     for stage in stages:
         start = time.perf_counter()
         _WARMERS[stage]()
-        seconds[stage] = time.perf_counter() - start
-    return seconds
+        on_stage(stage, time.perf_counter() - start)
 
 
 def _warm_data() -> None:
@@ -83,12 +97,14 @@ def _warm_candidates() -> None:
 
 
 def _warm_subsets() -> None:
+    from .candidates.example import example
     from .subsets import cover
 
     cover(example())
 
 
 def _warm_formulation() -> None:
+    from .candidates.example import example
     from .formulation import best_sets, decode, encode_sets, formulate
     from .subsets import cover
 
@@ -98,14 +114,9 @@ def _warm_formulation() -> None:
 
 
 def _warm_solve() -> None:
-    from .formulation import formulate
-    from .solve import Limits, solve, solver_named
-    from .subsets import cover
+    from .solve.ready import make_ready
 
-    candidates = example()
-    formulation = formulate(candidates, cover(candidates))
-    for name in ("auto", "anneal"):  # the first proves this example before it has annealed
-        solve(formulation, solver_named(name), limits=Limits(0.1))
+    make_ready("auto")
 
 
 _WARMERS: dict[str, Callable[[], None]] = {
@@ -115,29 +126,6 @@ _WARMERS: dict[str, Callable[[], None]] = {
     "formulation": _warm_formulation,
     "solve": _warm_solve,
 }
-
-
-def example() -> "Candidates":
-    """Candidate sets that are hard enough for every kernel to be called, made without one."""
-    import numpy as np
-
-    from .arrays import frozen
-    from .candidates import Candidates
-    from .families import Families
-
-    random = np.random.default_rng(0)
-    lists, scores = [], []
-    for vertex in range(_VERTICES):
-        others = [other for other in range(_VERTICES) if other != vertex]
-        sets = [chosen for size in range(1, 4) for chosen in combinations(others, size) if random.random() < 0.5]
-        best: dict[tuple[int, ...], float] = {(): -10.0}
-        for chosen in sets:
-            below = max((score for known, score in best.items() if set(known) < set(chosen)), default=-inf)
-            best[chosen] = below + float(random.random())
-        ordered = sorted(best.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
-        lists.append([chosen for chosen, _ in ordered])
-        scores += [score for _, score in ordered]
-    return Candidates(tuple("abcdefgh"[:_VERTICES]), Families.of(lists), frozen(np.array(scores)))
 
 
 def _end_with(parent: int) -> None:
@@ -151,12 +139,16 @@ def _in_background(parent: int, stages: Sequence[str]) -> None:
     with suppress(AttributeError, OSError):
         os.nice(5)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    warm(stages)
+    warm(stages, _tell)
+
+
+def _tell(stage: str, _: float) -> None:
+    with suppress(OSError):  # nobody listens any more
+        print(stage, flush=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         _in_background(int(sys.argv[1]), sys.argv[2:])
     else:
-        for name, took in warm().items():
-            print(f"{name}: {took:.1f} s")
+        warm(on_stage=lambda stage, seconds: print(f"{stage}: {seconds:.1f} s", flush=True))

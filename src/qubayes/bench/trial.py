@@ -16,11 +16,11 @@ from typing import Any
 
 from ..arrays import frozen
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
+from ..candidates.example import example
 from ..cluster import Workers
 from ..data import Dataset
 from ..errors import QubayesError, SettingError
 from ..score import Score
-from ..warm import example
 from .instances import instance
 
 KINDS = ("candidates", "bits", "solve")
@@ -201,7 +201,6 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
         subsets = cover(candidates, budget=Budget(effort=0.1, rounds=0), workers=workers)
         problem = formulate(candidates, subsets, workers=workers)
     formulating = time.perf_counter() - began
-    _warm(solver)
     found = solve(problem, solver, limits=Limits(trial.seconds, seed=trial.seed), workers=workers)
     return {
         "score": found.score,
@@ -214,17 +213,6 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
         "trace": _thinned(found.trace),
         "figures": {key: value for key, value in found.figures.items() if isinstance(value, int | float | str)},
     }
-
-
-def _warm(solver: Any) -> None:
-    """Let the solver compile or load its kernels before its clock starts."""
-    from ..formulation import formulate
-    from ..solve import Limits, solve
-    from ..subsets import cover
-
-    small = example()
-    problem = formulate(small, cover(small)) if solver.takes == "formulation" else small
-    solve(problem, solver, limits=Limits(0.05))
 
 
 def _thinned(trace: tuple[tuple[float, float], ...], most: int = 200) -> list[list[float]]:

@@ -17,6 +17,7 @@ from ..network import Network
 from ..network.network import find_cycle
 from ..progress import OnProgress, silent
 from .choices import best_inside, parents_of
+from .ready import make_ready
 from .run import Ending, Limits, Run, Solver, stopping
 from .solution import Solution
 
@@ -66,7 +67,7 @@ def solve(
 
     Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
     alone. Where a formulation is given the result has its bits, and their energy was checked to be -score.
-    Interrupted, it returns the best network so far.
+    Interrupted, it returns the best network so far. Kernels are compiled, or loaded, before the time limit begins.
     """
     chosen = solver_named(solver) if isinstance(solver, str) else solver
     limits = limits or Limits()
@@ -78,6 +79,7 @@ def solve(
         raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
+    make_ready(chosen.name)
     bound = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
     run.tighten(bound)

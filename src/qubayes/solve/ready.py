@@ -1,0 +1,39 @@
+"""Kernels compiled, or loaded, before the clock of a solver starts: a time limit is for searching."""
+
+from functools import cache
+
+from ..candidates.example import example
+from ..cluster import Workers
+from ..formulation import formulate
+from ..progress import silent
+from ..subsets import cover
+from .run import Limits, Run
+
+# What each solver is tried on: (vertices, moves). The annealer needs no kernels for fewer than 15 vertices; `exact`
+# ends with a proof. The others have no kernels of ours.
+TRIED = {
+    "anneal": (16, 100),
+    "asobs": (8, 1),
+    "digital": (8, 1),
+    "exact": (8, None),
+    "hillclimb": (8, 1),
+    "order-sa": (8, 1),
+    "sa": (8, 1),
+}
+
+
+@cache
+def make_ready(name: str) -> None:
+    """Let the solver of this name, if it is one of ours, solve a small example once."""
+    for part in ("exact", "anneal") if name == "auto" else (name,):
+        if part in TRIED:
+            _try_out(part, *TRIED[part])
+
+
+def _try_out(name: str, vertices: int, moves: int | None) -> None:
+    from .solve import solver_named
+
+    solver, candidates = solver_named(name), example(vertices)
+    start = candidates.families.vertex_start[1:] - 1
+    run = Run(candidates, Limits(None, moves), Workers(1), start, silent, name)
+    solver(formulate(candidates, cover(candidates)) if solver.takes == "formulation" else candidates, run)
