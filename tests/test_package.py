@@ -29,6 +29,11 @@ def test_imports_are_light(code):
     assert subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "qubayes", "--version"], capture_output=True, text=True, check=True)
+    assert qubayes.__version__ in done.stdout
+
+
 def test_the_readmes_python_runs(monkeypatch, capsys):
     [code] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     monkeypatch.chdir(ROOT)

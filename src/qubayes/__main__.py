@@ -1,0 +1,5 @@
+"""`python -m qubayes`: the command line."""
+
+from .cli import main
+
+main()
