@@ -2,9 +2,11 @@
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Annotated
 
 import typer
 
+from .. import __version__
 from .shell import guarded
 
 app = typer.Typer(
@@ -16,9 +18,18 @@ app = typer.Typer(
 )
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"qubayes {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _stages() -> None:
-    # A callback keeps the name of a command necessary even while there is only one.
+def _stages(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     pass
 
 
