@@ -182,6 +182,20 @@ def test_an_interrupt_in_the_receiver_of_progress(name):
     assert solution.proved or solution.interrupted
 
 
+def test_an_interrupt_while_bounding_keeps_the_bound_so_far():
+    candidates = random_candidates(25, 7, sets=60)
+    told: list[str] = []
+
+    def interrupt(progress: Progress) -> None:
+        told.append(progress.stage)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    solution = solve(candidates, "anneal", limits=Limits(30.0), bound_seconds=30.0, on_progress=interrupt)
+    assert told and solution.interrupted and solution.seconds < 10
+    assert solution.status == "interrupted before the search; the start is returned"
+    assert solution.bound >= solve(candidates, "anneal", limits=Limits(None, 20_000)).score
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_progress_tells_the_score(name):
     told: list[Progress] = []

@@ -8,7 +8,7 @@ from ..errors import SettingError
 from ..progress import OnProgress, silent
 from .component import THOROUGH
 from .exact import Proof
-from .run import Limits, Run
+from .run import Limits, Run, stopping
 from .twins import without_twins
 
 
@@ -20,17 +20,22 @@ class Bound:
     best: float  # the best network that was met on the way
     cuts: int
     seconds: float
+    interrupted: bool = False
 
 
 def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgress = silent) -> Bound:
-    """The bound of the relaxation with cluster cuts, as far as it is solved in this time (design §7)."""
+    """The bound of the relaxation with cluster cuts, as far as it is solved in this time (design §7).
+
+    Interrupted, it returns the bound so far.
+    """
     if not seconds >= 0:
         raise SettingError(f"{seconds} s for a bound; give 0 or more")
     run = bounding(candidates, seconds, on_progress)
     proof = Proof(without_twins(candidates), run) if candidates.n else None
     if proof:
-        proof.relax(THOROUGH)
-    return Bound(run.bound, run.score, proof.figures["cuts"] if proof else 0, run.elapsed)
+        with stopping(run.stop):
+            proof.relax(THOROUGH)
+    return Bound(run.bound, run.score, proof.figures["cuts"] if proof else 0, run.elapsed, bool(run.stop[0]))
 
 
 def bounding(candidates: Candidates, seconds: float, on_progress: OnProgress) -> Run:

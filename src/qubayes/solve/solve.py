@@ -3,7 +3,7 @@
 import math
 from dataclasses import fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .choices import best_inside, parents_of
 from .ready import make_ready
 from .run import Ending, Limits, Run, Solver, stopping
 from .solution import Solution
+
+if TYPE_CHECKING:
+    from .bound import Bound
 
 # Where each solver lives, by its name (design §7). Loaded on first use.
 SOLVERS = {
@@ -82,24 +85,28 @@ def solve(
     make_ready(chosen.name)
     bound = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
-    run.tighten(bound)
+    run.tighten(bound.value)
+    run.stop[0] = bound.interrupted
     ending = _search(chosen, formulation if chosen.takes == "formulation" else candidates, run)
     return _solution(candidates, formulation, run, chosen.name, ending)
 
 
-def _bound(candidates: Candidates, seconds: float, on_progress: OnProgress) -> float:
+def _bound(candidates: Candidates, seconds: float, on_progress: OnProgress) -> "Bound":
     """A bound on the score of every network, for which this many seconds may be spent."""
-    if seconds <= 0:
-        return math.inf
-    from .bound import upper_bound
+    from .bound import Bound, upper_bound
 
-    return upper_bound(candidates, seconds, on_progress=on_progress).value
+    if seconds <= 0:
+        return Bound(math.inf, -math.inf, cuts=0, seconds=0.0)
+    return upper_bound(candidates, seconds, on_progress=on_progress)
 
 
 def _search(solver: Solver, problem: Any, run: Run) -> Ending:
     """Let the solver run; interrupted, or with no time at all, the best so far stands."""
-    if run.over or not len(run.choice):
-        return Ending("no variables" if not len(run.choice) else "no time to search; the start is returned")
+    if not len(run.choice):
+        return Ending("no variables")
+    if run.over:
+        reason = "interrupted before the search" if run.stop[0] else "no time to search"
+        return Ending(f"{reason}; the start is returned")
     with stopping(run.stop):
         try:
             ending = solver(problem, run)
