@@ -88,10 +88,23 @@ def rising(count: int, prior: Fraction) -> mpmath.mpf:
         return mpmath.loggamma(a + count) - mpmath.loggamma(a)
 
 
-def exact_score(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> mpmath.mpf:
+class Counted:
+    """A table of data, counted in dictionaries: each family once."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self._cells: dict[tuple[int, ...], Counter[tuple[int, ...]]] = {}
+
+    def cells(self, *family: int) -> Counter[tuple[int, ...]]:
+        """How often each joint state of the family occurs."""
+        if family not in self._cells:
+            self._cells[family] = Counter(zip(*(self.dataset.codes[v].tolist() for v in family), strict=True))
+        return self._cells[family]
+
+
+def exact_score(counted: Counted, child: int, parents: Sequence[int], score: Score) -> mpmath.mpf:
     """The local score by its definition."""
-    columns = [dataset.codes[v].tolist() for v in (*parents, child)]
-    cells = Counter(zip(*columns, strict=True))
+    dataset, cells = counted.dataset, counted.cells(*parents, child)
     states: Counter[tuple[int, ...]] = Counter()
     for cell, count in cells.items():
         states[cell[:-1]] += count
@@ -106,7 +119,7 @@ def exact_score(dataset: Dataset, child: int, parents: Sequence[int], score: Sco
     elif score.name == "bdeu":
         per_state, per_cell = Fraction(score.ess) / declared, Fraction(score.ess) / (declared * arity)
     else:
-        observed = len(set(columns[-1]))
+        observed = len({cell[-1] for cell in cells})
         per_state, per_cell = Fraction(score.ess) / len(states), Fraction(score.ess) / (len(states) * observed)
     return _sum_rising(cells, per_cell) - _sum_rising(states, per_state)
 
@@ -147,35 +160,36 @@ def random_table(rng: np.random.Generator, rows: int, variables: int = 5, aritie
 def check_table(rng: np.random.Generator, rows: int, record: Record) -> None:
     """All kinds of score on one random table."""
     dataset = random_table(rng, rows)
+    counted = Counted(dataset)
+    families = [rng.permutation(dataset.n)[: 1 + int(rng.integers(4))].tolist() for _ in range(FAMILIES)]
     ess = float(rng.choice(WEIGHTS))
     sizes = "x".join(str(len(its)) for its in dataset.states)
     for name in NAMES:
         score = Score(name, ess)
         where = f"{rows} rows, arities {sizes}, ess {ess:g}"
-        for _ in range(FAMILIES):
-            child, *parents = rng.permutation(dataset.n)[: 1 + int(rng.integers(4))].tolist()
-            exact = exact_score(dataset, child, parents, score)
+        for child, *parents in families:
+            exact = exact_score(counted, child, parents, score)
             record.add(f"score {name}", local_score(dataset, child, parents, score), exact, where)
         candidates = identify(dataset, Search(3, score), workers=Workers(1))
-        check_candidates(rng, dataset, candidates, score, record, where)
-    check_probabilities(rng, dataset, ess, record)
+        check_candidates(rng, counted, candidates, score, record, where)
+    check_probabilities(rng, counted, ess, record)
 
 
 def check_candidates(
-    rng: np.random.Generator, dataset: Dataset, candidates: Candidates, score: Score, record: Record, where: str
+    rng: np.random.Generator, counted: Counted, candidates: Candidates, score: Score, record: Record, where: str
 ) -> None:
     """The scores that the search keeps, and those that the hill climber counts."""
     owners = np.repeat(np.arange(candidates.n), candidates.families.sizes)
     for number in rng.permutation(len(owners))[: 2 * FAMILIES].tolist():
         child = int(owners[number])
         parents, found = list(candidates.of(child))[number - int(candidates.families.vertex_start[child])]
-        exact = exact_score(dataset, child, parents, score)
+        exact = exact_score(counted, child, parents, score)
         record.add(f"candidate {score.name}", found, exact, where)
-    check_climber(rng, dataset, candidates, score, record, where)
+    check_climber(rng, counted, candidates, score, record, where)
 
 
 def check_climber(
-    rng: np.random.Generator, dataset: Dataset, candidates: Candidates, score: Score, record: Record, where: str
+    rng: np.random.Generator, counted: Counted, candidates: Candidates, score: Score, record: Record, where: str
 ) -> None:
     """What the hill climber counts for one vertex of a random network, with each edge into it toggled."""
     edges = possible_edges(candidates)
@@ -184,19 +198,20 @@ def check_climber(
     chosen = random_network(rng, candidates)
     parents = parents_of(candidates, chosen)
     climb = new_climb(parents, chosen + 1, 3, edges, stream_of(np.random.SeedSequence(0)), kick=0)
-    vertex = int(rng.integers(dataset.n))
-    score_by_data(data_of(dataset, score, 3), climb, vertex)
+    vertex = int(rng.integers(candidates.n))
+    score_by_data(data_of(counted.dataset, score, 3), climb, vertex)
     for other in np.flatnonzero(np.isfinite(climb.scores[vertex])).tolist():
         toggled = sorted({*parents[vertex]} ^ ({other} - {vertex}))
-        exact = exact_score(dataset, vertex, toggled, score)
+        exact = exact_score(counted, vertex, toggled, score)
         record.add(f"climber {score.name}", float(climb.scores[vertex, other]), exact, where)
 
 
 # -- probabilities
 
 
-def check_probabilities(rng: np.random.Generator, dataset: Dataset, ess: float, record: Record) -> None:
+def check_probabilities(rng: np.random.Generator, counted: Counted, ess: float, record: Record) -> None:
     """Tables of a random network, the log-likelihood, and what `qubayes score` prints."""
+    dataset = counted.dataset
     order = rng.permutation(dataset.n).tolist()
     parents: list[tuple[int, ...]] = [()] * dataset.n
     for place, vertex in enumerate(order):
@@ -208,26 +223,25 @@ def check_probabilities(rng: np.random.Generator, dataset: Dataset, ess: float, 
     assert network.tables is not None
     vertex = int(rng.integers(dataset.n))
     where = f"{dataset.rows} rows, ess {ess:g}"
-    for place, exact in exact_table(dataset, vertex, parents[vertex], score):
+    for place, exact in exact_table(counted, vertex, parents[vertex], score):
         record.add(f"probability {score.name}", float(network.tables[vertex][place]), exact, where)
     total = mpmath.mpf(0)
     for child, its in enumerate(parents):
-        cells = Counter(zip(*(dataset.codes[v].tolist() for v in (*its, child)), strict=True))
+        cells = counted.cells(*its, child)
         table = network.tables[child]
         total += sum(count * mpmath.log(as_mpf(Fraction(float(table[cell])))) for cell, count in cells.items())
     record.add("log-likelihood", log_likelihood(network, dataset), total, where)
     if dataset.rows <= 10_000:
-        check_command(dataset, network, score, record, where)
+        check_command(counted, network, score, record, where)
 
 
 def exact_table(
-    dataset: Dataset, child: int, parents: tuple[int, ...], score: Score
+    counted: Counted, child: int, parents: tuple[int, ...], score: Score
 ) -> Iterator[tuple[tuple[int, ...], Fraction]]:
     """(cell, probability) of some rows of the table: of observed parent states, and of one that was never seen."""
-    columns = [dataset.codes[v].tolist() for v in (*parents, child)]
-    cells = Counter(zip(*columns, strict=True))
+    dataset, cells = counted.dataset, counted.cells(*parents, child)
     seen = {cell[:-1] for cell in cells}
-    observed, arity = set(columns[-1]), len(dataset.states[child])
+    observed, arity = {cell[-1] for cell in cells}, len(dataset.states[child])
     declared = math.prod(len(dataset.states[v]) for v in parents)
     weight = Fraction(score.ess)
     prior = {"bdeu": weight / (declared * arity), "bds": weight / (len(seen) * len(observed)), "k2": Fraction(1)}
@@ -243,10 +257,10 @@ def exact_table(
             yield (*state, k), counts[k] / total if total else Fraction(1, arity)
 
 
-def check_command(dataset: Dataset, network: Network, score: Score, record: Record, where: str) -> None:
+def check_command(counted: Counted, network: Network, score: Score, record: Record, where: str) -> None:
     """The score of the network as the command prints it, every state declared."""
     with tempfile.TemporaryDirectory() as folder:
-        write_csv(dataset, Path(folder) / "data.csv")
+        write_csv(counted.dataset, Path(folder) / "data.csv")
         write_network(network, Path(folder) / "network.bif")
         options = ["--score", score.name, "--ess", repr(score.ess), "--arities", f"{folder}/network.bif", "--json"]
         printed = StringIO()
@@ -256,7 +270,7 @@ def check_command(dataset: Dataset, network: Network, score: Score, record: Reco
                 command_line()
         finally:
             sys.argv = arguments
-    exact = sum(exact_score(dataset, child, its, score) for child, its in enumerate(network.parents))
+    exact = sum(exact_score(counted, child, its, score) for child, its in enumerate(network.parents))
     record.add("qubayes score", loads(printed.getvalue())["score"], exact, where)
 
 

@@ -17,14 +17,16 @@ from ..families import Families
 from ..knowledge import Knowledge
 from ..progress import OnProgress, Progress, silent
 from ..score import Score
+from ..score.score import check_joint_states
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
 from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
-from .problem import prepare_constraints, prepare_rows, prepare_rule
+from .problem import check_rows, prepare_constraints, prepare_rows, prepare_rule
 from .tables import Above
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
 _LEAST_BLOCKS = 64
+MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has memory, and ranks of sets would overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,15 @@ def check(dataset: Dataset, search: Search) -> None:
             f"at most {search.max_parents} parents; allowed are 0 to {dataset.n - 1} for {dataset.n} variables "
             "(usually 2 to 4)"
         )
+    check_rows(dataset)
+    sets = sum(comb(dataset.n, size) for size in range(search.max_parents + 3))
+    if 8 * (dataset.n + 1) * sets > MOST_BYTES:
+        raise SettingError(
+            f"at most {search.max_parents} parents among {dataset.n} variables make 10^{len(str(sets)) - 1} sets, far "
+            "too many to look at; allow fewer parents (`qubayes plan` tells what fits)"
+        )
+    widest = np.argsort(dataset.arities, kind="stable")[::-1]
+    check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
 
 
 def first_level(dataset: Dataset, search: Search) -> Level:

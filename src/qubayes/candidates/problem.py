@@ -6,13 +6,22 @@ import numpy as np
 
 from ..arrays import AnyArray, Floats, Ints, SmallInts, Words
 from ..data.dataset import Dataset
+from ..errors import DataError
 from ..families import VertexSet
 from ..knowledge import Allowed
 from ..score import Score, local_score
 from .candidates import tolerance
 from .tables import BDEU, BDS, K2, LIKELIHOOD, Constraints, Rows, Rule
 
+MOST_ROWS = 2**31 - 1  # counts are 32-bit integers
+
 _KINDS = {"bdeu": BDEU, "bds": BDS, "k2": K2, "bic": LIKELIHOOD, "aic": LIKELIHOOD, "loglik": LIKELIHOOD}
+
+
+def check_rows(dataset: Dataset) -> None:
+    """Raise if a count of rows may not fit into its integer."""
+    if dataset.rows > MOST_ROWS:
+        raise DataError(f"the data have {dataset.rows} rows; at most {MOST_ROWS} can be counted: take a sample of them")
 
 
 def prepare_rows(dataset: Dataset) -> Rows:
@@ -29,6 +38,7 @@ def prepare_rows(dataset: Dataset) -> Rows:
 
 def _observed(dataset: Dataset) -> tuple[AnyArray, Ints]:
     """Codes renumbered over the states that occur, and how many occur."""
+    check_rows(dataset)
     codes = np.empty_like(dataset.codes)
     observed = np.ones(dataset.n, dtype=np.int64)
     for i, column in enumerate(dataset.codes):

@@ -14,7 +14,7 @@ from ..subsets import Subsets
 from .balance import balanced
 from .order import Order, choose_order
 from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
-from .qubo import Qubo, coefficient_range
+from .qubo import Qubo, check_bits, coefficient_range
 from .score_part import Problem, ScorePart, UnionScores, losses, score_parts
 from .terms import Block, cycle_terms, score_terms, slack_terms, summed
 
@@ -146,6 +146,7 @@ def assemble(problem: Problem, order: Order, parts: list[ScorePart], penalties: 
     first_r = len(families.set_start) - 1
     z_bits = _z_bits(first_r + len(order.pairs), penalties)
     bits = first_r + len(order.pairs) + int(penalties.has_slack.sum())
+    check_bits(bits)
     extras = zip(penalties.crowds.tolist(), penalties.has_slack.tolist(), strict=True)
     blocks = [
         Block(first, part.singles, part.pairs, extra, slack, np.ascontiguousarray(part.ways[:, 1:]))

@@ -20,7 +20,7 @@ from .closure import Sets, closure_gains, look_up
 from .order import Order, choose_order
 from .parents import Relative, relate
 from .penalties import MARGIN, Penalties, order_bounds
-from .qubo import Qubo
+from .qubo import Qubo, check_bits
 from .score_part import Problem, losses
 from .terms import Terms, cycle_terms, summed
 
@@ -107,6 +107,7 @@ def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
     if sizes.degrees.max(initial=0) > MOST_PARENTS:
         raise QubayesError(f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}")
     counts = bits_of(sizes, pairs)
+    check_bits(counts["total"])
     edges, required, triangles = (
         MARGIN * bound for bound in order_bounds(losses(problem, pairs), problem.relative, pairs)
     )

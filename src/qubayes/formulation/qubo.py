@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel
 
 
+MOST_BITS = 2**31 - 1  # bits are numbered by 32-bit integers
+
+
 class Qubo(NamedTuple):
     """E(x) = offset + h.x + sum_{i<j} J_ij x_i x_j  (design §2.1)."""
 
@@ -42,6 +45,7 @@ def qubo_from_couplers(
     Repeated pairs, in either order of their bits, are summed as they come; a pair of a bit with itself is linear
     (x x = x). Linear time: two counting sorts.
     """
+    check_bits(np.size(h))
     linear = np.array(h, dtype=np.float64)
     first, second = _indices(rows, len(linear)), _indices(cols, len(linear))
     values = np.ascontiguousarray(weights, dtype=np.float64)
@@ -53,6 +57,12 @@ def qubo_from_couplers(
     low, high, sums = _merged(np.minimum(first, second), np.maximum(first, second), values, len(linear))
     indptr, indices, both = _symmetric(low, high, sums, len(linear))
     return Qubo(frozen(linear), frozen(indptr), frozen(indices), frozen(both), float(offset))
+
+
+def check_bits(bits: int) -> None:
+    """Raise if a QUBO of so many bits cannot be numbered; asked before anything is allocated."""
+    if bits > MOST_BITS:
+        raise QubayesError(f"a QUBO of {bits} bits; at most {MOST_BITS} can be numbered: allow fewer parents")
 
 
 def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple[Ints, SmallInts, Floats]:

@@ -22,6 +22,9 @@ UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
 """Log scores of a vertex with each of these parent sets, where the true scores of unions are wanted."""
 
 
+MOST_SETS = 2**31 - 1
+
+
 class Problem(NamedTuple):
     """What the work on one vertex starts from."""
 
@@ -37,6 +40,7 @@ class Problem(NamedTuple):
         candidates: Candidates, subsets: Subsets | None = None, union_scores: UnionScores | None = None
     ) -> "Problem":
         """Everything relative to the bases."""
+        check_sets(len(candidates.scores))
         relative = relate(candidates, subsets)
         gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
         return Problem(candidates, subsets, relative, frozen(gains), key_widths(relative), union_scores)
@@ -56,6 +60,12 @@ class Problem(NamedTuple):
         """The most parents a vertex may have; where that is unknown, the size of the largest candidate set."""
         sizes = np.diff(self.candidates.families.set_start)
         return self.candidates.stamp.max_parents or int(sizes.max(initial=0))
+
+
+def check_sets(sets: int) -> None:
+    """Raise if so many candidate sets cannot be numbered by the 32-bit integers that stand for them."""
+    if sets > MOST_SETS:
+        raise QubayesError(f"{sets} candidate sets; at most {MOST_SETS} can be formulated: allow fewer parents")
 
 
 class ScorePart(NamedTuple):

@@ -19,6 +19,7 @@ from ..errors import SettingError
 from ..progress import OnProgress, Progress
 
 REPORT_EVERY = 0.1  # seconds
+MOST_MOVES = 2**53  # a count that doubles and 64-bit integers hold exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Limits:
     def __post_init__(self) -> None:
         if self.seconds is not None and not 0 <= self.seconds < math.inf:
             raise SettingError(f"a time limit of {self.seconds} s; give 0 or more, or none")
-        if self.moves is not None and self.moves < 0:
-            raise SettingError(f"moves = {self.moves}; give 0 or more")
+        if self.moves is not None and not 0 <= self.moves <= MOST_MOVES:
+            raise SettingError(f"moves = {self.moves}; give 0 to {MOST_MOVES}")
         if self.seed < 0:
             raise SettingError(f"seed = {self.seed}; give 0 or more")
 
