@@ -1,4 +1,4 @@
-"""The verb: measure the trials of the paper's tables that are not measured yet, then make tables and plots."""
+"""The verb: measure the trials of the paper's tables that are not measured yet; tables are made from them after."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,8 +76,8 @@ QUICK = Plan(
 
 def bench(
     plan: Plan, data: Path, results: Path, *, workers: Workers | None = None, on_progress: OnProgress = silent
-) -> list[Path]:
-    """Measure what is missing in `results`, write the tables; the files. What was measured is not measured again."""
+) -> Store:
+    """Measure what is missing in `results`; all that was measured there. Nothing is measured twice."""
     store = Store(results / "trials.jsonl")
     missing = [trial for trial in plan.trials() if trial not in store]
     place = Place(str(data), str(results / "candidates"))
@@ -87,7 +87,7 @@ def bench(
         trial = record["trial"]
         note = f"{trial['kind']} {trial['instance']}:{trial['max_parents']} {trial['approach']}"
         on_progress(Progress("bench", count, len(missing), note + (" failed" if "error" in record else "")))
-    return write_tables(store, plan, results)
+    return store
 
 
 def tables_of(store: Store, plan: Plan) -> list[Table]:

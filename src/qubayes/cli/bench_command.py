@@ -33,6 +33,9 @@ def bench(
     results: Annotated[Path, typer.Option(help="Raw results, tables and plots; a run that stopped goes on.")] = Path(
         "bench-results"
     ),
+    measuring: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="With --no-measure tables are made from what is there.")
+    ] = True,
     quick: Annotated[bool, typer.Option("--quick", help="Everything at a small size, in minutes.")] = False,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw pictures too (needs matplotlib).")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at once; give each its --threads then.")] = 1,
@@ -42,7 +45,7 @@ def bench(
     """Measure the paper's tables and print them beside the paper's own figures."""
     from dataclasses import replace
 
-    from ..bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of
+    from ..bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
     from ..bench.bench import bench as measure
     from ..bench.store import Store
     from ..cluster import Workers
@@ -55,10 +58,13 @@ def bench(
         plan = replace(QUICK, **chosen)
     else:
         plan = Plan(**chosen, seeds=tuple(range(trials)), time_limit=time_limit, vertex_seconds=vertex_seconds)
-    with progress_bar() as show:
-        folder = data or _downloaded(plan, results, show)
-        made = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)
-    store = Store(results / "trials.jsonl")
+    if measuring:
+        with progress_bar() as show:
+            folder = data or _downloaded(plan, results, show)
+            store = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)
+    else:
+        store = Store(results / "trials.jsonl")
+    made = write_tables(store, plan, results)
     for table in tables_of(store, plan):
         say(table.markdown())
     if plots:
