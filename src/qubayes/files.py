@@ -72,6 +72,21 @@ def _locked_beside(path: Path) -> tuple[int, Path]:
         os.close(handle)  # taken for a stray one in the moment before it was locked
 
 
+def lock(handle: int) -> bool:
+    """Whether this process now has the open file or folder for itself, until the handle is closed.
+
+    True also where locks are unknown: there two runs at once are not told apart.
+    """
+    if fcntl:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            pass
+    return True
+
+
 def private(path: str, flags: int) -> int:
     """For `open(..., opener=private)`: a new file can be read and written by its owner alone."""
     return os.open(path, flags, 0o600)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import FormatError, QubayesError
-from ..files import private
+from ..files import lock, private
 from .levels import Block
 
 _HEAD = struct.Struct("<IIQ")  # block, parents per set, sets
@@ -61,8 +61,9 @@ class Checkpoint:
             ) from error
 
     def _create(self) -> IO[bytes]:
-        file = open(self.path, "wb", opener=private)  # noqa: SIM115 -- closed by __exit__
+        file = self._locked(open(self.path, "ab", opener=private))  # noqa: SIM115 -- closed by __exit__
         try:
+            file.truncate(0)  # not before it is ours
             file.write(self._header)
             file.flush()
         except OSError:
@@ -72,8 +73,15 @@ class Checkpoint:
             raise
         return file
 
+    def _locked(self, file: IO[bytes]) -> IO[bytes]:
+        """The file, once no other process writes to it: two would spoil each other's blocks."""
+        if not lock(file.fileno()):
+            file.close()
+            raise FormatError(f"another search writes to {self.path} now; wait for its end, or choose another place")
+        return file
+
     def _reopen(self) -> IO[bytes]:
-        file = open(self.path, "r+b")  # noqa: SIM115, PTH123 -- closed by __exit__
+        file = self._locked(open(self.path, "r+b"))  # noqa: SIM115, PTH123 -- closed by __exit__
         header = file.readline(1 << 20)
         if header != self._header:
             file.close()

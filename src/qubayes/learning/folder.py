@@ -1,34 +1,52 @@
 """A run folder: the result of every finished stage, so that a run that stopped goes on where it was.
 
 `run.json` tells for each stage which data, settings and version its file belongs to; a file that belongs to others is
-made anew. Each file is whole or absent.
+made anew. Each file is whole or absent. One run at a time: two would take each other's files for their own.
 """
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
 from ..errors import FormatError, QubayesError
-from ..files import json_object, remove_strays, replacing
+from ..files import json_object, lock, remove_strays, replacing
 
 Result = TypeVar("Result")
 
 
 class RunFolder:
-    """The folder of one run; made if it does not exist. Without a path nothing is kept."""
+    """The folder of one run; made if it does not exist, and locked inside `with`. Without a path nothing is kept."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self._handle: int | None = None
         if path is None:
             return
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FormatError(f"cannot make the run folder {path}: {error.strerror}; choose another place") from error
-        remove_strays(path)
+
+    def __enter__(self) -> "RunFolder":
+        if self.path is not None:
+            if os.name == "posix":  # elsewhere a folder cannot be opened
+                self._handle = os.open(self.path, os.O_RDONLY)
+                if not lock(self._handle):
+                    self.__exit__()
+                    raise QubayesError(
+                        f"another run works in {self.path} now; wait for its end, or choose another folder"
+                    )
+            remove_strays(self.path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def file(self, name: str) -> Path | None:
         """Where the file of that name belongs; None if nothing is kept."""

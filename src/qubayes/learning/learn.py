@@ -64,9 +64,10 @@ def learn(
     chosen = score if isinstance(score, Score) else Score(score, ess)
     search = Search(max_parents, chosen, knowledge or Knowledge())
     recipe = Recipe(search, solver, Limits(time_limit, moves, seed), bootstrap)
-    kitchen = _Kitchen(recipe, RunFolder(Path(run_dir) if run_dir is not None else None), workers, on_progress)
-    kitchen.warming = warm_in_background()
-    return kitchen.cook(read(data, reading))
+    with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
+        kitchen = _Kitchen(recipe, folder, workers, on_progress)
+        kitchen.warming = warm_in_background()
+        return kitchen.cook(read(data, reading))
 
 
 class _Kitchen:

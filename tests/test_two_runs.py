@@ -1,0 +1,34 @@
+"""Two runs at once in one place: the second is refused before it touches anything."""
+
+import pytest
+
+import qubayes
+from candidate_cases import dependent_data
+from qubayes.candidates.checkpoint import Checkpoint
+from qubayes.errors import FormatError, QubayesError
+from qubayes.learning.folder import RunFolder
+
+
+def test_a_run_folder_belongs_to_one_run(tmp_path):
+    data = dependent_data(4, 100, seed=1)
+    with (
+        RunFolder(tmp_path / "run"),
+        pytest.raises(QubayesError, match=r"another run works in .*run now; wait for its end, or choose another"),
+    ):
+        qubayes.learn(data, 2, run_dir=tmp_path / "run", moves=10, solver="anneal")
+    assert list((tmp_path / "run").iterdir()) == []
+    first = qubayes.learn(data, 2, run_dir=tmp_path / "run", moves=10, solver="anneal")
+    again = qubayes.learn(data, 2, run_dir=tmp_path / "run", moves=10, solver="anneal")
+    assert first.solution.parents == again.solution.parents
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_checkpoint_belongs_to_one_search(tmp_path, resume):
+    path = tmp_path / "blocks"
+    with Checkpoint(path, {"data": "x"}, resume=False):
+        before = path.read_bytes()
+        with pytest.raises(FormatError, match="another search writes to .*blocks now"):
+            Checkpoint(path, {"data": "x"}, resume=resume)
+        assert path.read_bytes() == before
+    with Checkpoint(path, {"data": "x"}, resume=True):
+        assert path.read_bytes() == before
