@@ -46,7 +46,7 @@ from qubayes.solve.files import read_solution
 from qubayes.subsets import read_subsets
 
 UMASK = 0o027
-MOST_KILLS = 3  # of one run before it is left to end
+MOST_KILLS = 4  # of one run before it is left to end
 LONGEST_DELAY = 0.004  # seconds into a change of a file; a small file is on the disk after that
 
 
@@ -94,10 +94,10 @@ def _bench(inputs: Path, out: Path) -> Sequence[object]:
 
 
 CASES = (
-    Case("candidates", _candidates, 0.3, Search(4, Score("bds"))),
-    Case("formulate", _formulate, 0.3),
-    Case("learn", _learn, 0.25, Search(3, Score("bds"))),
-    Case("bench", _bench, 0.15),
+    Case("candidates", _candidates, 0.35, Search(4, Score("bds"))),
+    Case("formulate", _formulate, 0.35),
+    Case("learn", _learn, 0.2, Search(3, Score("bds"))),
+    Case("bench", _bench, 0.1),
 )
 
 

@@ -4,6 +4,7 @@ Work is a list of items and a function of the shared input and one item. Kernels
 enough here.
 """
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -101,9 +102,10 @@ def _on_cluster(
                     waiting.append(index)
                     continue
                 yield index, result
-        except _dask().comm.CommClosedError as error:
+        except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
             raise QubayesError(
-                "the Dask scheduler went away; with -o the finished blocks are kept: run again with --resume"
+                f"the Dask scheduler went away ({error}); run again when it is back: candidates with -o go on with "
+                "--resume, learn with the same --run-dir"
             ) from error
         finally:
             batch.close()
@@ -182,6 +184,8 @@ def _check_versions(client: Any) -> None:
     """Raise unless the cluster has this version of qubayes: a worker dies of a task that it cannot unpack."""
     found = client.run(version, "qubayes", on_error="return")
     for place, installed in found.items():
+        if isinstance(installed, OSError):  # it died while it was asked
+            continue
         if installed != __version__:
             what = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
             raise QubayesError(f"the worker {place} has {what}; install qubayes {__version__} on the whole cluster")
@@ -200,6 +204,8 @@ def _connected(cluster: Any) -> Iterator[Any]:
         raise QubayesError(
             f"no Dask scheduler answers at {cluster}; start one, or leave out --cluster ({error})"
         ) from error
+    for name in ("distributed", "distributed.client"):  # what matters of a lost connection is told once, in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         yield client
 

@@ -1,0 +1,181 @@
+"""What kills, full disks, small memories and lost workers leave behind: the experiments of reliability/, small."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from distributed.comm import CommClosedError
+
+from candidate_cases import data_file, dependent_data
+from qubayes.candidates import Search, identify
+from qubayes.cluster import _check_versions
+from qubayes.errors import FormatError, QubayesError
+from qubayes.files import remove_strays, replacing
+from qubayes.learning import learn
+
+RELIABILITY = Path(__file__).parent.parent / "reliability"
+
+
+def experiment(script: str, *arguments: str) -> str:
+    """What the experiment prints; it must find no fault."""
+    command = [sys.executable, str(RELIABILITY / script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 faults" in done.stdout
+    return done.stdout
+
+
+def test_kills_lose_nothing():
+    shown = experiment("kill.py", "--kills", "4", "--variables", "10", "--commands", "formulate,learn")
+    assert "4 kills" in shown
+
+
+@pytest.mark.parametrize(
+    ("fault", "command"), [("disk", "formulate"), ("memory", "candidates"), ("worker", "candidates")]
+)
+def test_faults_are_told_or_survived(fault, command):
+    shown = experiment("faults.py", "--faults", fault, "--commands", command, "--variables", "10")
+    assert command in shown
+
+
+# Temporary files
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def left_by_a_kill(path: Path) -> Path:
+    """The temporary file of a process that was killed while it wrote."""
+    code = f"""
+import os, signal
+from qubayes.files import replacing
+with replacing({str(path)!r}) as file:
+    file.write("half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    (stray,) = path.parent.glob(".*.part")
+    return stray
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
+    stray = left_by_a_kill(tmp_path / "x.json")
+    assert mode_of(stray) == 0o600 and stray.read_text() == "half"
+    with replacing(tmp_path / "x.jso"), replacing(tmp_path / "json"):
+        assert stray.exists(), "it belongs to another file"
+    with replacing(tmp_path / "x.json") as file:
+        file.write("whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"x.json", "x.jso", "json"}
+    assert (tmp_path / "x.json").read_text() == "whole"
+
+
+def test_a_living_writer_keeps_its_file(tmp_path):
+    with replacing(tmp_path / "x") as first:
+        first.write("first")
+        with replacing(tmp_path / "x") as second:
+            second.write("second")
+        remove_strays(tmp_path)
+    assert (tmp_path / "x").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_many_writers_of_one_file(tmp_path):
+    """Each finds the others' temporary files locked, or gone; the file is always a whole one."""
+
+    def write(number: int) -> None:
+        for _ in range(20):
+            with replacing(tmp_path / "x") as file:
+                file.write(str(number) * 1000)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        text = (tmp_path / "x").read_text() if (tmp_path / "x").exists() else "0" * 1000
+        assert len(text) == 1000 and len(set(text)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_what_looks_like_a_stray_and_is_none_stays(tmp_path):
+    others = [".x.part", ".x.12345678.PART", "x.12345678.part", ".x.1234567.part"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".x.abcdefgh.part").symlink_to(tmp_path / "target")
+    (tmp_path / "target").write_text("kept")
+    with replacing(tmp_path / "x") as file:
+        file.write("x")
+    assert {path.name for path in tmp_path.iterdir()} == {*others, ".x.abcdefgh.part", "target", "x"}
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_unfinished_files_are_private_and_finished_ones_as_the_user_wants(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with replacing(tmp_path / "x") as file:
+            assert mode_of(Path(file.name) if isinstance(file.name, str) else next(tmp_path.glob(".*.part"))) == 0o600
+        assert mode_of(tmp_path / "x") == 0o666 & ~mask
+        seen = []
+        checkpoint = tmp_path / "x.blocks"
+        data = dependent_data(6, 50, seed=0)
+        identify(data, Search(2), checkpoint=checkpoint, on_progress=lambda _: seen.append(checkpoint.exists()))
+        assert any(seen) and mode_of(checkpoint) == 0o600
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+
+
+def test_a_run_folder_is_swept(tmp_path):
+    learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)
+    left_by_a_kill(tmp_path / "candidates.qbc")
+    learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)  # all is kept: nothing is written
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_devices_and_folders_are_no_place_for_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(FormatError, match="a folder or a device has that name"), replacing(tmp_path / name):
+            pass
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "folder"}
+
+
+# Memory and clusters
+
+
+def test_little_memory_is_told_before_the_libraries_are_loaded(tmp_path):
+    data = data_file(tmp_path, dependent_data(5, 50, seed=0))
+    limit = ["bash", "-c", 'ulimit -v 300000; exec "$@"', "-"]
+    command = [*limit, sys.executable, "-c", "from qubayes.cli import main; main()", "learn", str(data), "-m", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "limited to 292 MB" in done.stderr and "ulimit -v" in done.stderr
+
+
+def test_a_thread_that_cannot_be_started_is_want_of_memory(tmp_path):
+    code = 'from qubayes.cli.shell import guarded\ndef f(): raise RuntimeError("can\'t start new thread")\nguarded(f)'
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("qubayes: out of memory; take fewer parents")
+    assert done.stderr.count("\n") == 1
+
+
+class Answers:
+    """Stands for a cluster where one worker dies while all are asked for their version: too short to be hit."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def run(self, *arguments: object, **more: object) -> dict[str, object]:
+        return {"tcp://127.0.0.1:1": self.answer}
+
+
+def test_a_worker_that_dies_while_it_is_asked_for_its_version():
+    _check_versions(Answers(CommClosedError("gone")))
+    with pytest.raises(QubayesError, match="has no qubayes"):
+        _check_versions(Answers(ModuleNotFoundError("qubayes")))
