@@ -11,6 +11,7 @@ code 1 if anything else than a QubayesError came out, a limit was met, or a proc
 
 import argparse
 import faulthandler
+import math
 import multiprocessing
 import os
 import resource
@@ -66,7 +67,7 @@ def main() -> int:
     print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
     tallies = []
     for name, reader in chosen.items():
-        tally = _fuzz(name, reader, max(1, -(-options.inputs * reader.share // parts)), options.seed)
+        tally = _fuzz(name, reader, max(1, math.ceil(options.inputs * reader.share / parts)), options.seed)
         tallies.append(tally)
         print(
             f"| {name} | {tally.inputs:,} | {tally.accepted:,} | {tally.refused:,} "
@@ -107,8 +108,8 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
         sender.close()
         at, tally = _followed(process, receiver)
         process.join()
-        if tally is not None:
-            tallies.append(tally)
+        tallies += [tally] if tally is not None else []
+        if process.exitcode == 0 and tally is not None and tally.inputs == inputs - done:
             break
         at = done if at is None else at
         failures.append(f"input {at}: the process ended with code {process.exitcode}, or hung and was ended")
@@ -121,23 +122,20 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
 
 
 def _followed(process: Any, receiver: Any) -> tuple[int | None, Tally | None]:
-    """(the input that was begun last, the tally if the process came to its end)."""
-    at = None
+    """(the input that was begun last, the last tally that was told)."""
+    at = tally = None
     while True:
         if not receiver.poll(_SILENCE):
             process.kill()
-            return at, None
+            return at, tally
         try:
-            message = receiver.recv()
+            at, tally = receiver.recv()
         except EOFError:
-            return at, None
-        if isinstance(message, Tally):
-            return at, message
-        at = message
+            return at, tally
 
 
 def _work(name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any) -> None:
-    """Read the inputs; before each its number is sent, at the end the tally."""
+    """Read the inputs; before each its number is sent, and the tally so far."""
     folder = _folder()
     try:
         _work_in(folder, name, reader, span, seed, sender)
@@ -153,8 +151,13 @@ def _work_in(folder: Path, name: str, reader: Reader, span: tuple[int, int], see
     signal.signal(signal.SIGPROF, _time_is_up)
     accepted = refused = slowest_input = 0
     slowest, failures = 0.0, []
+
+    def tally() -> Tally:
+        done = accepted + refused + len(failures)
+        return Tally(done, accepted, refused, slowest, slowest_input, _peak() - base, tuple(failures))
+
     for number in range(*span):
-        sender.send(number)
+        sender.send((number, tally()))
         random = Random(f"{seed} {name} {number}")
         place.write_bytes(reader.damage(seeds, random))
         began = time.process_time()
@@ -173,8 +176,7 @@ def _work_in(folder: Path, name: str, reader: Reader, span: tuple[int, int], see
         seconds = time.process_time() - began
         if seconds > slowest:
             slowest, slowest_input = seconds, number
-    inputs = span[1] - span[0]
-    sender.send(Tally(inputs, accepted, refused, slowest, slowest_input, _peak() - base, tuple(failures)))
+    sender.send((span[1], tally()))
 
 
 def _prepared(folder: Path, reader: Reader) -> Any:
@@ -185,7 +187,7 @@ def _prepared(folder: Path, reader: Reader) -> Any:
 
     for seed in seeds:
         place.write_bytes(gzip.compress(seed) if reader.ending.endswith(".gz") else seed)
-        for attempt in range(6):
+        for attempt in range(6 if reader.share >= 1 else 1):
             try:
                 read(place, Random(attempt))
             except QubayesError:

@@ -20,7 +20,7 @@ class Reader(NamedTuple):
     """One reader. `prepare(folder)` makes the seeds and the function that reads a file."""
 
     ending: str
-    share: int  # of the inputs, in parts
+    share: float  # of the inputs, in parts; little for those that start a process for each
     prepare: Callable[[Path], tuple[list[bytes], Read]]
     damage: Callable[[Sequence[bytes], Random], bytes] = damage.mutated
 
@@ -527,9 +527,9 @@ READERS = {
     "data .tsv": Reader(".tsv", 30, lambda folder: _csv(folder, "\t")),
     "data .dat (GOBNILP, FIMI)": Reader(".dat", 100, _dat),
     "data .dat.gz": Reader(".dat.gz", 20, _dat, damage.gzip_damage),
-    "data .parquet": Reader(".parquet", 12, lambda folder: _frame(folder, "parquet")),
-    "data .arrow (file)": Reader(".arrow", 12, lambda folder: _frame(folder, "arrow")),
-    "data .arrow (stream)": Reader(".arrow", 12, lambda folder: _frame(folder, "stream")),
+    "data .parquet": Reader(".parquet", 0.4, lambda folder: _frame(folder, "parquet")),
+    "data .arrow (file)": Reader(".arrow", 0.4, lambda folder: _frame(folder, "arrow")),
+    "data .arrow (stream)": Reader(".arrow", 0.4, lambda folder: _frame(folder, "stream")),
     "arities .json": Reader(".json", 25, _arities),
     "arities .bif": Reader(".bif", 20, _arities_bif),
     "scores .jkl": Reader(".jkl", 50, lambda folder: _scores(folder, ".jkl")),

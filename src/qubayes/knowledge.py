@@ -90,10 +90,11 @@ class Knowledge:
         excluded = {name: {name} for name in names}
         for parent, child in self.forbidden:
             excluded[child].add(parent)
-        for place, tier in enumerate(self.tiers):
-            later = [name for other in self.tiers[place + 1 :] for name in other]
+        later: list[str] = []
+        for tier in reversed(self.tiers):
             for child in tier:
                 excluded[child].update(later, tier if self.forbid_within_tiers else ())
+            later += tier
         for descendant, ancestors in _ancestors(parents).items():
             for ancestor in ancestors:
                 excluded[ancestor].add(descendant)
@@ -208,18 +209,27 @@ def _limits(value: Any) -> dict[str, int]:
 def _check_cycle(parents: Mapping[str, Sequence[str]]) -> None:
     """Raise if required edges form a cycle, and name it."""
     left = {child: set(found) for child, found in parents.items() if found}
-    while True:  # remove what has no required parent left; what stays leads back to itself
-        sinks = [child for child, found in left.items() if not found & left.keys()]
-        if not sinks:
-            break
-        for child in sinks:
-            del left[child]
+    children: dict[str, list[str]] = {}
+    for child, found in left.items():
+        for parent in found:
+            children.setdefault(parent, []).append(child)
+    free = [name for name in parents if name not in left]
+    while free:  # remove what has no required parent left; what stays leads back to itself
+        parent = free.pop()
+        for child in children.get(parent, ()):
+            left[child].discard(parent)
+            if not left[child]:
+                del left[child]
+                free.append(child)
     if left:
-        path = [next(iter(left))]
-        while path[-1] not in path[:-1]:
-            path.append(min(left[path[-1]] & left.keys()))
-        cycle = path[path.index(path[-1]) :][::-1]
-        raise ConstraintError(f"the required edges form the cycle {' -> '.join(cycle)}; remove one of them")
+        place: dict[str, int] = {}  # of each name on the way back from parent to parent
+        name = next(iter(left))
+        while name not in place:
+            place[name] = len(place)
+            name = min(left[name] & left.keys())
+        cycle = [name, *list(place)[place[name] :][::-1]]
+        told = " -> ".join(cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
+        raise ConstraintError(f"the required edges form the cycle {told}; remove one of them")
 
 
 def _ancestors(parents: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:

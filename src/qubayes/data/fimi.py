@@ -10,7 +10,7 @@ from ..errors import DataError, FormatError
 from ..files import read_bytes
 from .columns import Column
 
-_MOST_CELLS = 4 * 10**9  # one byte each
+_MOST_CELLS = 10**9  # one byte each, and once more for the codes: a small file of rare items asks for their square
 
 
 def read_fimi(path: Path) -> list[Column]:

@@ -14,11 +14,12 @@ from ..files import read_bytes
 from .columns import Column
 
 
-def read_parquet(path: Path) -> list[Column]:
-    """The columns of a Parquet file, read one by one: only their codes are in memory together."""
+def parquet_columns(path: Path) -> Iterator[Column]:
+    """The columns of a Parquet file, read one by one."""
     with _opened(path) as file, _guarded(path, "Parquet"):
         names = list(pl.read_parquet_schema(file))
-    return [_parquet_column(path, name) for name in names]
+    for name in names:
+        yield _parquet_column(path, name)
 
 
 def _parquet_column(path: Path, name: str) -> Column:
@@ -26,13 +27,16 @@ def _parquet_column(path: Path, name: str) -> Column:
         return _polars_column(pl.read_parquet(file, columns=[name])[name])
 
 
-def read_arrow(path: Path) -> list[Column]:
+def arrow_columns(path: Path) -> Iterator[Column]:
     """The columns of an Arrow (Feather, IPC) file or stream."""
     with _opened(path) as file:
         is_file = file.read(6) == b"ARROW1"
     with _opened(path) as file, _guarded(path, "Arrow"):  # opened again: polars reads from where the system stands
         frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
-        return [_polars_column(series) for series in frame.iter_columns()]
+    for series in frame.iter_columns():
+        with _guarded(path, "Arrow"):
+            column = _polars_column(series)
+        yield column
 
 
 @contextmanager

@@ -64,9 +64,9 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
 
 def _load_file(path: Path, kind: DataFormat) -> list[Column]:
     if kind in ("parquet", "arrow"):
-        from .frames import read_arrow, read_parquet
+        from .isolated import read_isolated
 
-        return read_parquet(path) if kind == "parquet" else read_arrow(path)
+        return read_isolated(path, kind.capitalize())
     if kind == "fimi":
         from .fimi import read_fimi
 

@@ -104,7 +104,7 @@ def read_npz(file: IO[bytes]) -> Terms:
             arrays = {name: _array(archive, names[name]) for name in _FIELDS if name in names}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError) as error:
         raise FormatError(f"a damaged .npz file: {error}") from error
-    bits = _square(arrays)
+    bits = checked_bits(_square(arrays), max(len(array) for array in arrays.values() if array.ndim))
     rows, cols = _coordinates(arrays, bits)
     weights = arrays["data"].astype(np.float64)
     if not (rows.shape == cols.shape == weights.shape) or weights.ndim != 1:
@@ -263,7 +263,7 @@ def _square(arrays: dict[str, AnyArray]) -> int:
     shape = arrays["shape"].ravel().tolist()
     if len(shape) != 2 or shape[0] != shape[1]:
         raise FormatError(f"a matrix of shape {tuple(shape[:4])}; a square matrix is needed")
-    return checked_bits(shape[0])
+    return int(shape[0])
 
 
 def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyArray]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # cannot ask for all of the memory.
 MAX_BITS = 10_000_000
 
+# More than these cost gigabytes: a file of a few lines that speaks of them is damaged.
+MANY_BITS = 1_000_000
+
 # Couplers that are formatted at once: a few dozen megabytes.
 CHUNK = 1 << 20
 
@@ -73,10 +76,12 @@ def checked(terms: Terms) -> Terms:
     return terms
 
 
-def checked_bits(bits: int) -> int:
-    """The number itself if a model can have so many bits."""
+def checked_bits(bits: int, terms: int | None = None) -> int:
+    """The number itself if a model can have so many bits, and one of so many terms has a reason to."""
     if not 0 <= bits <= MAX_BITS:
         raise FormatError(f"{bits} bits; 0 to {MAX_BITS:,} are allowed")
+    if terms is not None and bits > max(MANY_BITS, 10 * terms):
+        raise FormatError(f"{bits:,} bits and {terms:,} terms; beyond {MANY_BITS:,} bits a tenth of them needs a term")
     return bits
 
 

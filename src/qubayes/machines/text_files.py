@@ -44,7 +44,7 @@ def read_coo(file: IO[bytes]) -> Terms:
     if not set(found) <= {"BINARY", "SPIN"} or len(set(found)) > 1:
         raise FormatError(f"vartype {', '.join(found)}; one of BINARY, SPIN is allowed")
     i, j, w = _terms(lines)
-    bits = checked_bits(max(int(max(i.max(), j.max())) + 1 if len(i) else 0, len(comments.labels)))
+    bits = max(int(max(i.max(), j.max())) + 1 if len(i) else 0, len(comments.labels))
     return _gathered(comments, bits, i, j, w, found[0] if found else "BINARY")
 
 
@@ -66,7 +66,7 @@ def read_qbsolv(file: IO[bytes]) -> Terms:
     i, j, w = _terms(lines)
     if (i > j).any() or (i == j).sum() != nodes or len(i) != nodes + couplers:
         raise FormatError(f"the first line promises {nodes} lines `i i w` and {couplers} lines `i j w` with i < j")
-    return _gathered(comments, checked_bits(bits), i, j, w)
+    return _gathered(comments, bits, i, j, w)
 
 
 def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
@@ -101,7 +101,7 @@ def read_matrix_market(file: IO[bytes]) -> Terms:
             raise FormatError("an entry above the diagonal of a symmetric matrix; only the lower triangle is stored")
         with np.errstate(over="ignore"):  # what overflows is refused below
             w[i != j] *= 2
-    return _gathered(comments, checked_bits(int(size[1])), j - 1, i - 1, w)
+    return _gathered(comments, int(size[1]), j - 1, i - 1, w)
 
 
 def _comments(mark: str, offset: float, labels: Sequence[str] | None) -> Iterator[str]:
@@ -211,6 +211,7 @@ def _columns(block: list[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
 def _gathered(comments: _Comments, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY") -> Terms:
     """Lines `i i w` as linear terms, the others as couplers, labels in the order of the bits."""
     linear = i == j
+    checked_bits(bits, len(i) + len(comments.labels))
     if len(i) and (min(i.min(), j.min()) < 0 or max(i.max(), j.max()) >= bits):
         raise FormatError(f"a line names a bit that the {bits} bits of the model do not contain")
     h = np.zeros(bits)

@@ -109,7 +109,8 @@ def _check_graph(network: Network) -> None:
         if len(set(parents)) != len(parents) or any(not 0 <= p < n for p in parents):
             raise QubayesError(f"the parents of {name!r} are {parents}; give different indices from 0 to {n - 1}")
     if cycle := find_cycle(network.parents):
-        path = " -> ".join(network.names[v] for v in (*cycle, cycle[0]))
+        shown = [*cycle[:8], *((cycle[0],) if len(cycle) <= 8 else ())]
+        path = " -> ".join([network.names[v] for v in shown] + ["..."] * (len(cycle) > 8))
         raise QubayesError(f"the network has a directed cycle, {path}; remove one of its edges")
 
 
