@@ -66,16 +66,17 @@ class Bench:
         assert made.code == 0, made.err
         self.expected: dict[str, dict[str, Any]] = {}  # undisturbed: the files and what they say
         self.seconds: dict[str, float] = {}
+        self.sizes: dict[str, list[int]] = {}  # bytes of each file
 
     def prepare(self, command: str) -> None:
-        """Run the command undisturbed, twice: the first loads, and compiles where it must."""
-        for _ in range(2):
-            began = time.monotonic()
-            done = run(self.arguments(command))
-            assert done.code == 0, done.err
-            self.seconds[command] = time.monotonic() - began
-            self.expected[command] = self.found()
-            self.empty()
+        """Run the command undisturbed."""
+        began = time.monotonic()
+        done = run(self.arguments(command))
+        assert done.code == 0, done.err
+        self.seconds[command] = time.monotonic() - began
+        self.expected[command] = self.found()
+        self.sizes[command] = [path.stat().st_size for path in files_in(self.out)]
+        self.empty()
 
     def arguments(self, command: str, *more: object) -> list[object]:
         self.out.mkdir(exist_ok=True)
@@ -221,7 +222,7 @@ def restart_schedulers(bench: Bench, commands: Sequence[str], rounds: int) -> No
 def fill_disks(bench: Bench, commands: Sequence[str], rounds: int) -> str:
     """No room for the results; why it was left out, if it was."""
     for command in commands:
-        size = max(sizes(bench, command))
+        size = max(bench.sizes[command])
         for share in bench.random.uniform(0.02, 0.98, rounds):
             limit = int(share * size) // 1024  # the unit of ulimit -f in bash
             ended = run(bench.arguments(command), ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "-"])
@@ -234,17 +235,9 @@ def fill_disks(bench: Bench, commands: Sequence[str], rounds: int) -> str:
         return "disk full: left out, since no file system can be mounted here"
     for command in commands:
         for share in bench.random.uniform(0.02, 0.98, rounds):
-            pages = max(1, int(share * sum(-(-size // 4096) for size in sizes(bench, command))))
+            pages = max(1, int(share * sum(-(-size // 4096) for size in bench.sizes[command])))
             fill_disk(bench, command, pages)
     return ""
-
-
-def sizes(bench: Bench, command: str) -> list[int]:
-    """Bytes of each file that the command writes."""
-    assert run(bench.arguments(command)).code == 0
-    found = [path.stat().st_size for path in files_in(bench.out)]
-    bench.empty()
-    return found
 
 
 def no_room(bench: Bench, fault: str, command: str, ended: Run) -> None:

@@ -179,9 +179,6 @@ class Experiment:
         self.case, self.inputs, self.scratch, self.random = case, inputs, scratch, random
         self.count = Count()
         self.out = scratch / "out"
-        self._expect(finish(self._started()))  # loads, and compiles where it must
-        self._emptied()
-        (scratch / "changes").unlink(missing_ok=True)
         began = time.monotonic()
         self._expect(finish(self._started(aim=0)))
         self.count.seconds, self.count.changes = time.monotonic() - began, self._changes()

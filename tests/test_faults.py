@@ -1,6 +1,7 @@
 """What kills, full disks, small memories and lost workers leave behind: the experiments of reliability/, small."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -30,8 +31,8 @@ def experiment(script: str, *arguments: str) -> str:
 
 
 def test_kills_lose_nothing():
-    shown = experiment("kill.py", "--kills", "4", "--variables", "10", "--commands", "formulate,learn")
-    assert "4 kills" in shown
+    shown = experiment("kill.py", "--kills", "2", "--variables", "10", "--commands", "formulate,learn")
+    assert re.search(r"^[23] kills", shown, re.MULTILINE), shown  # the shares of the commands are rounded up
 
 
 @pytest.mark.parametrize(
