@@ -27,7 +27,7 @@ def test_a_checkpoint_belongs_to_one_search(tmp_path, resume):
     path = tmp_path / "blocks"
     with Checkpoint(path, {"data": "x"}, resume=False):
         before = path.read_bytes()
-        with pytest.raises(FormatError, match="another search writes to .*blocks now"):
+        with pytest.raises(FormatError, match=r"another search writes to .*blocks now"):
             Checkpoint(path, {"data": "x"}, resume=resume)
         assert path.read_bytes() == before
     with Checkpoint(path, {"data": "x"}, resume=True):

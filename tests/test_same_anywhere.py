@@ -1,0 +1,71 @@
+"""One thread, four threads and a cluster of processes: the same bytes (design §2.4)."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import qubayes
+from candidate_cases import dependent_data
+from qubayes.candidates import Search, identify, write_candidates
+from qubayes.cluster import Workers
+from qubayes.formulation import formulate
+from qubayes.score import Score
+from qubayes.subsets import Subsets, cover, read_subsets, write_subsets
+
+SCORES = ("bdeu", "bds", "bic", "k2")
+
+
+@pytest.fixture(scope="module")
+def places():
+    """The same work on one thread, on four, and on two processes."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield Workers(1), Workers(4), Workers(2, cluster=cluster.scheduler_address)
+
+
+def without_clock(subsets: Subsets, path: Path) -> bytes:
+    """The bytes of the subsets' file but for the seconds that they took."""
+    write_subsets(replace(subsets, seconds=0.0), path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_candidates_and_subsets_are_the_same_bytes(places, score, tmp_path):
+    data = dependent_data(9, 300, seed=5)
+    found = []
+    for number, workers in enumerate(places):
+        candidates = identify(data, Search(3, Score(score, 2.0)), workers=workers)
+        write_candidates(candidates, tmp_path / f"{number}.qbc")
+        subsets = without_clock(cover(candidates, workers=workers), tmp_path / f"{number}.qbs")
+        found.append([(tmp_path / f"{number}.qbc").read_bytes(), subsets])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("penalty", ["tight", "paper"])
+def test_formulations_are_the_same_bytes(penalty):
+    candidates = identify(dependent_data(9, 300, seed=6), Search(3), workers=Workers(1))
+    subsets = cover(candidates, workers=Workers(1))
+    one, four = (formulate(candidates, subsets, penalty=penalty, workers=Workers(threads)).qubo for threads in (1, 4))
+    for ours, theirs in zip(one, four, strict=True):
+        assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+
+
+def test_a_run_of_moves_leaves_the_same_files(places, tmp_path):
+    data = dependent_data(9, 300, seed=7)
+    found = []
+    for number, workers in enumerate(places):
+        folder = tmp_path / str(number)
+        learned = qubayes.learn(
+            data, 3, solver="anneal", time_limit=None, moves=5000, seed=4, run_dir=folder, workers=workers
+        )
+        solution = json.loads((folder / "solution.json").read_text())
+        for timed in ("seconds", "trace"):  # what the clock said
+            solution.pop(timed, None)
+        files = [(folder / name).read_bytes() for name in ("candidates.qbc", "run.json")]
+        files.append(without_clock(read_subsets(folder / "subsets.qbs"), tmp_path / f"{number}.qbs"))
+        tables = [table.tobytes() for table in learned.network.tables]
+        found.append([files, solution, tables, learned.solution.bits.tobytes()])
+    assert found[0] == found[1] == found[2]
