@@ -1,7 +1,5 @@
 """A Dataset to files that other programs read."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -78,8 +76,6 @@ def _lines(dataset: Dataset, fields: list[list[str]], separator: str) -> Iterato
 
 def _quoted(text: str, separator: str) -> str:
     """The text as a field, in quotes if it needs them."""
-    if text != text.strip():
-        return '"' + text.replace('"', '""') + '"'
-    line = io.StringIO()
-    csv.writer(line, delimiter=separator, lineterminator="").writerow([text])
-    return line.getvalue()
+    if text and text == text.strip() and not any(sign in text for sign in ('"', "\r", "\n", separator)):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,469 @@
+"""Damaged and hostile files: only a QubayesError comes out, in bounded time and memory. What fuzzing found stays found.
+
+The experiment itself is reliability/fuzz.py; here it runs at a tiny size, and each kind of bug that it met has a test.
+"""
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from candidate_cases import dependent_data
+from qubayes.bench.growth import slope
+from qubayes.bench.store import Store
+from qubayes.bench.trial import Trial
+from qubayes.candidates import Search, identify, read_candidates, write_candidates
+from qubayes.candidates.checkpoint import Checkpoint
+from qubayes.cluster import Workers
+from qubayes.data import ReadSettings, read
+from qubayes.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
+from qubayes.files import LIMIT_VARIABLE, json_object, lines_of, opened, parse_json, read_bytes, shown, unpacked_limit
+from qubayes.knowledge import Knowledge, read_knowledge
+from qubayes.learning.learn import learn
+from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
+from qubayes.machines.http_exchange import Answer
+from qubayes.network import Network, read_network
+from qubayes.quadratize.decoder import Decoder
+from qubayes.quadratize.polynomial import read_polynomial
+from qubayes.score import Score
+from qubayes.solve import Limits, solve
+from qubayes.solve.files import read_solution, write_solution
+
+ROOT = Path(__file__).parents[1]
+PYTHON = sys.executable
+DIGITS = "9" * 5000  # Python refuses to make a number of them, with a ValueError of its own
+
+
+def file(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def quickly(limit: float, call: object, *arguments: object) -> object:
+    """What the call returns; an error if it took longer than so many seconds of processor time."""
+    began = time.process_time()
+    try:
+        return call(*arguments)
+    finally:
+        assert time.process_time() - began < limit
+
+
+# The experiment
+
+
+@pytest.mark.parametrize("reader", ["network .bif", "native .qbc"])
+def test_the_experiment_at_a_tiny_size(reader: str) -> None:
+    command = [sys.executable, str(ROOT / "reliability/fuzz.py"), "--inputs", "60", "--reader", reader, "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = next(line for line in done.stdout.splitlines() if line.startswith(f"| {reader}")).split(" | ")
+    inputs, accepted, refused = map(int, row[1:4])
+    assert inputs == 60 == accepted + refused and refused > 20
+
+
+def test_the_experiment_tells_of_a_reader_that_breaks(tmp_path: Path) -> None:
+    script = f"""
+import sys; sys.path.insert(0, {str(ROOT / "reliability")!r})
+import fuzz, os
+from fuzz_readers import Reader
+def prepare(folder):
+    def read(path, random):
+        content = path.read_bytes()
+        if len(content) % 5 == 1: raise KeyError("broken")
+        if len(content) % 5 == 2: os.abort()
+        if len(content) % 5 == 3: bytearray(8 << 30)
+        raise fuzz.QubayesError("refused")
+    return [b"12345", b"1234567890"], read
+fuzz.READERS.clear(); fuzz.READERS["r"] = Reader(".x", 1, prepare)
+sys.argv = ["fuzz", "--inputs", "40"]
+sys.exit(fuzz.main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert all(word in done.stderr for word in ("KeyError: \"'broken'\"", "code -6", "MemoryError")), done.stderr
+
+
+# JSON: numbers with thousands of digits, infinities, depth
+
+
+@pytest.mark.parametrize("text", [DIGITS, "1e999", "NaN", "-Infinity", "[" * 200_000, "", "{", b"\xff", b"\xff\xfe["])
+def test_json_that_is_none(text: str | bytes) -> None:
+    with pytest.raises(FormatError, match="not JSON"):
+        parse_json(text)
+
+
+def test_json_objects_alone() -> None:
+    assert json_object('{"a": 1.5}') == {"a": 1.5}
+    with pytest.raises(FormatError, match="object"):
+        json_object("[1]")
+
+
+@pytest.mark.parametrize("depth", [900, 960, 980, 990, 995, 2000, 100_000])
+def test_nested_values_in_every_json_file(tmp_path: Path, depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    table = file(tmp_path, "t.csv", "a,b\n0,1\n1,0\n")
+    for text, reading in (
+        (f"[[{nested}, []]]", read_polynomial),
+        (f"[[1, {nested}]]", read_polynomial),
+        (f'{{"a": {nested}}}', lambda path: read(table, ReadSettings(arities=path))),
+        (f'{{"forbidden": {nested}}}', read_knowledge),
+        (f'{{"max_parents": {{"a": {nested}}}}}', read_knowledge),
+        (f'{{"format": "qubayes network", "version": {nested}, "vertices": []}}', read_network),
+        (f'{{"binary_polynomial": {{"terms": [{nested}]}}}}', read_model),
+        (f'{{"binary_polynomial": {{"terms": [{{"c": {nested}, "p": []}}]}}}}', read_model),
+        (f'{{"format": "qubayes-decoder-1", "bits": {nested}}}', lambda path: Decoder.from_json(path.read_text())),
+    ):
+        with pytest.raises(QubayesError):
+            reading(file(tmp_path, "x.json", text))
+
+
+def test_numbers_beyond_the_floats(tmp_path: Path) -> None:
+    for text in (f"[[1, [{DIGITS}]]]", f"[[{DIGITS}, []]]", "[[1e999, []]]", "[[" + "9" * 400 + ", []]]"):
+        with pytest.raises(QubayesError):
+            read_polynomial(file(tmp_path, "x.json", text))
+    names = read_polynomial(file(tmp_path, "x.json", f"[[1, [{'9' * 400}, -{'9' * 400}, 3]]]")).variables
+    assert names == (-int("9" * 400), 3, int("9" * 400))
+    with pytest.raises(FormatError):
+        Decoder.from_json(f'{{"format": {DIGITS}}}')
+    table = file(tmp_path, "t.csv", "a,b\n0,1\n1,0\n")
+    with pytest.raises(FormatError):
+        read(table, ReadSettings(arities=file(tmp_path, "x.json", f'{{"a": {DIGITS}}}')))
+    with pytest.raises(DataError, match="declared with 1 states"):
+        read(file(tmp_path, "x.dat", f"{DIGITS} 1\n1 1\n{DIGITS} 0\n0 1\n"))
+
+
+def test_solutions_with_impossible_facts(tmp_path: Path) -> None:
+    found = identify(dependent_data(3, 60, 1), Search(2, Score("bdeu")))
+    path = tmp_path / "s.json"
+    write_solution(solve(found, "anneal", limits=Limits(None, 50, 0)), path)
+    good = json.loads(path.read_text())
+    for key, value in (("bound", 10**400), ("seed", 10**400), ("seconds", "x"), ("status", [[]]), ("solver", 3)):
+        path.write_text(json.dumps({**good, key: value}))
+        with pytest.raises(FormatError, match=key):
+            read_solution(path, found)
+    path.write_text(json.dumps(good).replace('"figures": {', '"figures": {"x": Infinity, '))
+    with pytest.raises(FormatError, match="Infinity"):
+        read_solution(path, found)
+
+
+def test_values_of_any_kind_are_shown_on_one_line() -> None:
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    assert shown(deep) == "a list" and shown("a\nb") == repr("a\nb") and len(shown("x" * 999)) == 60
+    assert shown(10**9000) == "a int"
+
+
+# Networks
+
+
+@pytest.mark.parametrize("parents", [40, 3000])
+@pytest.mark.parametrize("states", [1, 10])
+def test_tables_with_more_axes_than_arrays_have(tmp_path: Path, parents: int, states: int) -> None:
+    its = [f"s{i}" for i in range(states)]
+    row = ", ".join(["1"] + ["0"] * (states - 1))
+    kind = f"type discrete [ {states} ] {{ {', '.join(its)} }};"
+    roots = "".join(f"variable v{i} {{ {kind} }}\nprobability ( v{i} ) {{ table {row}; }}\n" for i in range(parents))
+    given = ", ".join(f"v{i}" for i in range(parents))
+    child = f"variable c {{ type discrete [ 1 ] {{ x }}; }}\nprobability ( c | {given} ) {{ default 1; }}\n"
+    with pytest.raises(FormatError, match="at most 31"):
+        read_network(file(tmp_path, "x.bif", roots + child))
+    vertex = {"states": its, "table": [[1.0] + [0.0] * (states - 1)], "parents": []}
+    vertices = [{"name": f"v{i}", **vertex} for i in range(parents)]
+    vertices.append({"name": "c", "states": ["x"], "table": [[1.0]], "parents": [f"v{i}" for i in range(parents)]})
+    text = json.dumps({"format": "qubayes network", "version": 1, "vertices": vertices})
+    with pytest.raises(FormatError, match="at most 31"):
+        read_network(file(tmp_path, "x.json", text))
+
+
+def test_no_entities_and_no_square_of_declarations(tmp_path: Path) -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY x "ha"><!ENTITY y "' + "&x;" * 1000 + '">]><a>&y;</a>'
+    outside = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'
+    parameter = '<!DOCTYPE a [<!ENTITY % x SYSTEM "http://localhost/x"> %x;]><a/>'
+    for name in ("x.xmlbif", "x.graphml"):
+        for text in (bomb, outside, parameter):
+            with pytest.raises(FormatError, match="entity"):
+                read_network(file(tmp_path, name, text))
+        many = "".join(f"<!ATTLIST a b{i} CDATA #IMPLIED>" for i in range(100_000))
+        with pytest.raises(FormatError, match="more than 1000 attributes"):
+            quickly(2.0, read_network, file(tmp_path, name, f"<!DOCTYPE a [{many}]><a/>"))
+        with pytest.raises(FormatError, match="no "):  # an address outside is not looked at
+            read_network(file(tmp_path, name, '<!DOCTYPE a SYSTEM "http://localhost/x.dtd"><a/>'))
+
+
+def test_a_long_cycle_is_told_in_short() -> None:
+    n = 20_000
+    with pytest.raises(QubayesError, match=r"cycle, .*\.\.\.; remove") as caught:
+        Network(tuple(f"v{i}" for i in range(n)), tuple(((i - 1) % n,) for i in range(n)))
+    assert len(str(caught.value)) < 300
+
+
+# Data
+
+
+def test_room_for_rows_that_are_there_not_for_blank_lines(tmp_path: Path) -> None:
+    header = ",".join(f"c{i}" for i in range(300_000))  # with as many lines it would be 90 billion cells
+    with pytest.raises(DataError, match="no row"):
+        quickly(10.0, read, file(tmp_path, "x.csv", header + "\n" * 300_000))
+    assert read(file(tmp_path, "x.csv", "a,b\n,0\n\n\n1,0\n"), ReadSettings(missing="state")).rows == 2
+
+
+def test_rare_items_do_not_fill_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="too large"):
+        quickly(10.0, read, file(tmp_path, "x.dat", "\n".join(map(str, range(32_000)))), ReadSettings(format="fimi"))
+
+
+def test_a_reader_that_dies_or_hangs_is_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qubayes.data import isolated
+
+    path = file(tmp_path, "x.parquet", b"PAR1")
+    with pytest.raises(FormatError, match="not a whole Parquet file"):
+        read(path)
+    for code in ("import os; os.abort()", "import time; time.sleep(60)"):
+        monkeypatch.setattr(isolated.sys, "executable", str(program(tmp_path, code)))
+        monkeypatch.setattr(isolated, "_SECONDS", 1.0)
+        with pytest.raises(FormatError, match="its reader failed"):
+            read(path)
+
+
+def program(folder: Path, code: str) -> Path:
+    path = folder / "python"
+    path.write_text(f"#!{PYTHON}\n{code}\n")
+    path.chmod(0o700)
+    return path
+
+
+# Local scores
+
+
+def test_long_sets_are_sorted_in_time(tmp_path: Path) -> None:
+    n = 60_000  # sorted by insertion these are two billion steps
+    roots = "".join(f"{i} 1\n-1 0\n" for i in range(1, n))
+    given = " ".join(map(str, range(n - 1, 0, -1)))
+    path = file(tmp_path, "x.jkl", f"{n}\n{roots}0 2\n-1 0\n-2 {n - 1} {given}\n")
+    assert quickly(8.0, read_candidates, path).total == 0
+
+
+def test_blocks_with_a_right_sum_and_wrong_numbers_are_made_anew(tmp_path: Path) -> None:
+    table, search = dependent_data(5, 60, 3), Search(2, Score("bdeu"))
+    path, workers = tmp_path / "x.blocks", Workers(1)
+    expected = identify(table, search, checkpoint=path, workers=workers)
+    from qubayes.candidates.identify import _fingerprint
+
+    for index, change in ((0, {"child": 99}), (0, {"parents": -1}), (0, {"score": np.nan}), (77, {})):
+        with Checkpoint(path, _fingerprint(table, search), resume=True) as kept:
+            block = next(iter(kept.done.values()))
+            parts = {key: getattr(block, key).copy() for key in block._fields}
+            for key, value in change.items():
+                parts[key][...] = value
+            kept.add(index, type(block)(**parts))
+        found = identify(table, search, checkpoint=path, resume=True, workers=workers)
+        assert (found.scores == expected.scores).all() and found.total == expected.total
+
+
+# Knowledge
+
+
+def test_tiers_and_chains_in_time(tmp_path: Path) -> None:
+    quickly(3.0, Knowledge(tiers=[[]] * 200_000).resolve, ("a", "b"), 1)
+    names = tuple(f"v{i}" for i in range(600))
+    edges = [(f"v{i}", f"v{i + 1}") for i in range(599)]
+    assert quickly(5.0, Knowledge(required=edges).resolve, names, 1).required[5] == (4,)
+    with pytest.raises(QubayesError, match=r"cycle v.* -> \.\.\.; remove"):
+        quickly(5.0, Knowledge(required=[*edges, ("v599", "v0")]).resolve, names, 2)
+    with pytest.raises(QubayesError, match="no variable of the data; did you mean"):
+        quickly(2.0, Knowledge(forbidden=[("a" * 10**6, "v0")]).resolve, (*names, "a" * 10**5), 2)
+
+
+# Models
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.coo", "9999999 9999999 1\n"),
+        ("x.qubo", "p qubo 0 9999999 0 0\n"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate real symmetric\n9999999 9999999 0\n"),
+    ],
+)
+def test_bits_that_are_claimed_and_not_there(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(FormatError, match="beyond 1,000,000 bits a tenth"):
+        quickly(1.0, read_model, file(tmp_path, name, text))
+
+
+def test_archives_whose_parts_overlap_or_swell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("format", "shape", "data"):
+            archive.writestr(f"{name}.npy", b"\0" * 100_000)
+    path = file(tmp_path, "x.npz", whole.getvalue())
+    monkeypatch.setenv(LIMIT_VARIABLE, "200000")
+    with pytest.raises(FormatError, match=f"300,000 bytes; set {LIMIT_VARIABLE}"):
+        read_model(path)
+    content = bytearray(whole.getvalue())
+    at = len(content)
+    for _ in range(3):  # the sizes of packed parts in the directory
+        at = content.rindex(b"PK\x01\x02", 0, at)
+        content[at + 20 : at + 24] = (50_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="overlap"):
+        read_model(path)
+
+
+# The Digital Annealer
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> DigitalAnnealer:
+    monkeypatch.setenv(annealer_client.KEY_VARIABLE, "k")
+    return DigitalAnnealer("http://localhost:1", patience=Patience(1.0, 1, 0.0, 0.0))
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, document: object, status: int = 200) -> None:
+    body = json.dumps(document).encode() if not isinstance(document, bytes) else document
+    monkeypatch.setattr(annealer_client, "exchange", lambda *_: Answer(status, None, body))
+
+
+@pytest.mark.parametrize("index", ["0" * 9 + "7", "0" * 9 + DIGITS, "-1", "1.0", "²", "3", " 1"])
+def test_bits_that_the_answer_makes_up(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, index: str) -> None:
+    solution = {"energy": 0, "penalty_energy": 0, "frequency": 1, "configuration": {"0": True, index: True, "2": True}}
+    answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [solution]}})
+    with pytest.raises(ServiceError, match="sets"):
+        client.fetch("job", 3)
+
+
+def test_many_empty_solutions_take_no_room(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [{}] * 10**5}})
+    with pytest.raises(ServiceError, match="does not hold 100000 bits"):
+        quickly(2.0, client.fetch, "job", 100_000)  # 10 GB, were there room made for them
+
+
+@pytest.mark.parametrize("depth", [900, 970, 985, 100_000])
+def test_nested_messages(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
+    nested = b"[" * depth + b"]" * depth
+    for body, status in ((b'{"status": "Error", "message": %s}', 200), (b'{"error": {"title": %s}}', 400)):
+        answering(monkeypatch, body % nested, status)
+        with pytest.raises(ServiceError):
+            client.fetch("job", 3)
+
+
+# Run folders and results of the bench
+
+
+def test_files_of_other_data_in_a_run_folder_are_made_anew(tmp_path: Path) -> None:
+    settings = {"max_parents": 2, "time_limit": None, "moves": 50, "solver": "anneal"}
+    table, other = dependent_data(3, 60, 1), dependent_data(4, 60, 2)
+    expected = learn(table, **settings, run_dir=tmp_path / "a").solution
+    learn(other, **settings, run_dir=tmp_path / "b")
+    for name in ("candidates.qbc", "subsets.qbs", "solution.json", "run.json"):
+        (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
+        assert learn(table, **settings, run_dir=tmp_path / "a").solution.score == expected.score
+
+
+def test_kept_resamplings_with_a_cycle_are_made_anew(tmp_path: Path) -> None:
+    from qubayes.learning.confidence import _read
+
+    path = file(tmp_path, "b.json", '{"networks": [[[1], [0], []]]}')
+    assert _read(path, 3) == []
+    assert _read(file(tmp_path, "b.json", '{"networks": [[[1, 1], [], []]]}'), 3) == []
+    assert _read(file(tmp_path, "b.json", '{"networks": [[[1], [], []]]}'), 3) == [((1,), (), ())]
+
+
+def test_results_that_lack_something_are_not_measured(tmp_path: Path) -> None:
+    from dataclasses import asdict
+
+    trial = Trial("candidates", "alarm", 2, 0)
+    good = {"trial": asdict(trial), "result": {"total": 3, "seconds": 0.5, "peak_mb": 9}}
+    path = tmp_path / "trials.jsonl"
+    for damage in (
+        {"result": {"total": 3}},
+        {"result": {**good["result"], "seconds": "1"}},
+        {"result": {**good["result"], "total": 10**400}},
+        {"result": 3},
+        {"trial": {**good["trial"], "seed": None}},
+        {"trial": {**good["trial"], "rows": [1]}},
+    ):
+        path.write_text(json.dumps({**good, **damage}) + "\n")
+        assert trial not in Store(path) and not Store(path).results()
+    path.write_text(json.dumps(good) + "\n")
+    assert trial in Store(path)
+    assert np.isnan(slope([(1.0, 0.0), (2.0, 0.0)]))
+
+
+# Packed files
+
+
+def test_packed_files_have_a_limit_that_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unpacked_limit(10) == 1 << 30 and unpacked_limit(10**9) == 10**11
+    path = file(tmp_path, "x.csv.gz", gzip.compress(b"a,b\n" + b"0,1\n1,0\n" * 50_000))
+    monkeypatch.setenv(LIMIT_VARIABLE, "100000")
+    with pytest.raises(FormatError, match=f"more than 100,000 bytes.*{LIMIT_VARIABLE}"):
+        read(path)
+    monkeypatch.setenv(LIMIT_VARIABLE, "400004")
+    assert read(path).rows == 100_000
+    monkeypatch.setenv(LIMIT_VARIABLE, "much")
+    with pytest.raises(SettingError, match=LIMIT_VARIABLE):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "reading"),
+    [
+        ("x.csv.gz", read),
+        ("x.dat.gz", read),
+        ("x.jkl.gz", read_candidates),
+        ("x.pss.gz", read_candidates),
+        ("x.bif.gz", read_network),
+        ("x.xmlbif.gz", read_network),
+        ("x.coo.gz", read_model),
+        ("x.lp.gz", read_model),
+        ("x.cqm.gz", read_model),
+    ],
+)
+def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reading: object) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "1000000")
+    packed = b"".join([gzip.compress(b"\0" * 10**7)] * 20)  # 200 MB
+    with pytest.raises(FormatError):
+        quickly(2.0, reading, file(tmp_path, name, packed))
+
+
+def test_lines_without_an_end() -> None:
+    assert list(lines_of(io.BytesIO(b"a\nb"), 3)) == ["a\n", "b"]
+    with pytest.raises(FormatError, match="a line of more than 3 bytes"):
+        list(lines_of(io.BytesIO(b"a\nbcde"), 3))
+
+
+def test_names_of_files_that_cannot_be(tmp_path: Path) -> None:
+    for path, word in (("x\0y", "NUL"), (tmp_path, "folder"), (tmp_path / "none", "no such file")):
+        with pytest.raises(FormatError, match=word):
+            read_bytes(path)
+        with pytest.raises(FormatError, match=word), opened(path):
+            pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_sets_hash_otherwise_each_time_with_the_same_result(tmp_path: Path) -> None:
+    found = identify(dependent_data(5, 200, 4), Search(3, Score("bdeu")))
+    path = tmp_path / "x.jkl"
+    write_candidates(found, path)
+    first, second = read_candidates(path), read_candidates(path)
+    assert (first.scores == second.scores).all() and (first.families.members == second.families.members).all()
+
+
+def test_line_ends_in_names_come_back(tmp_path: Path) -> None:
+    from qubayes.data import Dataset, write
+
+    states = (("0", "x\ry"), ("0", "1\n2"), ("0", "1"), ("0", ","))
+    given = Dataset(("a\rb", "c\nd", 'e"f', "g,h"), states, np.array([[0, 1]] * 4, dtype=np.uint8))
+    for name in ("x.csv", "x.tsv"):
+        write(given, tmp_path / name)
+        found = read(tmp_path / name)
+        assert found.names == given.names and {*found.states[0]} == {*states[0]} and {*found.states[1]} == {*states[1]}
