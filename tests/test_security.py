@@ -41,8 +41,8 @@ SOURCES = sorted((Path(__file__).parents[1] / "src/qubayes").rglob("*.py"))
 HOSTILE = (
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "]]>", "<!--", "&lt;b&gt;", "\" onload=\"x",
     "' y", "../../escaped", "/etc/passwd", "$(touch owned)", "`touch owned`", "; touch owned", "-rf", "%s%n",
-    "{0.__class__}", "{task.fields}", "[red]x[/red]", "[link=http://x]y[/link]", "=1+1", "\x1b]0;owned\x07", "\x1b[31mred",
-    "\x9b31m", "\u202egnp.exe", "a\rb", "x\u2028y", "javascript:alert(1)", "{{script}}",
+    "{0.__class__}", "{task.fields}", "[red]x[/red]", "[link=http://x]y[/link]", "=1+1", "\x1b]0;owned\x07",
+    "\x1b[31mred", "\x9b31m", "\u202egnp.exe", "a\rb", "x\u2028y", "javascript:alert(1)", "{{script}}",
 )  # fmt: skip
 # fmt: on
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
