@@ -87,6 +87,20 @@ def weighted_score(dataset: Dataset, weights: list[int], child: int, parents: tu
     return inside - math.fsum(math.lgamma(c + per_state) - math.lgamma(per_state) for c in states.values())
 
 
+@pytest.mark.parametrize("seed", [9, 10, 12, 15])  # where the sums do round differently
+@pytest.mark.parametrize("score", ["bds", "loglik"])
+def test_ties_in_many_rows_make_no_candidates(seed, score):
+    """a and b are copies up to names: given a, b tells nothing, but the sums for {a} and {a, b} round differently."""
+    rng = np.random.default_rng(seed)
+    rows, arity = 300_000, int(rng.choice([3, 10, 30, 90]))
+    a = rng.choice(arity, size=rows, p=rng.dirichlet(np.ones(arity)))
+    b, c = rng.permutation(arity)[a], rng.random(rows) < 1e-4 * (1 + 5 * (a == 0))
+    states = tuple(map(str, range(arity)))
+    dataset = Dataset(("a", "b", "c"), (states, states, ("0", "1")), np.array([a, b, c]).astype(np.uint8))
+    found = dict(identify(dataset, Search(2, Score(score)), workers=ONE).of(2))
+    assert (0, 1) not in found
+
+
 # -- states
 
 

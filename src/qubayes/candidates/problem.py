@@ -129,4 +129,5 @@ def _matrix(parents: Sequence[VertexSet]) -> AnyArray:
 
 
 def _tolerances(dataset: Dataset, score: Score, required: Sequence[VertexSet]) -> Floats:
-    return np.array([tolerance(local_score(dataset, i, required[i], score)) for i in range(dataset.n)])
+    bases = [local_score(dataset, i, required[i], score) for i in range(dataset.n)]
+    return np.array([tolerance(base, dataset.rows) for base in bases])

@@ -79,7 +79,8 @@ class Table:
         self._owner_keys, self._member_keys = keys
         self._hashes = self._hash(self.owners, self.rows)
         self._order = np.argsort(self._hashes, kind="stable")
-        self.margins: Floats = np.array([8.0 * tolerance(score) for score in candidates.base_scores.tolist()])
+        rows = candidates.stamp.rows or 0
+        self.margins: Floats = np.array([8.0 * tolerance(score, rows) for score in candidates.base_scores.tolist()])
 
     def holding(self, vertex: int) -> Ints:
         """The sets that hold the vertex."""
