@@ -154,6 +154,7 @@ def main() -> int:
     parser.add_argument("--cycles", type=int, default=10, help="interruptions of one run")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without one
     fine = True
     with tempfile.TemporaryDirectory() as name:
         for report, good in (
