@@ -38,7 +38,8 @@ class Score:
             raise SettingError(f"score '{self.name}' is unknown; choose one of {', '.join(NAMES)}")
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
-                f"equivalent sample size {self.ess}; give a number from {LEAST_ESS} to {LARGEST_ESS}, usually 1 to 10"
+                f"equivalent sample size {self.ess}; give a positive number from {LEAST_ESS} to {LARGEST_ESS}, usually "
+                "1 to 10"
             )
 
     @property
