@@ -58,9 +58,9 @@ def main() -> int:
     options = _options()
     if options.only is not None:
         return _repeat(options)
-    chosen = {name: reader for name, reader in READERS.items() if options.reader in (None, name)}
-    if not chosen:
-        sys.exit(f"no reader {options.reader!r}; there are: {', '.join(READERS)}")
+    if unknown := set(options.reader or ()) - set(READERS):
+        sys.exit(f"no reader {min(unknown)!r}; there are: {', '.join(READERS)}")
+    chosen = {name: reader for name, reader in READERS.items() if name in (options.reader or READERS)}
     parts = sum(reader.share for reader in chosen.values())
     began = time.perf_counter()
     print("| reader | inputs | accepted | refused | slowest, ms (input) | memory, MB | failures |")
@@ -91,7 +91,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=20_000, help="of all readers together")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--reader", help="only this one")
+    parser.add_argument("--reader", action="append", help="only this one; may be repeated")
     parser.add_argument("--only", type=int, help="repeat this input of --reader, with its content and trace")
     parser.add_argument("--show", type=int, default=20, help="failures of a reader to tell of")
     return parser.parse_args()
@@ -111,7 +111,9 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
         tallies += [tally] if tally is not None else []
         if process.exitcode == 0 and tally is not None and tally.inputs == inputs - done:
             break
-        at = done if at is None else at
+        if at is None:
+            failures.append(f"no valid files could be made and read: code {process.exitcode}")
+            break
         failures.append(f"input {at}: the process ended with code {process.exitcode}, or hung and was ended")
         done = at + 1
     slowest = max(tallies, key=lambda t: t.slowest, default=Tally(0, 0, 0, 0.0, 0, 0.0, ()))
@@ -229,11 +231,12 @@ def _where(error: BaseException) -> str:
 
 
 def _repeat(options: argparse.Namespace) -> int:
-    reader = READERS[options.reader]
+    [name] = options.reader or [""]
+    reader = READERS[name]
     folder = _folder()
     try:
         seeds, read = _prepared(folder, reader)
-        random = Random(f"{options.seed} {options.reader} {options.only}")
+        random = Random(f"{options.seed} {name} {options.only}")
         place = folder / f"input{reader.ending}"
         place.write_bytes(content := reader.damage(seeds, random))
         print(content[:3000])
