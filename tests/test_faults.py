@@ -8,12 +8,14 @@ import sys
 import threading
 from pathlib import Path
 
+import distributed
 import pytest
 from distributed.comm import CommClosedError
 
 from candidate_cases import data_file, dependent_data
+from qubayes import __version__
 from qubayes.candidates import Search, identify
-from qubayes.cluster import _check_versions
+from qubayes.cluster import _Batch, _check_versions
 from qubayes.errors import FormatError, QubayesError
 from qubayes.files import remove_strays, replacing
 from qubayes.learning import learn
@@ -180,3 +182,27 @@ def test_a_worker_that_dies_while_it_is_asked_for_its_version():
     _check_versions(Answers(CommClosedError("gone")))
     with pytest.raises(QubayesError, match="has no qubayes"):
         _check_versions(Answers(ModuleNotFoundError("qubayes")))
+
+
+class Losing(Answers):
+    """Stands for a cluster where a worker dies so many times while the input is sent to all."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__(__version__)
+        self.losses, self.loop = losses, None
+
+    def wait_for_workers(self, *arguments: object, **more: object) -> None:
+        pass
+
+    def scatter(self, values: list[object], **more: object) -> list[object]:
+        self.losses -= 1
+        if self.losses >= 0:
+            raise CommClosedError("a worker is gone")
+        return values
+
+
+def test_a_worker_that_dies_while_its_input_is_sent(monkeypatch):
+    monkeypatch.setattr(distributed, "as_completed", lambda loop: None)
+    assert _Batch(Losing(2), len, "input")._remote == "input"
+    with pytest.raises(QubayesError, match=r"3 times workers of the cluster died"):
+        _Batch(Losing(3), len, "input")

@@ -103,10 +103,7 @@ def _on_cluster(
                     continue
                 yield index, result
         except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
-            raise QubayesError(
-                f"the Dask scheduler went away ({error}); run again when it is back: candidates with -o go on with "
-                "--resume, learn with the same --run-dir"
-            ) from error
+            raise _went_away(error) from error
         finally:
             batch.close()
 
@@ -168,16 +165,37 @@ class _Batch:
             self._client.cancel([*self.pending, self._remote], force=True)
 
     def _send(self) -> Any:
-        """The shared input on every worker of the cluster."""
-        try:
-            self._client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
-            _check_versions(self._client)
-            # As a list of one: Dask would take a tuple or a dictionary apart.
-            return self._client.scatter([self._shared], broadcast=True, hash=False, timeout=_PATIENCE_FOR_WORKERS)[0]
-        except OSError as error:
-            raise QubayesError(
-                f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
-            ) from error
+        """The shared input on every worker of the cluster; sent again if one dies while it is on its way."""
+        for _ in range(_MOST_LOSSES):
+            _wait_for_worker(self._client)
+            with suppress(OSError):
+                _check_versions(self._client)
+                # As a list of one: Dask would take a tuple or a dictionary apart.
+                sent = self._client.scatter([self._shared], broadcast=True, hash=False, timeout=_PATIENCE_FOR_WORKERS)
+                return sent[0]
+        raise QubayesError(
+            f"{_MOST_LOSSES} times workers of the cluster died while their input was sent, or took too long; look at "
+            "their logs, or leave out --cluster"
+        )
+
+
+def _wait_for_worker(client: Any) -> None:
+    """Return once there is one."""
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
+    except TimeoutError as error:
+        raise QubayesError(
+            f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
+        ) from error
+    except OSError as error:
+        raise _went_away(error) from error
+
+
+def _went_away(error: OSError) -> QubayesError:
+    return QubayesError(
+        f"the Dask scheduler went away ({error}); run again when it is back: candidates with -o go on with --resume, "
+        "learn with the same --run-dir"
+    )
 
 
 def _check_versions(client: Any) -> None:
