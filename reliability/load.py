@@ -75,11 +75,11 @@ def call_often(calls: int, seed: int) -> tuple[str, bool]:
     return title + table(["calls", "MB resident", "threads", "open files"], rows), fine
 
 
-def run_twice(folder: Path, seed: int) -> tuple[str, bool]:
-    """Two processes on one empty numba cache, then on one run folder."""
+def run_twice(folder: Path, seed: int, *, warm: bool) -> tuple[str, bool]:
+    """Two processes on one numba cache, an empty one unless `warm`; then four on one run folder."""
     data = folder / "twice.csv"
     write_csv(dependent_data(9, 400, seed), data)
-    cache = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    cache = {**os.environ} if warm else {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
     command = ["learn", data, "-m", "2", "--solver", "anneal", "--moves", "20000", "--threads", "1", "--json"]
     together = [finish(process) for process in [start(command, env=cache) for _ in range(2)]]
     found = [(json.loads(run.out)["score"], json.loads(run.out)["network"]) for run in together if run.code == 0]
@@ -92,7 +92,10 @@ def run_twice(folder: Path, seed: int) -> tuple[str, bool]:
     same = all((d["score"], d["network"]) == found[0] for d in [*done, json.loads(after.out)]) if equal else False
     fine = equal and same and len(done) + refused == 4 and len(done) >= 1
     rows = [
-        ["two processes on one empty cache", "equal results" if equal else f"FAILED {[r.err for r in together]}"],
+        [
+            f"two processes on one {'warm' if warm else 'empty'} cache",
+            "equal results" if equal else f"FAILED {[r.err for r in together]}",
+        ],
         [
             "four processes on one run folder",
             f"{len(done)} finished, {refused} refused, {4 - len(done) - refused} failed; result "
@@ -152,6 +155,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=50, help="of learn in one process")
     parser.add_argument("--cycles", type=int, default=10, help="interruptions of one run")
+    parser.add_argument("--warm", action="store_true", help="do not compile everything twice on an empty cache")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without one
@@ -159,7 +163,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         for report, good in (
             call_often(options.calls, options.seed),
-            run_twice(Path(name), options.seed),
+            run_twice(Path(name), options.seed, warm=options.warm),
             interrupt_often(Path(name), options.cycles, options.seed),
         ):
             print(report)
