@@ -94,11 +94,11 @@ def _on_cluster(
                 while waiting and batch.has_room:
                     index = waiting.popleft()
                     batch.submit(index, items[index])
-                index, future = batch.next()
+                index, future, sent = batch.next()
                 try:
                     result = batch.result(future)
                 except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
-                    batch.renew()
+                    batch.renew(sent)
                     waiting.append(index)
                     continue
                 yield index, result
@@ -112,7 +112,7 @@ class _Batch:
     """Tasks on a cluster over one shared input, a few at a time: results are not held while the caller is slow."""
 
     def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
-        self.pending: dict[Any, int] = {}  # future -> index of its item
+        self.pending: dict[Any, tuple[int, Any]] = {}  # future -> index of its item, shared input as it was sent
         self._client, self._task, self._shared = client, task, shared
         self._finished = _dask().as_completed(loop=client.loop)
         self._losses = 0
@@ -127,13 +127,14 @@ class _Batch:
     def submit(self, index: int, item: object) -> None:
         """Hand one item to the cluster. A worker that dies under it costs this task, which another worker repeats."""
         future = self._client.submit(self._task, self._remote, item, pure=False)
-        self.pending[future] = index
+        self.pending[future] = index, self._remote
         self._finished.add(future)
 
-    def next(self) -> tuple[int, Any]:
-        """(index, future) of the next task that ended."""
+    def next(self) -> tuple[int, Any, Any]:
+        """(index, future, shared input as it was sent) of the next task that ended."""
         future = next(self._finished)
-        return self.pending.pop(future), future
+        index, sent = self.pending.pop(future)
+        return index, future, sent
 
     def result(self, future: Any) -> Any:
         """What the task returned. The cluster forgets it once the future is dropped."""
@@ -147,9 +148,12 @@ class _Batch:
         self._losses = 0
         return result
 
-    def renew(self) -> None:
-        """Send the shared input again if it was lost, as happens when all the workers that held it died."""
-        if self._remote.status == "finished":
+    def renew(self, sent: Any) -> None:
+        """Send the shared input again, unless that was done since: all the workers that held it may have died.
+
+        What the client says of it is no help: an input that was lost on its way counts as finished for ever.
+        """
+        if sent is not self._remote:
             return
         self._losses += 1
         if self._losses > _MOST_LOSSES:
@@ -168,7 +172,7 @@ class _Batch:
         """The shared input on every worker of the cluster; sent again if one dies while it is on its way."""
         for _ in range(_MOST_LOSSES):
             _wait_for_worker(self._client)
-            with suppress(OSError):
+            with suppress(OSError, KeyError):  # KeyError: the scheduler looks for a worker that it no longer has
                 _check_versions(self._client)
                 # As a list of one: Dask would take a tuple or a dictionary apart.
                 sent = self._client.scatter([self._shared], broadcast=True, hash=False, timeout=_PATIENCE_FOR_WORKERS)
