@@ -43,7 +43,7 @@ def warm_in_background(groups: Sequence[Sequence[str]] = GROUPS) -> Warming:
 
 
 def _started(stages: Sequence[str]) -> "subprocess.Popen[bytes] | None":
-    nothing, command = subprocess.DEVNULL, [sys.executable, "-m", "qubayes.warm", str(os.getpid()), *stages]
+    nothing, command = subprocess.DEVNULL, [sys.executable, "-P", "-m", "qubayes.warm", str(os.getpid()), *stages]
     with suppress(OSError):
         return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, start_new_session=True)
     return None

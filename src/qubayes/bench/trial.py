@@ -62,7 +62,7 @@ class Place:
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
     """The record of the trial, measured in a process of its own so that its memory is its own."""
     request = json.dumps({"trial": asdict(trial), "place": asdict(place)})
-    command = [sys.executable, "-m", "qubayes.bench.trial"]
+    command = [sys.executable, "-P", "-m", "qubayes.bench.trial"]
     done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
     record: dict[str, Any] = {"trial": asdict(trial), **circumstances()}
     if done.returncode == 0:
