@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 import psutil
+
 from common import Run, dependent_data, files_in, finish, run, start, table
 from kill import essence
-
 from qubayes.arrays import frozen
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.data import write_csv

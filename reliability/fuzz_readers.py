@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import fuzz_mutations as damage
 import numpy as np
 
+import fuzz_mutations as damage
 from qubayes.errors import QubayesError
 
 Read = Callable[[Path, Random], object]

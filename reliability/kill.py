@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Run, dependent_data, files_in, finish, start, table
 
+from common import Run, dependent_data, files_in, finish, start, table
 from qubayes.bench.store import Store
 from qubayes.candidates import Search, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import dependent_data, files_in, finish, start, table
 
 import qubayes
+from common import dependent_data, files_in, finish, start, table
 from qubayes.data.write import write_csv
 
 GROWTH = 20.0  # MB, by a straight line through all but the first tenth of the calls: noise of the allocator
