@@ -11,7 +11,7 @@ from ..files import read_bytes
 from .assembly import MOST_BYTES, unholdable
 
 _DEEPEST = 100
-_MOST_DECLARATIONS = 1000  # of attributes: the parser compares each with all before it
+_MOST_DECLARATIONS = 1000  # of attributes: the parser compares each that has a default with all before it
 _MOST_ELEMENTS = 5_000_000  # some 500 MB of them
 
 # All that XML 1.0 has no way to write, not even as a reference.
