@@ -101,12 +101,14 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
     context = multiprocessing.get_context("fork")
     done, tallies, failures = 0, [], []
     while done < inputs:
+        folder = _folder()  # made and removed here: the process may die
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(name, reader, (done, inputs), seed, sender))
+        process = context.Process(target=_work, args=(folder, name, reader, (done, inputs), seed, sender))
         process.start()
         sender.close()
         at, tally = _followed(process, receiver)
         process.join()
+        shutil.rmtree(folder, ignore_errors=True)
         tallies += [tally] if tally is not None else []
         if process.exitcode == 0 and tally is not None and tally.inputs == inputs - done:
             break
@@ -135,16 +137,8 @@ def _followed(process: Any, receiver: Any) -> tuple[int | None, Tally | None]:
             return at, tally
 
 
-def _work(name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any) -> None:
+def _work(folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any) -> None:
     """Read the inputs; before each its number is sent, and the tally so far."""
-    folder = _folder()
-    try:
-        _work_in(folder, name, reader, span, seed, sender)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _work_in(folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any) -> None:
     seeds, read = _prepared(folder, reader)
     place = folder / f"input{reader.ending}"
     _quiet()
