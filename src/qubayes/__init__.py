@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from .candidates import Candidates, Search, read_candidates, write_candidates
     from .candidates.identify import identify
     from .cluster import Workers
-    from .data import Dataset, ReadSettings, read
+    from .data import Dataset, ReadSettings
+    from .data.read import read
     from .formulation import Formulation, decode, formulate
     from .knowledge import Knowledge
     from .learning import Learned

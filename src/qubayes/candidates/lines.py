@@ -9,9 +9,9 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from .. import files
 from ..errors import FormatError
 from ..families import Families
+from ..files import opened as opened_file
 from .candidates import Candidates, Stamp
 from .prune import prune_families
 
@@ -22,9 +22,9 @@ _LONGEST_LINE = 1 << 24  # bytes; a file without line ends is refused before it 
 @contextmanager
 def opened(path: str | Path) -> Iterator[BinaryIO]:
     """The bytes of the file, unpacked if they are gzip's, whatever its name."""
-    with files.opened(path, packed=False) as file:
+    with opened_file(path, packed=False) as file:
         packed = file.read(2) == b"\x1f\x8b"
-    with files.opened(path, packed=packed) as file:
+    with opened_file(path, packed=packed) as file:
         yield file
 
 

@@ -16,13 +16,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from .. import errors
 from ..arrays import AnyArray
-from ..errors import FormatError, QubayesError
+from ..errors import DataError, FormatError, QubayesError
 from ..files import opened
 from .columns import Column
 
 _LENGTH = struct.Struct("<Q")
+_ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
 _SECONDS, _SLOWEST = 60.0, 1_000_000  # a file may take so long, and a second more for so many bytes
 
 
@@ -50,7 +50,7 @@ def _received(stream: IO[bytes]) -> list[Column]:
     while True:
         header = json.loads(_exactly(stream, _LENGTH.unpack(_exactly(stream, _LENGTH.size))[0]))
         if "error" in header:
-            raise getattr(errors, header["error"])(header["message"])
+            raise _ERRORS.get(header["error"], QubayesError)(header["message"])
         if "columns" in header:
             return columns
         declared = header["declared"]
