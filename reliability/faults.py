@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from distributed import Client
 
 from common import Run, dependent_data, files_in, finish, run, start, table
 from kill import essence
@@ -144,6 +145,11 @@ class Cluster:
         children = psutil.Process(self.workers.pid).children(recursive=True)
         return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
 
+    def wait_for_workers(self) -> None:
+        """Return once both are at work: a nanny gives up a worker that dies while it starts."""
+        with Client(self.address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=120)
+
     def restart(self) -> None:
         """Kill the scheduler, and start it again at the same address with new workers: the old ones end with it."""
         self.close()
@@ -204,8 +210,7 @@ def kill_workers(bench: Bench, commands: Sequence[str], rounds: int) -> None:
 
         for command in commands:
             for _ in range(rounds):
-                while len(made.worker_processes()) < 2:
-                    time.sleep(0.1)
+                made.wait_for_workers()
                 ended, late = disturbed(bench, command, made, kill_one)
                 bench.expect_result("worker killed", command, "the same result" + late, ended)
                 bench.empty()
@@ -216,6 +221,7 @@ def restart_schedulers(bench: Bench, commands: Sequence[str], rounds: int) -> No
     with cluster(bench.folder) as made:
         for command in commands:
             for _ in range(rounds):
+                made.wait_for_workers()
                 ended, late = disturbed(bench, command, made, made.restart)
                 if ended.code:
                     bench.expect_told("scheduler restarted", command, "scheduler", "cluster", ended=ended)

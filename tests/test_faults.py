@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import distributed
@@ -14,8 +15,10 @@ from distributed.comm import CommClosedError
 
 from candidate_cases import data_file, dependent_data
 from qubayes import __version__
+from qubayes import cluster as cluster_module
 from qubayes.candidates import Search, identify
-from qubayes.cluster import _Batch, _check_versions
+from qubayes.cluster import Workers, _Batch, _check_versions
+from qubayes.cluster import run as run_tasks
 from qubayes.errors import FormatError, QubayesError
 from qubayes.files import remove_strays, replacing
 from qubayes.learning import learn
@@ -206,3 +209,20 @@ def test_a_worker_that_dies_while_its_input_is_sent(monkeypatch):
     assert _Batch(Losing(2), len, "input")._remote == "input"
     with pytest.raises(QubayesError, match=r"3 times workers of the cluster died"):
         _Batch(Losing(3), len, "input")
+
+
+def wait_long(shared: object, item: int) -> int:
+    time.sleep(60)
+    return item
+
+
+def test_workers_that_die_and_do_not_come_back(monkeypatch):
+    """Nobody restarts them: after a while that is told, not waited for."""
+    monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 2)
+    with distributed.LocalCluster(
+        processes=False, protocol="tcp", n_workers=1, threads_per_worker=1, dashboard_address=":0"
+    ) as made:
+        results = run_tasks(wait_long, (), range(3), Workers(cluster=made.scheduler_address))
+        threading.Timer(1.0, lambda: made.scale(0)).start()
+        with pytest.raises(QubayesError, match="no worker for 2 s"):
+            next(results)

@@ -6,6 +6,7 @@ enough here.
 
 import logging
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
@@ -24,6 +25,7 @@ Result = TypeVar("Result")
 
 _PATIENCE = 10  # seconds that a scheduler has to answer
 _PATIENCE_FOR_WORKERS = 30  # seconds; a nanny needs some to put a new worker in the place of one that died
+_TICK = 0.005  # seconds between two looks for a finished task; a task takes some tenths of a second
 _MOST_LOSSES = 3  # times that all workers may die without one finished task in between
 
 
@@ -132,9 +134,22 @@ class _Batch:
 
     def next(self) -> tuple[int, Any, Any]:
         """(index, future, shared input as it was sent) of the next task that ended."""
+        self._wait()
         future = next(self._finished)
         index, sent = self.pending.pop(future)
         return index, future, sent
+
+    def _wait(self) -> None:
+        """Return once a task has ended; raise if there has been nobody to end one for long."""
+        seen = looked = time.monotonic()
+        while not self._finished.has_ready():
+            time.sleep(_TICK)
+            now = time.monotonic()
+            if now - looked > 1:
+                looked = now
+                seen = now if self._client.nthreads() else seen
+            if now - seen > _PATIENCE_FOR_WORKERS:
+                raise _no_worker()
 
     def result(self, future: Any) -> Any:
         """What the task returned. The cluster forgets it once the future is dropped."""
@@ -188,11 +203,15 @@ def _wait_for_worker(client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
     except TimeoutError as error:
-        raise QubayesError(
-            f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
-        ) from error
+        raise _no_worker() from error
     except OSError as error:
         raise _went_away(error) from error
+
+
+def _no_worker() -> QubayesError:
+    return QubayesError(
+        f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
+    )
 
 
 def _went_away(error: OSError) -> QubayesError:
