@@ -184,13 +184,16 @@ class _Batch:
             self._client.cancel([*self.pending, self._remote], force=True)
 
     def _send(self) -> Any:
-        """The shared input on every worker of the cluster; sent again if one dies while it is on its way."""
+        """The shared input on a worker, where the others fetch it; sent again if that one dies meanwhile.
+
+        Not on all of them at once: the scheduler never ends a broadcast under which a worker dies.
+        """
         for _ in range(_MOST_LOSSES):
             _wait_for_worker(self._client)
             with suppress(OSError, KeyError):  # KeyError: the scheduler looks for a worker that it no longer has
                 _check_versions(self._client)
                 # As a list of one: Dask would take a tuple or a dictionary apart.
-                sent = self._client.scatter([self._shared], broadcast=True, hash=False, timeout=_PATIENCE_FOR_WORKERS)
+                sent = self._client.scatter([self._shared], hash=False, timeout=_PATIENCE_FOR_WORKERS)
                 return sent[0]
         raise QubayesError(
             f"{_MOST_LOSSES} times workers of the cluster died while their input was sent, or took too long; look at "
