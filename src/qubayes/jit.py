@@ -17,8 +17,6 @@ from typing import Any, cast
 from numba import njit, types
 from numba.extending import intrinsic
 
-from . import __version__
-
 
 class Stamp:
     """What a kernel was made from, found out when it is first compared: all that the kernel names is there by then."""
@@ -37,6 +35,8 @@ class Stamp:
     @property
     def facts(self) -> tuple[object, str]:
         """numba's own stamp, and a checksum of this version and of all that the kernel calls and names."""
+        from . import __version__  # here, or the types of the package depend on each other in a ring
+
         digest = hashlib.sha256(__version__.encode())
         for piece in _pieces(self._function, set()):
             digest.update(piece.encode())
