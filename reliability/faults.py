@@ -298,13 +298,13 @@ def exceed_memory(bench: Bench, commands: Sequence[str]) -> None:
     for command in commands:
         ended = run([*large(bench, command), "--threads", 1], limited_to(LITTLE_MEMORY))
         bench.expect_told(
-            "memory limited", command, f"out of memory within the limit of {LITTLE_MEMORY} MB", ended=ended
+            "problem too large", command, f"out of memory within the limit of {LITTLE_MEMORY} MB", ended=ended
         )
         left = [path.name for path in files_in(bench.out)]
-        bench.expect("memory limited", command, "nothing left behind", command == "learn" or not left)
+        bench.expect("problem too large", command, "no result left behind", not left)
         bench.empty()
         ended = run(bench.arguments(command, "--threads", 1), limited_to(LITTLE_MEMORY))
-        bench.expect_result("memory limited", command, "the same result where it fits", ended)
+        bench.expect_result("problem too large", command, "the same result where it fits", ended)
         bench.empty()
 
 
