@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from candidate_cases import assert_one_line, run
-from qubayes.bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables
+from qubayes.bench.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables
 from qubayes.bench.growth import AXES, growth_tables, slope
 from qubayes.bench.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
 from qubayes.bench.sources import SOURCES, Source, fetch
@@ -266,6 +267,23 @@ def test_a_trial_runs_in_a_process_of_its_own(data, tmp_path):
     assert found["result"]["n"] == 8 and found["result"]["peak_mb"] > 10 and found["commit"]
     failed = measure(place, Trial("candidates", "absent", 2, 0))
     assert "no instance 'absent'" in failed["error"] and "result" not in failed
+
+
+def test_a_solver_ends_at_a_proved_optimum(data, tmp_path):
+    trial = Trial("solve", "alarm", 2, 0, "order-sa", rows=100, seconds=20.0)
+    place = Place(str(data), str(tmp_path))
+    proof = measure(place, replace(trial, approach="exact"))["result"]
+    assert proof["proved"]
+    found = measure(replace(place, optima={trial.sample: proof["score"]}), trial)["result"]
+    assert found["proved"] and found["score"] == proof["score"] and found["seconds"] < trial.seconds
+
+
+def test_proofs_come_before_other_solvers(data, tmp_path):
+    plan = Plan(("3",), (Instance("alarm", 2),), (0,), ("order-sa", "exact"), time_limit=20.0, rows=100)
+    store = bench(plan, data, tmp_path)
+    asked = [json.loads(line)["trial"]["approach"] for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
+    assert asked == ["exact", "order-sa"] and len(store.optima()) == 1
+    assert all(record["result"]["seconds"] < plan.time_limit for record in store.results(kind="solve"))
 
 
 def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):

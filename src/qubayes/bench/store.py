@@ -61,6 +61,11 @@ class Store:
         found: dict[str, Any] = self._records[trial.key]["result"]
         return found
 
+    def optima(self) -> dict[str, float]:
+        """Scores that were proved optimal, by the name of the sample."""
+        proofs = [record for record in self.results(kind="solve", approach="exact") if record["result"].get("proved")]
+        return {Trial(**record["trial"]).sample: record["result"]["score"] for record in proofs}
+
     def errors(self) -> list[Record]:
         """The records of trials that failed."""
         return [record for record in self._records.values() if "error" in record]

@@ -1,13 +1,14 @@
 """One measurement: what is measured, and the run that measures it, in a process of its own."""
 
 import json
+import math
 import os
 import platform
 import resource
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -50,13 +51,20 @@ class Trial:
         """The trial as text: equal trials have equal keys."""
         return json.dumps(asdict(self), sort_keys=True)
 
+    @property
+    def sample(self) -> str:
+        """Name of the rows and the candidate sets that the trial is about; trials of one sample can be compared."""
+        size = f"{self.rows}x{self.columns or 'all'}"
+        return f"{self.instance}_m{self.max_parents}_s{self.seed}_{self.score}_{size}"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a trial finds the data and keeps candidate sets for the next ones."""
+    """Where a trial finds the data, keeps candidate sets for the next ones, and what is known before it."""
 
     data: str
     cache: str
+    optima: dict[str, float] = field(default_factory=dict)  # proved best scores, by the name of the sample
 
 
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
@@ -130,8 +138,7 @@ def prepared(place: Place, trial: Trial) -> Candidates:
 
 
 def _kept_at(place: Place, trial: Trial) -> Path:
-    name = f"{trial.instance}_m{trial.max_parents}_s{trial.seed}_{trial.score}_{trial.rows}x{trial.columns or 'all'}"
-    return Path(place.cache) / f"{name}.qbc"
+    return Path(place.cache) / f"{trial.sample}.qbc"
 
 
 def _keep(candidates: Candidates, path: Path) -> None:
@@ -197,7 +204,10 @@ def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
 
 
 def _solve(place: Place, trial: Trial) -> dict[str, Any]:
-    """Score, bound and trace of a solver; formulating, where it needs that, is timed apart."""
+    """Score, bound and trace of a solver; formulating, where it needs that, is timed apart.
+
+    Nothing can be gained after a proved optimum: the solver ends when it reaches one.
+    """
     from ..formulation import formulate
     from ..solve import Limits, solve, solver_named
     from ..subsets import Budget, cover
@@ -209,7 +219,8 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
         subsets = cover(candidates, budget=Budget(effort=0.1, rounds=0), workers=workers)
         problem = formulate(candidates, subsets, workers=workers)
     formulating = time.perf_counter() - began
-    found = solve(problem, solver, limits=Limits(trial.seconds, seed=trial.seed), workers=workers)
+    best = place.optima.get(trial.sample, math.inf)
+    found = solve(problem, solver, limits=Limits(trial.seconds, seed=trial.seed), bound=best, workers=workers)
     return {
         "score": found.score,
         "empty_score": found.empty_score,

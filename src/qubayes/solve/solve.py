@@ -59,14 +59,15 @@ def solve(
     *,
     limits: Limits | None = None,
     start: Network | None = None,
+    bound: float = math.inf,
     bound_seconds: float = 0.0,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
     """The best network that the solver finds within the limits, starting from `start` if it is given.
 
-    With `bound_seconds` that much time goes first into a bound on every network's score, which gives the result a gap
-    and ends the search once the bound is reached.
+    A `bound` on every network's score, known from elsewhere, gives the result a gap and ends the search once it is
+    reached; with `bound_seconds` that much time goes first into finding one.
 
     Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
     alone. Where a formulation is given the result has its bits, and their energy was checked to be -score.
@@ -83,10 +84,10 @@ def solve(
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
     make_ready(chosen.name)
-    bound = _bound(candidates, bound_seconds, on_progress)
+    found = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
-    run.tighten(bound.value)
-    run.stop[0] = bound.interrupted
+    run.tighten(min(bound, found.value))
+    run.stop[0] = found.interrupted
     ending = _search(chosen, formulation if chosen.takes == "formulation" else candidates, run)
     return _solution(candidates, formulation, run, chosen.name, ending)
 
