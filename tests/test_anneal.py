@@ -1,6 +1,7 @@
 """The annealer: its moves against naive rescoring, its results against the best of all networks."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from qubayes.solve.insertions import regroup, settle, wander
 from qubayes.solve.orders import best_of, improve, order_problem, order_state
 from qubayes.solve.parts import split
 from qubayes.solve.small import best_of_all
+from qubayes.solve.twins import without_twins
 from qubayes.solve.walks import draw_below
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import random_candidates
@@ -271,6 +273,34 @@ def test_a_limit_that_is_too_short_to_prepare_is_told():
     solution = solve(many(300), limits=Limits(1e-3))
     assert solution.score == solution.empty_score and solution.seconds < 0.1
     assert solution.status == "the time limit is too short to begin; the start is returned"
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_twins_leave_before_the_search(monkeypatch, twins):
+    monkeypatch.setattr("qubayes.solve.anneal.LARGEST", 1)
+    scores = random_scores(np.random.default_rng(3), 5, 2, 0.8)
+    copies = [
+        {
+            frozenset(members): score
+            for parents, score in known.items()
+            for members in itertools.product(*((2 * parent, 2 * parent + 1) for parent in parents))
+        }
+        for known in scores
+        for _ in range(2)
+    ]
+    candidates = candidates_of(copies)
+    assert len(without_twins(candidates).twins) == 5
+    solution = solve(candidates, Anneal(twins=twins), limits=Limits(None, moves=50_000))
+    assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+    parents = parents_of(candidates, solution.choice)
+    used = {parent for found in parents for parent in found}
+    assert not twins or not used & {1, 3, 5, 7, 9}
+
+
+def test_no_table_is_made_where_no_two_vertices_are_alike(monkeypatch):
+    monkeypatch.delattr("qubayes.solve.twins.Table")
+    candidates = large(40, 3)
+    assert without_twins(candidates).candidates is candidates
 
 
 def test_twins_share_their_work():

@@ -2,7 +2,7 @@
 
 A move takes a vertex to another place of the order (all its r bits at once), and every vertex to its best candidate
 set that the order allows (its u bits and z at once): the state is always a network, and its energy minus its score.
-Each strongly connected component is searched on its own, by replica exchange.
+Twins are eliminated first; each strongly connected component is searched on its own, by replica exchange.
 """
 
 import math
@@ -22,8 +22,10 @@ from .parts import Part, join, split
 from .run import Ending, Run
 from .small import LARGEST, best_of_all
 from .tempering import Ladder, temperatures
+from .twins import Reduced, whole, without_twins
 
 _PREPARATION = 4e-8  # seconds for each member of a candidate set before the first move; with 54 million 2 to 3 s
+_TWINS = 4e-7  # seconds for each of them to find and eliminate twins
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Anneal:
     hot: float = 100.0
     cold: float = 0.03
     replicas: int = 16
+    twins: bool = True  # whether twins are eliminated first
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
@@ -52,8 +55,9 @@ class Anneal:
         if run.left < _PREPARATION * len(candidates.families.members):
             return Ending("the time limit is too short to begin; the start is returned")
         ladder = temperatures(self.cold, self.hot, self.replicas)
+        twins = self.twins and run.left > _TWINS * len(candidates.families.members)
         with ThreadPoolExecutor(min(run.workers.count, self.replicas)) as pool:
-            search = _Search(candidates, run, ladder, pool)
+            search = _Search(without_twins(candidates) if twins else whole(candidates), run, ladder, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
         return Ending(_sentence(run), search.figures)
@@ -62,10 +66,10 @@ class Anneal:
 class _Search:
     """The components and what was found for each."""
 
-    def __init__(self, candidates: Candidates, run: Run, ladder: Floats, pool: Executor) -> None:
-        self.candidates, self.run, self.pool = candidates, run, pool
+    def __init__(self, reduced: Reduced, run: Run, ladder: Floats, pool: Executor) -> None:
+        self.reduced, self.candidates, self.run, self.pool = reduced, reduced.candidates, run, pool
         self.stop = np.zeros(1, np.bool_)  # what the kernels look at
-        self.parts = split(candidates)
+        self.parts = split(self.candidates)
         small = [part for part in self.parts if len(part.vertices) <= LARGEST]
         large = [part for part in self.parts if len(part.vertices) > LARGEST]
         self.solved = [best_of_all(part.families, part.scores) for part in small]
@@ -73,7 +77,7 @@ class _Search:
         for part, seed in zip(large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True):
             if run.over:
                 return
-            parents = _parents_inside(candidates, part, run.start)
+            parents = _parents_inside(run.candidates, part, run.start)
             self.ladders.append(Ladder(order_problem(part.families, part.scores), parents, ladder, seed))
         self._tell()
         self._tighten(small)
@@ -111,14 +115,14 @@ class _Search:
     def _tell(self) -> None:
         """Offer the best of every component together."""
         choices = [ladder.best.choice for ladder in self.ladders] + self.solved
-        self.run.offer(join(self.candidates, self.parts, choices))
+        self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
 
     def _tighten(self, solved: list[Part]) -> None:
         """A solved component gives no more than its best; any other vertex no more than its best set."""
         scores = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()
         for part, choice in zip(solved, self.solved, strict=True):
             scores[part.vertices] = part.scores[choice]
-        self.run.tighten(math.fsum(scores.tolist()))
+        self.run.tighten(math.fsum([*scores.tolist(), self.reduced.slack]))
 
 
 def _parents_inside(candidates: Candidates, part: Part, choice: Ints) -> list[VertexSet]:

@@ -6,6 +6,7 @@ set: exchange a and b if b comes first, put a in the place of b in every set (a 
 let b, which has no child now, take its best set (proof in docs/exact.md).
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from ..arrays import Floats, Ints, SmallInts, Words, frozen
 from ..candidates import Candidates, tolerance
 from ..families import Families
+
+_MOST = 100  # vertices that one is compared with: those with as many sets, the first of them
 
 
 class Reduced(NamedTuple):
@@ -31,8 +34,11 @@ def whole(candidates: Candidates) -> Reduced:
 
 def without_twins(candidates: Candidates) -> Reduced:
     """The candidates in which every twin of an earlier vertex is a sink with its best set."""
+    pairs = _alike(candidates)
+    if not pairs:
+        return whole(candidates)  # before the table, which takes several times the candidates' memory
     table = Table(candidates)
-    found = find_twins(candidates, table)
+    found = find_twins(table, pairs)
     if not found:
         return whole(candidates)
     kept, gone = np.ones(len(candidates.scores), np.bool_), np.zeros(candidates.n, np.bool_)
@@ -45,8 +51,8 @@ def without_twins(candidates: Candidates) -> Reduced:
         kept[holding[~gone[table.owners[holding]]]] = False
     sources = np.flatnonzero(kept)
     slack = 2.0 * sum(difference for _, _, difference in found)  # each set changes at most twice
-    pairs = tuple((twin, other) for twin, other, _ in found)
-    return Reduced(chosen_sets(candidates, sources), frozen(sources), slack, pairs)
+    twins = tuple((twin, other) for twin, other, _ in found)
+    return Reduced(chosen_sets(candidates, sources), frozen(sources), slack, twins)
 
 
 def chosen_sets(candidates: Candidates, numbers: Ints) -> Candidates:
@@ -79,8 +85,7 @@ class Table:
         self._owner_keys, self._member_keys = keys
         self._hashes = self._hash(self.owners, self.rows)
         self._order = np.argsort(self._hashes, kind="stable")
-        rows = candidates.stamp.rows or 0
-        self.margins: Floats = np.array([8.0 * tolerance(score, rows) for score in candidates.base_scores.tolist()])
+        self.margins = _margins(candidates)
 
     def holding(self, vertex: int) -> Ints:
         """The sets that hold the vertex."""
@@ -105,22 +110,37 @@ class Table:
         return hashes
 
 
-def find_twins(candidates: Candidates, table: Table) -> list[tuple[int, int, float]]:
+def _margins(candidates: Candidates) -> Floats:
+    """(n,) scores of a vertex that differ by no more than this may be equal but for rounding."""
+    rows = candidates.stamp.rows or 0
+    return np.array([8.0 * tolerance(score, rows) for score in candidates.base_scores.tolist()])
+
+
+def _alike(candidates: Candidates) -> list[tuple[int, int]]:
+    """(vertex, earlier vertex), ascending: with equally many sets, equally many that hold them, and equal scores."""
+    start, margins = candidates.families.vertex_start, _margins(candidates)
+    scores = np.split(candidates.scores, start[1:-1])
+    held = np.bincount(candidates.families.members, minlength=candidates.n)
+    groups: dict[tuple[int, int], list[int]] = {}
+    pairs = []
+    for vertex, size in enumerate(candidates.families.sizes.tolist()):
+        group = groups.setdefault((size, int(held[vertex])), [])
+        for other in group[:_MOST] if size > 1 else ():
+            if np.abs(scores[vertex] - scores[other]).max() <= margins[vertex] + margins[other]:
+                pairs.append((vertex, other))
+        group.append(vertex)
+    return pairs
+
+
+def find_twins(table: Table, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
     """(twin, the vertex that takes its place, what the exchange may change a score by), each twin once, ascending."""
-    found: list[tuple[int, int, float]] = []
-    first, sizes = candidates.families.vertex_start[:-1], candidates.families.sizes
-    alike: dict[tuple[int, int], list[int]] = {}  # number of sets, number of sets that hold it -> vertices that stay
-    for vertex in np.flatnonzero(sizes > 1).tolist():
-        stay = alike.setdefault((int(sizes[vertex]), len(table.holding(vertex))), [])
-        for other in stay:
-            if abs(table.scores[first[other]] - table.scores[first[vertex]]) <= table.margins[other]:
-                difference = exchange_difference(table, other, vertex)
-                if difference is not None:
-                    found.append((vertex, other, difference))
-                    break
-        else:
-            stay.append(vertex)
-    return found
+    found: dict[int, tuple[int, int, float]] = {}
+    for vertex, other in pairs:
+        if vertex not in found and other not in found:
+            difference = exchange_difference(table, other, vertex)
+            if difference is not None:
+                found[vertex] = vertex, other, difference
+    return list(found.values())
 
 
 def exchange_difference(table: Table, a: int, b: int) -> float | None:
