@@ -6,7 +6,7 @@
 FOLDER holds candidate files named {instance}_m{m}_s{sample}.qbc (or .jkl). Prints a Markdown table. "gain" is that of
 the best trial over the empty graph, "spread" the largest less the smallest score in parts of it, "to best" the mean and
 the longest time until a trial's last improvement. A move is a draw over all places of one vertex; "places" counts each
-place of each draw. "memory" is what `order_problem` and the replicas hold, in parts of the candidates' own arrays.
+place of each draw. "memory" is what `order_problem` and the walks hold, in parts of the candidates' own arrays.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def memory(candidates: Candidates) -> float:
         state = order_state(problem, range(problem.n))
         shared = {id(part.families.vertex_start), id(part.scores), id(state.noise)}
         added += sum(array.nbytes for array in problem if id(array) not in shared)
-        added += Anneal().replicas * sum(array.nbytes for array in state if id(array) not in shared)
+        added += Anneal().walks * sum(array.nbytes for array in state if id(array) not in shared)
     return added / own
 
 

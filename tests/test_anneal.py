@@ -84,7 +84,7 @@ def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperatu
     problem, state = state_of(candidates, a_start(candidates), seed)
     lists, seen = lists_of(candidates), [state.totals[0]]
     for _ in range(40):
-        wander(problem, state, temperature, 1, NEVER)
+        wander(problem, state, temperature, 1.0, 1, NEVER)
         assert sorted(state.order.tolist()) == list(range(candidates.n))
         assert state.place[state.order].tolist() == list(range(candidates.n))
         score = score_of_order(lists, state.order.tolist())
@@ -104,7 +104,7 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
         vertex = draw_below(state.random.copy(), candidates.n)
         rest = [v for v in state.order.tolist() if v != vertex]
         orders = [[*rest[:k], vertex, *rest[k:]] for k in range(candidates.n)]
-        wander(problem, state, 1e-7, 1, NEVER)
+        wander(problem, state, 1e-7, 1.0, 1, NEVER)
         assert state.order.tolist() in orders
         assert state.totals[0] == pytest.approx(max(score_of_order(lists, order) for order in orders), abs=1e-5)
 
@@ -113,7 +113,7 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
 @given(problems(2, 9), st.integers(0, 1000), st.booleans())
 def test_regrouping_loses_no_set(candidates, seed, late):
     problem, state = state_of(candidates, a_start(candidates), seed)
-    wander(problem, state, 5.0, 10, NEVER)
+    wander(problem, state, 5.0, 1.0, 10, NEVER)
     before, seeds = state.choice.copy(), {int(v) for v in state.order[: 1 + seed % 3]}
     state.marked[:] = [vertex in seeds for vertex in range(candidates.n + 1)]
     regrouped(problem, state, late)
@@ -149,7 +149,7 @@ def test_places_are_drawn_with_the_odds_of_their_scores():
         problem, state = state_of(candidates, [0, 1], 1)
         first = 0
         for _ in range(20_000):
-            wander(problem, state, temperature, 1, NEVER)
+            wander(problem, state, temperature, 1.0, 1, NEVER)
             first += int(state.order[0] == 0)
         odds = np.exp(1 / temperature)
         assert first / 20_000 == pytest.approx(odds / (1 + odds), abs=0.02)
@@ -182,7 +182,7 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_replica_exchange_finds_the_best_of_all(monkeypatch, ties):
+def test_the_population_finds_the_best_of_all(monkeypatch, ties):
     monkeypatch.setattr("qubayes.solve.anneal.LARGEST", 1)
     candidates = random_candidates(11, 5, sets=15, ties=ties)
     solution = solve(candidates, limits=Limits(None, moves=100_000))
@@ -326,13 +326,13 @@ def test_settling_is_idempotent_and_skips_no_set():
     )
 
 
-@pytest.mark.parametrize("wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"replicas": 0}, {"hot": float("inf")}])
+@pytest.mark.parametrize("wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"walks": 0}, {"hot": float("inf")}])
 def test_wrong_settings_are_told(wrong):
     with pytest.raises(SettingError, match="give"):
         Anneal(**wrong)
 
 
-def test_one_replica_is_enough():
+def test_one_walk_is_enough():
     candidates = large()
-    alone = solve(candidates, Anneal(replicas=1), limits=Limits(None, moves=5_000))
+    alone = solve(candidates, Anneal(walks=1), limits=Limits(None, moves=5_000))
     assert alone.figures["moves"] == 5_000 and alone.score > alone.empty_score

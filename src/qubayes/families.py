@@ -40,6 +40,15 @@ class Families(NamedTuple):
         """Number of sets of each vertex."""
         return np.diff(self.vertex_start)
 
+    def chosen(self, numbers: Ints) -> "Families":
+        """These sets alone, given ascending."""
+        sizes = np.diff(self.set_start)[numbers]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(start[-1]) + np.repeat(self.set_start[numbers] - start[:-1], sizes)
+        return Families(
+            frozen(np.searchsorted(numbers, self.vertex_start)), frozen(start), frozen(self.members[places])
+        )
+
     def sets_of(self, vertex: int) -> Iterator[VertexSet]:
         """The sets of one vertex, in order."""
         first, last = int(self.vertex_start[vertex]), int(self.vertex_start[vertex + 1])

@@ -71,8 +71,8 @@ def _holds(members: Any, number: Any, vertex: Any) -> Any:
 
 
 @leaf
-def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) -> Any:
-    """Make this many moves at the temperature unless stop[0] is set; return the number made.
+def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any, stop: Any) -> Any:
+    """Make this many moves unless stop[0] is set; return the number made. Each cools the next by the factor.
 
     A child of the lifted vertex that comes before it can only win a set with the vertex in it, better than its own; a
     child that comes after loses its set if the vertex is in it. `passed` are those whose set would change, `other`
@@ -136,6 +136,7 @@ def wander(problem: Any, state: Any, temperature: Any, moves: Any, stop: Any) ->
             totals[0] += _better(sets, place, choice, marked)
         if totals[0] > totals[1] + _ROUNDING:
             _keep(order, best, totals)
+        temperature *= cooling
     return moves
 
 

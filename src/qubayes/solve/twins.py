@@ -13,7 +13,6 @@ import numpy as np
 
 from ..arrays import Floats, Ints, SmallInts, Words, frozen
 from ..candidates import Candidates, tolerance
-from ..families import Families
 
 _MOST = 100  # vertices that one is compared with: those with as many sets, the first of them
 
@@ -57,13 +56,7 @@ def without_twins(candidates: Candidates) -> Reduced:
 
 def chosen_sets(candidates: Candidates, numbers: Ints) -> Candidates:
     """The candidates with these sets alone, ascending; each vertex keeps one that all its others contain."""
-    families = candidates.families
-    sizes = np.diff(families.set_start)[numbers]
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(start[-1]) + np.repeat(families.set_start[numbers] - start[:-1], sizes)
-    kept = Families(
-        frozen(np.searchsorted(numbers, families.vertex_start)), frozen(start), frozen(families.members[places])
-    )
+    kept = candidates.families.chosen(numbers)
     return Candidates(candidates.names, kept, frozen(candidates.scores[numbers]), candidates.stamp)
 
 
