@@ -37,7 +37,7 @@ class Anneal:
 
     hot: float | None = None  # unless given, by the differences between sets
     cold: float = 0.03
-    walks: int = 8  # at once; with a time limit at least one for each thread
+    walks: int = 4  # at once; with a time limit at least one for each thread
     twins: bool = True  # whether twins are eliminated first
 
     name: ClassVar[str] = "anneal"

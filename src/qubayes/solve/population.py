@@ -11,6 +11,7 @@ from concurrent.futures import Executor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Bools, Floats
 from ..families import Families, VertexSet
@@ -21,7 +22,7 @@ from .walks import random_order
 SWEEPS = 20  # moves of each vertex in a walk of the first round
 SLICE = 2000  # moves of a walk between looks at the best; more would keep improvements from the user for seconds
 CROSSING = 0.2  # the moves of a crossover, in parts of the round before it
-REHEATED = 0.25  # the first temperature of a walk that begins at the best network, in parts of that of others
+BEGINNINGS = (("anywhere", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks, and how hot, in turn
 SAME = 1e-7  # two networks whose scores differ by less are taken for one
 
 
@@ -119,18 +120,24 @@ class Population:
             self.phase = self._crossover(phase.length)
 
     def _round(self, left: float) -> Phase:
-        """Half of the walks begin anywhere, half at the best network, less hot."""
+        """Walks that begin anywhere, at the best network or at another good one; twice as long as before."""
         wanted = SWEEPS * self.vertices * 2**self.rounds
         most = left / (self.count * (1 + CROSSING))
         length = max(1, int(min(wanted, most) if most > 2 * wanted else most))
         self.rounds += 1
         states, hot = [], []
         for k in range(self.count):
-            again = k % 2 == 1
-            order = self.best.order if again else random_order(self._bases, self._next_seed())
-            states.append(order_state(self.problem, order, self._next_seed()))
-            hot.append(max(self.cold, self.hot * (REHEATED if again else 1.0)))
+            where, share = BEGINNINGS[k % len(BEGINNINGS)]
+            states.append(order_state(self.problem, self._beginning(where), self._next_seed()))
+            hot.append(max(self.cold, share * self.hot))
         return Phase(self.problem, states, hot, length, crossing=False)
+
+    def _beginning(self, where: str) -> npt.ArrayLike:
+        if where == "anywhere":
+            return random_order(self._bases, self._next_seed())
+        if where == "best":
+            return self.best.order
+        return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
 
     def _crossover(self, length: int) -> Phase:
         """Walks from the best network over the sets that the elite uses, and the bases."""
