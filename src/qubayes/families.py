@@ -40,6 +40,10 @@ class Families(NamedTuple):
         """Number of sets of each vertex."""
         return np.diff(self.vertex_start)
 
+    def set_at(self, number: int) -> VertexSet:
+        """The set with this number."""
+        return tuple(self.members[self.set_start[number] : self.set_start[number + 1]].tolist())
+
     def chosen(self, numbers: Ints) -> "Families":
         """These sets alone, given ascending."""
         sizes = np.diff(self.set_start)[numbers]

@@ -66,8 +66,7 @@ class Candidates:
 
     def base(self, vertex: int) -> VertexSet:
         """The required parents of the vertex; () unless edges are required."""
-        *_, last = self.families.sets_of(vertex)
-        return last
+        return self.families.set_at(int(self.families.vertex_start[vertex + 1]) - 1)
 
     def of(self, vertex: int) -> Iterator[tuple[VertexSet, float]]:
         """(parent set, score) of one vertex, best first, its base last."""

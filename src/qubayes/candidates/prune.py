@@ -290,9 +290,5 @@ def _ties_in_order(families: Families, scores: Floats, sets: Ints, owners: Ints)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], tied.astype(np.int8), [0]])))
     sets = sets.copy()
     for first, last in edges.reshape(-1, 2).tolist():
-        sets[first : last + 1] = sorted(sets[first : last + 1].tolist(), key=lambda which: _members(families, which))
+        sets[first : last + 1] = sorted(sets[first : last + 1].tolist(), key=families.set_at)
     return sets
-
-
-def _members(families: Families, which: int) -> VertexSet:
-    return tuple(families.members[families.set_start[which] : families.set_start[which + 1]].tolist())

@@ -52,7 +52,7 @@ class Population:
         self.hot, self.cold = temperatures
         self.moves, self.rounds, self.seconds = 0, 0, 0.0
         self._seed, self._made = seed, 0
-        self._bases = [(*families.sets_of(vertex),)[-1] for vertex in range(families.n)]
+        self._bases = [families.set_at(number) for number in (families.vertex_start[1:] - 1).tolist()]
         self.best = best_of(self.problem, random_order(parents, self._next_seed()))
         self.elite = [self.best]
         self.phase: Phase | None = None
