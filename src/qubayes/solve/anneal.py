@@ -60,7 +60,7 @@ class Anneal:
             search = _Search(without_twins(candidates) if twins else whole(candidates), run, self, walks, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
-        return Ending(_sentence(run), search.figures)
+        return Ending(search.sentence, search.figures)
 
 
 class _Search:
@@ -85,8 +85,8 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        """Whether all moves are made."""
-        return self.run.moves is not None and self.moves >= self.run.moves
+        """Whether all moves are made, or there is nothing to search."""
+        return not self.populations or (self.run.moves is not None and self.moves >= self.run.moves)
 
     @property
     def moves(self) -> int:
@@ -97,6 +97,15 @@ class _Search:
     def figures(self) -> dict[str, int]:
         """What was counted."""
         return {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
+
+    @property
+    def sentence(self) -> str:
+        """How the search ended."""
+        if self.run.proved:
+            return "proved optimal"
+        if self.run.over:
+            return "time limit reached; best so far returned"
+        return "number of moves reached" if self.populations else "every component solved, up to rounding"
 
     def advance(self) -> None:
         """Go on in the component that had the fewest moves for its size."""
@@ -140,9 +149,3 @@ def _hot(part: Part) -> float:
     """At this temperature walks cross from one good region to another; found by trial on data of 1000 rows."""
     start = part.families.vertex_start
     return max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
-
-
-def _sentence(run: Run) -> str:
-    if run.proved:
-        return "proved optimal"
-    return "time limit reached; best so far returned" if run.over else "number of moves reached"

@@ -123,7 +123,7 @@ class Population:
         """Walks that begin anywhere, at the best network or at another good one; twice as long as before."""
         wanted = SWEEPS * self.vertices * 2**self.rounds
         most = left / (self.count * (1 + CROSSING))
-        length = max(1, int(min(wanted, most) if most > 2 * wanted else most))
+        length = max(self.vertices, int(wanted if most > 2 * wanted else most))
         self.rounds += 1
         states, hot = [], []
         for k in range(self.count):
