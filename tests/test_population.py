@@ -1,0 +1,116 @@
+"""The population of anneal: rounds that grow, a last one that fits, crossover that takes the best of each region."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from qubayes.families import Families
+from qubayes.solve.orders import best_of
+from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Population
+from qubayes.solve.small import best_of_all
+from solve_cases import random_candidates
+
+NEVER = np.zeros(1, np.bool_)
+REGION = 11  # vertices
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(2) as made:
+        yield made
+
+
+def regions():
+    """Two problems side by side, as one."""
+    both = [random_candidates(REGION, seed, sets=15) for seed in (1, 2)]
+    lists = [list(both[0].families.sets_of(v)) for v in range(REGION)]
+    lists += [[tuple(m + REGION for m in members) for members in both[1].families.sets_of(v)] for v in range(REGION)]
+    return both, Families.of(lists), np.concatenate([each.scores for each in both])
+
+
+def population(families, scores, *, count=4, seed=0):
+    nothing = [()] * families.n
+    return Population(families, scores, nothing, (5.0, 0.03), count, np.random.SeedSequence(seed))
+
+
+def order_of(candidates):
+    """An order of the best network of all, by exhaustion of subsets."""
+    choice = best_of_all(candidates.families, candidates.scores)
+    parents = [set(candidates.families.set_at(number)) for number in choice.tolist()]
+    order: list[int] = []
+    while len(order) < candidates.n:
+        order += [v for v in range(candidates.n) if v not in order and parents[v] <= {*order}][:1]
+    return order, float(candidates.scores[choice].sum())
+
+
+def test_crossover_takes_the_best_of_each_region(pool):
+    both, families, scores = regions()
+    (one, best_one), (two, best_two) = (order_of(candidates) for candidates in both)
+    found = population(families, scores)
+    worst = list(range(REGION))
+    elite = [
+        best_of(found.problem, [*one, *(v + REGION for v in worst)]),
+        best_of(found.problem, [*worst, *(v + REGION for v in two)]),
+    ]
+    assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
+    found.elite, found.best = elite, elite[0]
+    found.phase = found._crossover(20_000)
+    assert len(found.phase.problem.scores) <= 3 * 2 * REGION
+    while found.phase is not None:
+        found.advance(1e9, None, pool, NEVER, lambda: None)
+    assert found.best.score == pytest.approx(best_one + best_two, abs=1e-9)
+    assert found.elite[0] is found.best
+
+
+def test_rounds_grow_and_the_last_takes_what_is_left(pool):
+    _, families, scores = regions()
+    found = population(families, scores)
+    lengths = []
+    for _ in range(3):
+        lengths.append(found._round(1e9).length)
+    assert lengths == [SWEEPS * families.n * 2**k for k in range(3)]
+    planned = SWEEPS * families.n * 2**3
+    left = 1.5 * planned * found.count * (1 + CROSSING)
+    assert found._round(left).length == pytest.approx(1.5 * planned, abs=1)
+    assert found._round(0.0).length == families.n
+
+
+def test_moves_are_counted_to_the_last(pool):
+    _, families, scores = regions()
+    found = population(families, scores, count=3)
+    for most in (1, 2, 1000, 7):
+        before = found.moves
+        found.advance(10_000.0, most, pool, NEVER, lambda: None)
+        assert found.moves - before == most
+
+
+def test_walks_cool_from_their_temperature_to_the_last(pool):
+    _, families, scores = regions()
+    found = population(families, scores, count=len(BEGINNINGS))
+    phase = found._round(1e9)
+    assert phase.hot == [5.0 * share for _, share in BEGINNINGS]
+    assert phase.states[1].order.tolist() == found.best.order.tolist()
+
+
+def test_the_elite_is_distinct_and_sorted(pool):
+    _, families, scores = regions()
+    found = population(families, scores)
+    for _ in range(30):
+        found.advance(1e9, None, pool, NEVER, lambda: None)
+    ranks = [ordered.score for ordered in found.elite]
+    assert len(ranks) <= 2 * found.count and all(a - b > 1e-7 for a, b in pairwise(ranks))
+    assert ranks[0] == pytest.approx(found.best.score)
+
+
+def test_one_set_of_many():
+    _, families, _ = regions()
+    lists = [list(families.sets_of(v)) for v in range(families.n)]
+    flat = [members for family in lists for members in family]
+    assert [families.set_at(number) for number in range(len(flat))] == flat
+    numbers = np.unique(np.concatenate([families.vertex_start[1:] - 1, np.arange(0, len(flat), 3)]))
+    kept = families.chosen(numbers)
+    owner = np.repeat(np.arange(families.n), families.sizes)[numbers]
+    assert [kept.set_at(k) for k in range(len(numbers))] == [flat[number] for number in numbers.tolist()]
+    assert np.repeat(np.arange(families.n), kept.sizes).tolist() == owner.tolist()
