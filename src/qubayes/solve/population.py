@@ -2,6 +2,9 @@
 
 A cooled walk ends at a network that is best in most regions and second best in some, other ones in others. The
 crossover is annealing too, restricted to the sets that good networks use: it takes from each region what is best.
+
+Slow cooling ends in the widest basin. Where the best one is narrow, many short walks find it sooner: in each round
+one walk is made of sprints, and then goes on from the best of them.
 """
 
 import math
@@ -15,23 +18,61 @@ import numpy.typing as npt
 
 from ..arrays import Bools, Floats
 from ..families import Families, VertexSet
-from .insertions import wander
+from .insertions import settle, wander
 from .orders import Ordered, OrderProblem, OrderState, best_of, order_problem, order_state
 from .walks import random_order
 
-SWEEPS = 20  # moves of each vertex in a walk of the first round
+SWEEPS = 20  # moves of each vertex in a walk of the first round, and in a sprint
 SLICE = 2000  # moves of a walk between looks at the best; more would keep improvements from the user for seconds
 CROSSING = 0.2  # the moves of a crossover, in parts of the round before it
-BEGINNINGS = (("anywhere", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks, and how hot, in turn
+BEGINNINGS = (("sprints", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks, and how hot, in turn
+SPRINTING = 0.75  # of the moves of a walk that sprints
+AFTERWARDS = 0.25  # how hot it begins to go on from the best sprint
 SAME = 1e-7  # two networks whose scores differ by less are taken for one
+
+
+class Leg(NamedTuple):
+    """A part of a walk, cooled from `hot` to the end."""
+
+    begin: str  # "here"; "anywhere"; at the "best" order of the walk
+    hot: float
+    length: int  # moves
+
+
+class Walk:
+    """Legs one after the other. `state` holds the best order of all of them."""
+
+    def __init__(self, problem: OrderProblem, order: npt.ArrayLike, legs: list[Leg], seed: np.random.SeedSequence) -> None:
+        self.problem, self.legs, self._seed = problem, legs, seed
+        self.state = order_state(problem, order, seed.spawn(1)[0])
+        self._made = 0  # moves of the first leg
+
+    def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
+        """Make this many moves unless stop[0] is set or the legs end before; the number made."""
+        done = 0
+        while done < moves and self.legs and not stop[0]:
+            leg = self.legs[0]
+            if not self._made:
+                self._begin(leg.begin, bases)
+            cooling = (cold / leg.hot) ** (1 / leg.length)
+            share = min(moves - done, leg.length - self._made)
+            made = wander(self.problem, self.state, leg.hot * cooling**self._made, cooling, share, stop)
+            done, self._made = done + made, self._made + made
+            if self._made == leg.length:
+                self.legs, self._made = self.legs[1:], 0
+        self.state.totals[0] = self.problem.scores[self.state.choice].sum()  # sums of small steps drift
+        return done
+
+    def _begin(self, where: str, bases: Sequence[VertexSet]) -> None:
+        if where != "here":
+            self.state.order[:] = self.state.best if where == "best" else random_order(bases, self._seed.spawn(1)[0])
+            settle(self.problem, self.state)
 
 
 class Phase(NamedTuple):
     """Walks that are cooled together, on all sets or some."""
 
-    problem: OrderProblem
-    states: list[OrderState]
-    hot: list[float]  # first temperature of each
+    walks: list[Walk]
     length: int  # moves of each
     crossing: bool
 
@@ -92,18 +133,16 @@ class Population:
         shares = [each] * self.count
         if most is not None and most < sum(shares):
             shares = [(most + k) // self.count for k in range(self.count)]
-        waiting: Any = set()
-        for state, hot, share in zip(phase.states, phase.hot, shares, strict=True):
-            cooling = (self.cold / hot) ** (1 / phase.length)
-            waiting.add(pool.submit(wander, phase.problem, state, hot * cooling**self._made, cooling, share, stop))
+        waiting: Any = {
+            pool.submit(walk.advance, share, self.cold, self._bases, stop)
+            for walk, share in zip(phase.walks, shares, strict=True)
+        }
         while waiting:
             done, waiting = wait(waiting, timeout=0.02)
             self.moves += sum(future.result() for future in done)
             watch()
         self._made += each
-        for state in phase.states:  # sums of small steps drift
-            state.totals[0] = phase.problem.scores[state.choice].sum()
-        self._keep(max(phase.states, key=lambda state: state.totals[1]))
+        self._keep(max((walk.state for walk in phase.walks), key=lambda state: state.totals[1]))
 
     def _keep(self, state: OrderState) -> None:
         """Make the best order of the walk the best of all if it is."""
@@ -113,7 +152,7 @@ class Population:
 
     def _finish(self, phase: Phase) -> None:
         """What the walks have found joins the elite; after a round comes a crossover, after that the next round."""
-        found = [self.best, *(best_of(self.problem, state.best) for state in phase.states)]
+        found = [self.best, *(best_of(self.problem, walk.state.best) for walk in phase.walks)]
         self.elite = _distinct([*self.elite, *found])[: 2 * self.count]
         self._made, self.phase = 0, None
         if not phase.crossing and len(self.elite) > 1:
@@ -125,30 +164,39 @@ class Population:
         most = left / (self.count * (1 + CROSSING))
         length = max(self.vertices, int(wanted if most > 2 * wanted else most))
         self.rounds += 1
-        states, hot = [], []
-        for k in range(self.count):
-            where, share = BEGINNINGS[k % len(BEGINNINGS)]
-            states.append(order_state(self.problem, self._beginning(where), self._next_seed()))
-            hot.append(max(self.cold, share * self.hot))
-        return Phase(self.problem, states, hot, length, crossing=False)
+        beginnings = [BEGINNINGS[k % len(BEGINNINGS)] for k in range(self.count)]
+        return Phase([self._walk(*beginning, length) for beginning in beginnings], length, crossing=False)
+
+    def _walk(self, where: str, share: float, length: int) -> Walk:
+        hot = max(self.cold, share * self.hot)
+        legs = _sprints(hot, SWEEPS * self.vertices, length) if where == "sprints" else [Leg("here", hot, length)]
+        return Walk(self.problem, self._beginning(where), legs, self._next_seed())
 
     def _beginning(self, where: str) -> npt.ArrayLike:
-        if where == "anywhere":
-            return random_order(self._bases, self._next_seed())
-        if where == "best":
-            return self.best.order
-        return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
+        if where == "elite":
+            return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
+        return self.best.order
 
     def _crossover(self, length: int) -> Phase:
         """Walks from the best network over the sets that the elite uses, and the bases."""
         bases = self.families.vertex_start[1:] - 1
         numbers = np.unique(np.concatenate([bases, *(ordered.choice for ordered in self.elite)]))
         problem = order_problem(self.families.chosen(numbers), self.problem.scores[numbers])
-        states = [order_state(problem, self.best.order, self._next_seed()) for _ in range(self.count)]
-        return Phase(problem, states, [self.hot] * self.count, max(1, int(CROSSING * length)), crossing=True)
+        length = max(1, int(CROSSING * length))
+        legs = [Leg("here", self.hot, length)]
+        walks = [Walk(problem, self.best.order, legs, self._next_seed()) for _ in range(self.count)]
+        return Phase(walks, length, crossing=True)
 
     def _next_seed(self) -> np.random.SeedSequence:
         return self._seed.spawn(1)[0]
+
+
+def _sprints(hot: float, sprint: int, length: int) -> list[Leg]:
+    """Sprints, and a leg that goes on from the best of them; one sprint in a walk that is too short for that."""
+    count = int(SPRINTING * length / sprint)
+    if count < 2:
+        return [Leg("anywhere", hot, length)]
+    return [Leg("anywhere", hot, sprint)] * count + [Leg("best", AFTERWARDS * hot, length - count * sprint)]
 
 
 def _distinct(found: Sequence[Ordered]) -> list[Ordered]:
