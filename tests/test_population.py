@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from qubayes.families import Families
-from qubayes.solve.orders import best_of
-from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Population
+from qubayes.solve.orders import best_of, order_problem
+from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, Population, Walk, _sprints
 from qubayes.solve.small import best_of_all
 from solve_cases import random_candidates
 
@@ -57,7 +57,7 @@ def test_crossover_takes_the_best_of_each_region(pool):
     assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
     found.elite, found.best = elite, elite[0]
     found.phase = found._crossover(20_000)
-    assert len(found.phase.problem.scores) <= 3 * 2 * REGION
+    assert len(found.phase.walks[0].problem.scores) <= 3 * 2 * REGION
     while found.phase is not None:
         found.advance(1e9, None, pool, NEVER, lambda: None)
     assert found.best.score == pytest.approx(best_one + best_two, abs=1e-9)
@@ -90,8 +90,35 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
     _, families, scores = regions()
     found = population(families, scores, count=len(BEGINNINGS))
     phase = found._round(1e9)
-    assert phase.hot == [5.0 * share for _, share in BEGINNINGS]
-    assert phase.states[1].order.tolist() == found.best.order.tolist()
+    assert [walk.legs[0].hot for walk in phase.walks] == [5.0 * share for _, share in BEGINNINGS]
+    assert phase.walks[1].state.order.tolist() == found.best.order.tolist()
+    assert [sum(leg.length for leg in walk.legs) for walk in phase.walks] == [phase.length] * len(BEGINNINGS)
+
+
+@pytest.mark.parametrize(("length", "count"), [(100, 1), (266, 1), (267, 3), (400, 4), (4000, 31)])
+def test_sprints_and_what_follows_take_all_moves(length, count):
+    legs = _sprints(8.0, 100, length)
+    assert len(legs) == count
+    assert sum(leg.length for leg in legs) == length
+    assert {(leg.begin, leg.hot) for leg in legs[:-1]} <= {("anywhere", 8.0)}
+    assert legs[-1][:2] == (("anywhere", 8.0) if count == 1 else ("best", 2.0))
+
+
+def test_a_walk_keeps_the_best_order_of_its_legs():
+    """The last leg begins at it: one move as cold as can be, which does not leave it for a worse one."""
+    _, families, scores = regions()
+    problem, bases = order_problem(families, scores), [()] * families.n
+    legs = [*[Leg("anywhere", 5.0, 60)] * 5, Leg("best", 0.03, 1)]
+    walk = Walk(problem, range(families.n), legs, np.random.SeedSequence(3))
+    made, seen = 0, []
+    while walk.legs:
+        made += walk.advance(7, 0.03, bases, NEVER)
+        seen.append(best_of(problem, walk.state.order).score)
+    assert made == 301
+    assert walk.state.totals[1] == pytest.approx(best_of(problem, walk.state.best).score)
+    assert max(seen) <= walk.state.totals[1] + 1e-6
+    assert seen[-1] == pytest.approx(walk.state.totals[1])
+    assert seen[-2] < seen[-1] - 0.1  # the last sprint was not the best
 
 
 def test_the_elite_is_distinct_and_sorted(pool):

@@ -42,7 +42,9 @@ class Leg(NamedTuple):
 class Walk:
     """Legs one after the other. `state` holds the best order of all of them."""
 
-    def __init__(self, problem: OrderProblem, order: npt.ArrayLike, legs: list[Leg], seed: np.random.SeedSequence) -> None:
+    def __init__(
+        self, problem: OrderProblem, order: npt.ArrayLike, legs: list[Leg], seed: np.random.SeedSequence
+    ) -> None:
         self.problem, self.legs, self._seed = problem, legs, seed
         self.state = order_state(problem, order, seed.spawn(1)[0])
         self._made = 0  # moves of the first leg
