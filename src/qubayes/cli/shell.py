@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from ..errors import QubayesError
+from ..memory import address_limit
 from ..progress import OnProgress, Progress, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
@@ -82,7 +83,7 @@ def _spelled(character: str) -> str:
 
 
 def _fail_for_memory() -> NoReturn:
-    limit = memory_limit()
+    limit = address_limit()
     where = f" within the limit of {limit >> 20} MB (ulimit -v); raise it, or" if limit else ";"
     _fail(f"out of memory{where} take fewer parents: `qubayes plan` tells what fits", 1)
 
@@ -94,19 +95,9 @@ def _want_of_memory(error: Exception) -> bool:
     return getattr(error, "errno", None) == errno.ENOMEM or any(word in text for word in words)
 
 
-def memory_limit() -> int | None:
-    """Bytes of address space that this process may take; None if nobody limits it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
 def _prepare_for_limit() -> None:
     """Raise if the libraries do not fit: some never come back from a failed allocation, some end the process."""
-    limit = memory_limit()
+    limit = address_limit()
     if limit is None:
         return
     if limit < _LEAST_MEMORY:

@@ -9,7 +9,8 @@ import numpy as np
 from ..arrays import Floats, Ints, SmallInts, frozen
 from ..candidates import Candidates
 from ..cluster import Workers
-from ..errors import SettingError
+from ..errors import QubayesError, SettingError
+from ..memory import memory_here
 from ..subsets import Subsets
 from .balance import balanced
 from .order import Order, choose_order
@@ -17,6 +18,8 @@ from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
 from .qubo import Qubo, check_bits, coefficient_range
 from .score_part import Problem, ScorePart, UnionScores, losses, score_parts
 from .terms import Block, cycle_terms, score_terms, slack_terms, summed
+
+BYTES_OF_PAIR = 90  # at the peak, while couplers are sorted; measured with benchmarks/formulation.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ def formulate(
     start = time.perf_counter()
     if penalty not in PENALTIES:
         raise SettingError(f"penalty = {penalty!r}; choose one of {', '.join(PENALTIES)}")
+    _check_memory(subsets)
     problem = Problem.of(candidates, subsets, union_scores)
     pairs = choose_order(problem.relative, order)
     parts = score_parts(problem, workers or Workers())
@@ -108,6 +112,17 @@ def formulate(
     qubo = assemble(problem, pairs, parts, penalties)
     seconds = time.perf_counter() - start
     return Formulation(problem, pairs, penalties, _ways(problem, parts), qubo, order, penalty, seconds)
+
+
+def _check_memory(subsets: Subsets) -> None:
+    """Raise if the machine cannot hold the couplers between the u bits of a vertex: nearly all memory goes there."""
+    sizes = subsets.families.sizes
+    needed, here = BYTES_OF_PAIR * int((sizes * (sizes - 1) // 2).sum()), memory_here()
+    if here is not None and needed > here:
+        raise QubayesError(
+            f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "
+            f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), or allow fewer parents"
+        )
 
 
 def _ways(problem: Problem, parts: list[ScorePart]) -> SmallInts:
