@@ -3,7 +3,7 @@
 Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -175,7 +175,7 @@ def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, b
     length = k - 1
     none = prefix[0] * 0 - 1
     for mask in range(1 << length):
-        size = 0
+        size: Any = np.int64(0)  # no literal either
         for t in range(length):
             if mask >> t & 1:
                 chosen[size] = prefix[t]

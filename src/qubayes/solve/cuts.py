@@ -171,7 +171,7 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
     for vertex in range(len(sets.vertex_start) - 1):
         work.rows[:] = 0
         work.single[:] = 0
-        count, halves = 0, 0
+        count, halves = np.int64(0), np.int64(0)  # literals would let numba compile what takes them twice
         for cut in range(len(weights)):
             if cuts.divisors[cut] == 1:
                 if cuts.inside[cuts.start[cut], vertex]:
@@ -179,7 +179,7 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
                     _tabulate(work.table, count, weights[cut])
                     count += 1
             else:
-                bits = 0
+                bits = np.int64(0)
                 for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
                     if cuts.inside[cluster, vertex]:
                         _put(cuts, cluster, work, words + halves, bits)

@@ -100,7 +100,7 @@ def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any,
         for k in range(n):
             values[k] = 0.0
         for edge in range(edge_start[vertex], edge_start[vertex + 1]):
-            child = children[edge]
+            child = np.int64(children[edge])
             there, old = place[child], choice[child]
             new = old
             if there < here:

@@ -74,8 +74,8 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     _fill(families, members, skip, stops.T.copy(), lists)
     parent, child = np.nonzero(counts.T)
     return OrderProblem(
-        families.vertex_start,
-        scores,
+        frozen(families.vertex_start),
+        frozen(scores[:]),  # that arrays can be written to or not is part of their type, and each type is compiled anew
         frozen(members),
         frozen(skip),
         frozen(np.searchsorted(parent, np.arange(n + 1)).astype(np.int64)),
