@@ -121,6 +121,16 @@ def test_a_walk_keeps_the_best_order_of_its_legs():
     assert seen[-2] < seen[-1] - 0.1  # the last sprint was not the best
 
 
+def test_every_problem_has_arrays_of_the_same_types():
+    """Kernels are compiled for each combination of types anew, and what can be written to has another type."""
+    _, families, scores = regions()
+    scores = scores.copy()
+    whole, some = order_problem(families, scores), population(families, scores)._crossover(100).walks[0].problem
+    assert not any(array.flags.writeable for problem in (whole, some) for array in problem)
+    assert [array.dtype for array in whole] == [array.dtype for array in some]
+    assert scores.flags.writeable  # the caller's array is left alone
+
+
 def test_the_elite_is_distinct_and_sorted(pool):
     _, families, scores = regions()
     found = population(families, scores)
