@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from ..arrays import Floats, Ints, SmallInts, Words, frozen
+from ..arrays import AnyArray, Floats, Ints, SmallInts, Words, frozen
 from ..candidates import Candidates, tolerance
 
 _MOST = 100  # vertices that one is compared with: those with as many sets, the first of them
@@ -61,45 +62,51 @@ def chosen_sets(candidates: Candidates, numbers: Ints) -> Candidates:
 
 
 class Table:
-    """The sets as rows, found by their members."""
+    """The sets as rows, found by their members. Takes about twice the candidates' memory, hence the small integers."""
 
     def __init__(self, candidates: Candidates) -> None:
         families, n = candidates.families, candidates.n
         self.families, self.scores = families, candidates.scores
         sizes = np.diff(families.set_start)
-        self.owners: Ints = np.repeat(np.arange(n), families.sizes)
+        self.owners: AnyArray = np.repeat(np.arange(n, dtype=np.int32), families.sizes)
         self.rows: SmallInts = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.int32)
-        holders = np.repeat(np.arange(len(sizes)), sizes)
-        self.rows[holders, np.arange(len(holders)) - families.set_start[holders]] = families.members
-        by_member = np.argsort(families.members, kind="stable")
-        self._holders, self._start = holders[by_member], np.searchsorted(families.members[by_member], np.arange(n + 1))
+        for place in range(int(sizes.max(initial=0))):
+            longer = np.flatnonzero(sizes > place)
+            self.rows[longer, place] = families.members[families.set_start[longer] + place]
+        ones = np.ones(len(families.members), np.bool_)
+        by_member = csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
+        self._holders, self._start = by_member.indices, by_member.indptr
+        del sizes, ones, by_member
         keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
         keys[1, n] = 0
         self._owner_keys, self._member_keys = keys
         self._hashes = self._hash(self.owners, self.rows)
         self._order = np.argsort(self._hashes, kind="stable")
+        self._hashes.sort()
         self.margins = _margins(candidates)
 
-    def holding(self, vertex: int) -> Ints:
+    def holding(self, vertex: int) -> AnyArray:
         """The sets that hold the vertex."""
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
 
-    def exchanged(self, numbers: Ints, a: int, b: int) -> tuple[Ints, SmallInts]:
+    def exchanged(self, numbers: AnyArray, a: int, b: int) -> tuple[AnyArray, SmallInts]:
         """Owners and rows of the sets after the exchange of a and b."""
         swap = np.arange(len(self.families.vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
-        return swap[self.owners[numbers]].astype(np.int64), np.sort(swap[self.rows[numbers]], axis=1)
+        return swap[self.owners[numbers]], np.sort(swap[self.rows[numbers]], axis=1)
 
-    def find(self, owners: Ints, rows: SmallInts) -> Ints:
+    def find(self, owners: AnyArray, rows: SmallInts) -> Ints:
         """The number of each of these sets; -1 where there is none."""
         hashes = self._hash(owners, rows)
-        places = np.searchsorted(self._hashes[self._order], hashes)
+        places = np.searchsorted(self._hashes, hashes)
         numbers = self._order[np.minimum(places, len(self._order) - 1)]
         same = (self.owners[numbers] == owners) & (self.rows[numbers] == rows).all(axis=1)
         return np.where(same, numbers, -1)
 
-    def _hash(self, owners: Ints, rows: SmallInts) -> Words:
-        hashes: Words = self._owner_keys[owners] + self._member_keys[rows].sum(axis=1, dtype=np.uint64)
+    def _hash(self, owners: AnyArray, rows: SmallInts) -> Words:
+        hashes: Words = self._owner_keys[owners]
+        for place in range(rows.shape[1]):
+            hashes += self._member_keys[rows[:, place]]
         return hashes
 
 
