@@ -1,15 +1,19 @@
 """What there is not memory for is refused before it begins."""
 
 import os
+from dataclasses import asdict
 
 import pytest
 
 from qubayes import memory
+from qubayes.bench import trial
+from qubayes.bench.store import Store
 from qubayes.candidates.example import example
 from qubayes.errors import QubayesError
-from qubayes.formulation import formulate
+from qubayes.formulation import count_bits, formulate
 from qubayes.formulation import formulation as module
 from qubayes.subsets import cover
+from solve_cases import random_candidates
 
 
 @pytest.fixture
@@ -50,3 +54,25 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
         formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: None)
     formulate(candidates, subsets)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
+def test_bits_are_counted_without_the_qubo(seed, order, penalty):
+    candidates = random_candidates(9, seed, sets=12)
+    subsets = cover(candidates)
+    counted = count_bits(candidates, subsets, order=order, penalty=penalty)
+    assert counted == formulate(candidates, subsets, order=order, penalty=penalty).bits
+
+
+def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, tmp_path):
+    candidates = random_candidates(9, 1, sets=12)
+    monkeypatch.setattr(trial, "prepared", lambda place, of: candidates)
+    measured = trial.Trial("bits", "alarm", 2, 0, approach="auto", threads=1)
+    whole = trial.run(trial.Place("", str(tmp_path)), measured)
+    monkeypatch.setattr(trial, "memory_here", lambda: 1)
+    counted = trial.run(trial.Place("", str(tmp_path)), measured)
+    assert whole["couplers"] > 0 and counted["couplers"] is None
+    assert counted["bits"] == whole["bits"]
+    Store(tmp_path / "trials.jsonl").add({"trial": asdict(measured), "result": counted})
+    assert measured in Store(tmp_path / "trials.jsonl")

@@ -52,7 +52,8 @@ def bits_table(store: Store, instances: Iterable[Instance]) -> Table:
     )
     note = (
         "`IP only` and `IP + Algorithm 2` are the paper's formulation on HiGHS; ours is the cover `auto` with chordal "
-        "order bits and tight penalties. O'Gorman's size is counted, not assembled."
+        "order bits and tight penalties. O'Gorman's size is counted, not assembled, and so is what does not fit the "
+        "memory."
     )
     return Table("table-1", "Bits and seconds (the paper's Table 1)", head, tuple(rows), note)
 

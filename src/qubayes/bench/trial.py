@@ -21,6 +21,7 @@ from ..candidates.example import example
 from ..cluster import Workers
 from ..data import Dataset
 from ..errors import QubayesError, SettingError
+from ..memory import memory_here
 from ..score import Score
 from .instances import instance
 
@@ -167,8 +168,8 @@ def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
 
 
 def _bits(place: Place, trial: Trial) -> dict[str, Any]:
-    """Bits by kind, and the seconds of each step."""
-    from ..formulation import formulate
+    """Bits by kind, and the seconds of each step; what does not fit the memory is counted, not assembled."""
+    from ..formulation import count_bits, formulate, memory_needed
     from ..subsets import Budget, cover
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
@@ -179,17 +180,24 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     small = example()
     formulate(small, cover(small, method=trial.approach), order=order, penalty=penalty)  # loads the kernels
     subsets = cover(candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers)
+    found: dict[str, Any] = {
+        "n": candidates.n,
+        "lower_bound": int(subsets.lower_bounds.sum()),
+        "proved": int(subsets.proved.sum()),
+        "prepare": subsets.preparing,
+        "cover": subsets.solving,
+    }
+    if memory_needed(subsets) > (memory_here() or math.inf):
+        began = time.perf_counter()
+        bits = count_bits(candidates, subsets, order=order, penalty=penalty, workers=workers)
+        return {**found, "bits": bits, "couplers": None, "assemble": time.perf_counter() - began}
     formulation = formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
     least, largest = formulation.coefficient_range
     return {
-        "n": candidates.n,
+        **found,
         "bits": formulation.bits,
-        "lower_bound": int(subsets.lower_bounds.sum()),
-        "proved": int(subsets.proved.sum()),
         "couplers": formulation.qubo.couplers,
         "range": largest / least,
-        "prepare": subsets.preparing,
-        "cover": subsets.solving,
         "assemble": formulation.seconds,
     }
 

@@ -2,7 +2,7 @@
 
 from .constrained import ConstrainedForm, annealer_problem, constrain, to_cqm
 from .decoding import Decoded, Violation, best_sets, decode, encode, encode_sets, implied_order
-from .formulation import Formulation, formulate
+from .formulation import Formulation, count_bits, formulate, memory_needed
 from .ogorman import OGorman, formulate_ogorman, ogorman_bits
 from .qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
 
@@ -17,6 +17,7 @@ __all__ = [
     "best_sets",
     "coefficient_range",
     "constrain",
+    "count_bits",
     "decode",
     "encode",
     "encode_sets",
@@ -25,6 +26,7 @@ __all__ = [
     "formulate_ogorman",
     "from_bqm",
     "implied_order",
+    "memory_needed",
     "ogorman_bits",
     "qubo_from_couplers",
     "to_bqm",

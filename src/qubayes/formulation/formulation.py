@@ -16,7 +16,7 @@ from .balance import balanced
 from .order import Order, choose_order
 from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
 from .qubo import Qubo, check_bits, coefficient_range
-from .score_part import Problem, ScorePart, UnionScores, losses, score_parts
+from .score_part import Problem, ScorePart, UnionScores, count_slack, losses, score_parts
 from .terms import Block, cycle_terms, score_terms, slack_terms, summed
 
 BYTES_OF_PAIR = 90  # at the peak, while couplers are sorted; measured with benchmarks/formulation.py
@@ -100,8 +100,7 @@ def formulate(
     best candidate set inside them (closure), or as `union_scores` says (the base beyond the largest allowed size).
     """
     start = time.perf_counter()
-    if penalty not in PENALTIES:
-        raise SettingError(f"penalty = {penalty!r}; choose one of {', '.join(PENALTIES)}")
+    _check_penalty(penalty)
     _check_memory(subsets)
     problem = Problem.of(candidates, subsets, union_scores)
     pairs = choose_order(problem.relative, order)
@@ -114,15 +113,49 @@ def formulate(
     return Formulation(problem, pairs, penalties, _ways(problem, parts), qubo, order, penalty, seconds)
 
 
-def _check_memory(subsets: Subsets) -> None:
-    """Raise if the machine cannot hold the couplers between the u bits of a vertex: nearly all memory goes there."""
+def count_bits(
+    candidates: Candidates,
+    subsets: Subsets,
+    *,
+    order: str = "chordal",
+    penalty: str = "tight",
+    workers: Workers | None = None,
+) -> dict[str, int]:
+    """`Formulation.bits` without the QUBO: for what is too large to be assembled, or before it is.
+
+    >>> from qubayes.candidates.example import example
+    >>> from qubayes.subsets import cover
+    >>> candidates = example()
+    >>> subsets = cover(candidates)
+    >>> count_bits(candidates, subsets) == formulate(candidates, subsets).bits
+    True
+    """
+    _check_penalty(penalty)
+    problem = Problem.of(candidates, subsets)
+    r = len(choose_order(problem.relative, order).pairs)
+    z = candidates.n if penalty == "paper" else count_slack(problem, workers or Workers())
+    return {"u": subsets.total, "r": r, "z": z, "total": subsets.total + r + z}
+
+
+def memory_needed(subsets: Subsets) -> int:
+    """About how many bytes `formulate` takes: nearly all go to the couplers between the u bits of a vertex."""
     sizes = subsets.families.sizes
-    needed, here = BYTES_OF_PAIR * int((sizes * (sizes - 1) // 2).sum()), memory_here()
+    return BYTES_OF_PAIR * int((sizes * (sizes - 1) // 2).sum())
+
+
+def _check_memory(subsets: Subsets) -> None:
+    needed, here = memory_needed(subsets), memory_here()
     if here is not None and needed > here:
         raise QubayesError(
             f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "
-            f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), or allow fewer parents"
+            f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), allow fewer parents, or "
+            "learn without a QUBO: `qubayes candidates`, then `qubayes solve`"
         )
+
+
+def _check_penalty(penalty: str) -> None:
+    if penalty not in PENALTIES:
+        raise SettingError(f"penalty = {penalty!r}; choose one of {', '.join(PENALTIES)}")
 
 
 def _ways(problem: Problem, parts: list[ScorePart]) -> SmallInts:

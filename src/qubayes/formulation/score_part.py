@@ -84,6 +84,15 @@ def score_parts(problem: Problem, workers: Workers) -> list[ScorePart]:
     return [parts[vertex] for vertex in range(n)]
 
 
+def count_slack(problem: Problem, workers: Workers) -> int:
+    """How many vertices need a z bit with tight penalties; the rest of a score part is let go at once."""
+    return sum(slack for _, slack in run(_has_slack, problem, range(problem.candidates.n), workers))
+
+
+def _has_slack(problem: Problem, vertex: int) -> bool:
+    return bool(_score_part(problem, vertex).crowd.slack)
+
+
 def _score_part(problem: Problem, vertex: int) -> ScorePart:
     candidates, subsets = problem.sets_of(vertex)
     ways = representations(candidates, subsets)
