@@ -29,6 +29,17 @@ def test_the_example_is_what_candidates_promise(vertices):
             assert all(score > other + tolerance(scores[()]) for other in below)
 
 
+@pytest.mark.parametrize("cores", [None, 1, 2, 4, 64])
+def test_all_later_stages_are_compiled_in_the_background(cores, monkeypatch):
+    started: list[tuple[str, ...]] = []
+    monkeypatch.setattr(warm, "is_warm", lambda: False)
+    monkeypatch.setattr(warm, "_started", lambda group: started.append(tuple(group)))
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert not warm.warm_in_background().processes
+    assert [stage for group in started for stage in group] == [*warm.STAGES[2:]]
+    assert len(started) == (3 if (cores or 1) >= 4 else 2)
+
+
 def test_stages_are_compiled_in_turn():
     seconds: dict[str, float] = {}
     warm.warm(("data", "formulation", "solve"), seconds.__setitem__)

@@ -14,10 +14,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .candidates import Candidates
+    from .subsets import Subsets
 
 STAGES = ("data", "candidates", "subsets", "formulation", "solve")
 # What is compiled while the data are read and the candidates searched, each group by a process of its own.
-GROUPS = (("subsets", "formulation"), ("solve",))
+GROUPS_OF_TWO_CORES = (("subsets", "formulation"), ("solve",))
+GROUPS_OF_FOUR_CORES = (("subsets",), ("formulation",), ("solve",))
 
 
 class Warming:
@@ -34,12 +40,13 @@ class Warming:
                 self._done.add(line)
 
 
-def warm_in_background(groups: Sequence[Sequence[str]] = GROUPS) -> Warming:
-    """Processes that compile these stages' kernels; none if they were compiled before, or cannot be started.
+def warm_in_background(groups: Sequence[Sequence[str]] | None = None) -> Warming:
+    """Processes that compile these stages' kernels, those of `learn` unless given; none if they were compiled before.
 
     They run with low priority, read and write nothing but the cache, and end with this process.
     """
-    return Warming(() if is_warm() else groups)
+    wanted = groups or (GROUPS_OF_FOUR_CORES if (os.cpu_count() or 1) >= 4 else GROUPS_OF_TWO_CORES)
+    return Warming(() if is_warm() else wanted)
 
 
 def _started(stages: Sequence[str]) -> "subprocess.Popen[bytes] | None":
@@ -104,13 +111,29 @@ def _warm_subsets() -> None:
 
 
 def _warm_formulation() -> None:
+    """Without the kernels of `cover`, which another process may be compiling."""
     from .candidates.example import example
     from .formulation import best_sets, decode, encode_sets, formulate
-    from .subsets import cover
 
     candidates = example()
-    formulation = formulate(candidates, cover(candidates))
+    formulation = formulate(candidates, _parts_of(candidates))
     decode(formulation, encode_sets(formulation, best_sets(formulation, list(range(candidates.n)))))
+
+
+def _parts_of(candidates: "Candidates") -> "Subsets":
+    """All parts of one or two members of the candidate sets, which have three at most: two of them give each set."""
+    from itertools import combinations
+
+    import numpy as np
+
+    from .families import Families
+    from .subsets import Subsets
+
+    lists = [
+        sorted({part for chosen, _ in candidates.of(vertex) for size in (1, 2) for part in combinations(chosen, size)})
+        for vertex in range(candidates.n)
+    ]
+    return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "auto", 0.0)
 
 
 def _warm_solve() -> None:
