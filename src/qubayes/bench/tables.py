@@ -119,11 +119,14 @@ def scores_table(store: Store, instances: Iterable[Instance], solvers: Sequence[
             ]
             row.append(f"{100 * sum(lacks) / len(lacks):.3f} %" if lacks else "–")
         gaps = [_gap(records, seed, score) for seed, score in best.items()]
-        rows.append((*row, f"{100 * max(gaps):.3f} %" if gaps else "–"))
-    head = ("instance", "m", *solvers, "gap")
+        row.append(f"{100 * max(gaps):.3f} %" if gaps else "–")
+        ours = [r["result"]["score"] >= best[r["trial"]["seed"]] - 1e-6 for r in records.get(OURS, ())]
+        rows.append((*row, f"{sum(ours)} of {len(ours)}" if ours else "–"))
+    head = ("instance", "m", *solvers, "gap", f"{OURS} first or level")
     note = (
         "Mean distance below the best score of all solvers for the sample, in parts of its gain over the empty graph. "
-        "Gap: how far at most the best score is below the optimum, by the best bound; the largest over the samples."
+        "Gap: how far at most the best score is below the optimum, by the best bound; the largest over the samples. "
+        f"Last: in how many samples no solver that was run on it scored more than `{OURS}`."
     )
     return Table("scores", f"Scores after {seconds:g} s", head, tuple(rows), note)
 
