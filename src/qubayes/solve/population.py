@@ -9,6 +9,7 @@ one walk is made of sprints, and then goes on from the best of them.
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, wait
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ class Walk:
     def __init__(
         self, problem: OrderProblem, order: npt.ArrayLike, legs: list[Leg], seed: np.random.SeedSequence
     ) -> None:
-        self.problem, self.legs, self._seed = problem, legs, seed
+        self.problem, self.legs, self._seed = problem, deque(legs), seed
         self.state = order_state(problem, order, seed.spawn(1)[0])
         self._made = 0  # moves of the first leg
 
@@ -61,7 +62,8 @@ class Walk:
             made = wander(self.problem, self.state, leg.hot * cooling**self._made, cooling, share, stop)
             done, self._made = done + made, self._made + made
             if self._made == leg.length:
-                self.legs, self._made = self.legs[1:], 0
+                self.legs.popleft()
+                self._made = 0
         self.state.totals[0] = self.problem.scores[self.state.choice].sum()  # sums of small steps drift
         return done
 
@@ -175,9 +177,11 @@ class Population:
         return Walk(self.problem, self._beginning(where), legs, self._next_seed())
 
     def _beginning(self, where: str) -> npt.ArrayLike:
+        if where == "best":
+            return self.best.order
         if where == "elite":
             return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
-        return self.best.order
+        return random_order(self._bases, self._next_seed())  # not the best, or no sprint would be kept
 
     def _crossover(self, length: int) -> Phase:
         """Walks from the best network over the sets that the elite uses, and the bases."""
