@@ -65,10 +65,10 @@ def _warm_up() -> None:
 
 
 def _bits(candidates: "Candidates") -> int:
-    from qubayes.formulation import formulate
+    from qubayes.formulation import count_bits
     from qubayes.subsets import Budget, cover
 
-    return formulate(candidates, cover(candidates, budget=Budget(effort=0.1, rounds=0))).bits["total"]
+    return count_bits(candidates, cover(candidates, budget=Budget(effort=0.1, rounds=0)))["total"]
 
 
 def _measured(path: Path, seconds: float) -> dict[str, Any]:

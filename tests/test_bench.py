@@ -189,12 +189,15 @@ def test_wins_count_score_then_time(tmp_path):
     for result in (
         *(record("anneal", -10.0), record("exact", -10.0, reached=0.5), record("sa", -20.0)),  # exact was first
         *(record("anneal", -9.0, seed=1), record("exact", -10.0, seed=1), record("sa", -11.0, seed=1)),
+        *(record("anneal", -9.0, seed=2), record("exact", -8.0, seed=2)),  # sa was not run
     ):
         store.add(result)
     table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
-    assert scores.rows[0][2:5] == ("0.000 %", f"{100 * (1 / 91) / 2:.3f} %", f"{100 * (10 / 90 + 2 / 91) / 2:.3f} %")
+    lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
+    assert scores.rows[0][2:5] == tuple(f"{100 * lack:.3f} %" for lack in lacks)
+    assert scores.rows[0][-1] == "2 of 3"
 
 
 def test_tables_in_three_formats():

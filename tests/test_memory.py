@@ -5,11 +5,13 @@ from dataclasses import asdict
 
 import pytest
 
+from candidate_cases import run
 from qubayes import memory
 from qubayes.bench import trial
 from qubayes.bench.store import Store
+from qubayes.candidates import write_candidates
 from qubayes.candidates.example import example
-from qubayes.errors import QubayesError
+from qubayes.errors import TooLargeError
 from qubayes.formulation import count_bits, formulate
 from qubayes.formulation import formulation as module
 from qubayes.subsets import cover
@@ -18,16 +20,28 @@ from solve_cases import random_candidates
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """A machine of 10 pages of 1000 bytes, no limits."""
-    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}[name])
+    """A machine of 10 pages of 1000 bytes, without limits; the folder of limits, and the list of groups."""
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}.__getitem__, raising=False)
     monkeypatch.setattr(memory, "address_limit", lambda: None)
-    monkeypatch.setattr(memory, "_GROUP_LIMITS", (str(tmp_path / "limit"), str(tmp_path / "nothing")))
-    return tmp_path / "limit"
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "_LIMITS", tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize(("limit", "least"), [("max\n", 10_000), ("4000\n", 4000), ("99000\n", 10_000), ("", 10_000)])
-def test_the_least_limit_counts(machine, limit, least):
-    machine.write_text(limit)
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize(
+    ("lines", "place", "name"),
+    [
+        ("0::/jobs/7\n", "", "memory.max"),
+        ("9:name=systemd:/\n4:cpu,memory:/jobs/7\n0::/\n", "memory", "memory.limit_in_bytes"),
+    ],
+)
+def test_the_least_limit_of_all_groups_counts(machine, lines, place, name, inner, limit, least):
+    (machine / "groups").write_text(lines)
+    folder = machine / place / ("jobs/7" if inner else "jobs")
+    folder.mkdir(parents=True)
+    (folder / name).write_text(limit)
     assert memory.memory_here() == least
 
 
@@ -45,12 +59,14 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
     candidates = example()
     subsets = cover(candidates)
     sizes = subsets.families.sizes
-    needed = module.BYTES_OF_PAIR * sum(size * (size - 1) // 2 for size in sizes.tolist())
-    assert needed > 0
+    pairs = sum(size * (size - 1) // 2 for size in sizes.tolist())
+    triangles = len(formulate(candidates, subsets).order.triangles)
+    assert pairs > 0 and triangles > 0
+    needed = module.BYTES_OF_PAIR * (pairs + 3 * triangles)
     monkeypatch.setattr(module, "memory_here", lambda: needed)
     formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: needed - 1)
-    with pytest.raises(QubayesError, match=r"takes about .* GB, and there are .*fewer subsets"):
+    with pytest.raises(TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*--no-bits"):
         formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: None)
     formulate(candidates, subsets)
@@ -59,8 +75,9 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
 def test_bits_are_counted_without_the_qubo(seed, order, penalty):
-    candidates = random_candidates(9, seed, sets=12)
+    candidates = random_candidates(9, seed, sets=3, most=2)
     subsets = cover(candidates)
+    assert count_bits(candidates, subsets, order="scc")["r"] > count_bits(candidates, subsets)["r"]
     counted = count_bits(candidates, subsets, order=order, penalty=penalty)
     assert counted == formulate(candidates, subsets, order=order, penalty=penalty).bits
 
@@ -70,9 +87,22 @@ def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, tmp_path):
     monkeypatch.setattr(trial, "prepared", lambda place, of: candidates)
     measured = trial.Trial("bits", "alarm", 2, 0, approach="auto", threads=1)
     whole = trial.run(trial.Place("", str(tmp_path)), measured)
-    monkeypatch.setattr(trial, "memory_here", lambda: 1)
+    monkeypatch.setattr(trial, "example", lambda: random_candidates(3, 0))  # fits
+    monkeypatch.setattr(module, "memory_here", lambda: 20_000)
     counted = trial.run(trial.Place("", str(tmp_path)), measured)
     assert whole["couplers"] > 0 and counted["couplers"] is None
     assert counted["bits"] == whole["bits"]
     Store(tmp_path / "trials.jsonl").add({"trial": asdict(measured), "result": counted})
     assert measured in Store(tmp_path / "trials.jsonl")
+
+
+def test_the_remedy_works(monkeypatch, tmp_path, capsys):
+    """What the refusal tells: solve with --no-bits; presolve and plan count without a QUBO."""
+    monkeypatch.setattr(module, "memory_here", lambda: 1)
+    path = tmp_path / "x.jkl"
+    write_candidates(random_candidates(6, 0), path)
+    code, _, told = run(capsys, "solve", path, "--moves", 100)
+    assert code == 1 and "--no-bits" in told
+    assert run(capsys, "solve", path, "--moves", 100, "--no-bits")[0] == 0
+    code, told, _ = run(capsys, "presolve", path, "--time-limit", 5, "-o", tmp_path / "y.jkl")
+    assert code == 0 and "bits" in told

@@ -100,11 +100,21 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
 
 @pytest.mark.parametrize(("length", "count"), [(100, 1), (266, 1), (267, 3), (400, 4), (4000, 31)])
 def test_sprints_and_what_follows_take_all_moves(length, count):
-    legs = _sprints(8.0, 100, length)
+    legs = _sprints((8.0, 0.03), 100, length)
     assert len(legs) == count
     assert sum(leg.length for leg in legs) == length
     assert {(leg.begin, leg.hot) for leg in legs[:-1]} <= {("anywhere", 8.0)}
     assert legs[-1][:2] == (("anywhere", 8.0) if count == 1 else ("best", 2.0))
+
+
+def test_no_leg_is_heated():
+    assert [leg.hot for leg in _sprints((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
+
+
+def test_a_single_walk_is_cooled_slowly(pool):
+    _, families, scores = regions()
+    (walk,) = population(families, scores, count=1)._round(1e9).walks
+    assert len(walk.legs) == 1
 
 
 def test_a_walk_keeps_the_best_order_of_its_legs():
@@ -127,11 +137,12 @@ def test_a_walk_keeps_the_best_order_of_its_legs():
 def test_every_problem_has_arrays_of_the_same_types():
     """Kernels are compiled for each combination of types anew, and what can be written to has another type."""
     _, families, scores = regions()
-    scores = scores.copy()
+    scores, start = scores.copy(), families.vertex_start.copy()
+    families = families._replace(vertex_start=start)
     whole, some = order_problem(families, scores), population(families, scores)._crossover(100).walks[0].problem
     assert not any(array.flags.writeable for problem in (whole, some) for array in problem)
     assert [array.dtype for array in whole] == [array.dtype for array in some]
-    assert scores.flags.writeable  # the caller's array is left alone
+    assert scores.flags.writeable and start.flags.writeable  # the caller's arrays are left alone
 
 
 def test_the_elite_is_distinct_and_sorted(pool):

@@ -21,6 +21,10 @@ class SettingError(QubayesError):
     """A setting lies outside what is allowed."""
 
 
+class TooLargeError(QubayesError):
+    """The memory of this machine cannot hold what was asked for."""
+
+
 class MissingPackageError(QubayesError):
     """An optional package is not installed."""
 

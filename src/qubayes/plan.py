@@ -129,13 +129,13 @@ def _bits(dataset: Dataset, search: Search, blocks: list[Block], max_parents: in
     """Bits of the QUBO of the candidates found so far."""
     if sum(len(block.child) for block in blocks) > _SETS_FOR_BITS:
         return None
-    from .formulation import formulate
+    from .formulation import count_bits
     from .subsets import cover
 
     candidates: Candidates = assemble(
         dataset.names, concatenate(blocks, max(max_parents, 1)), stamp_of(dataset, search)
     )
-    return formulate(candidates, cover(candidates)).bits["total"]
+    return count_bits(candidates, cover(candidates))["total"]
 
 
 def compile_kernels(dataset: Dataset) -> None:

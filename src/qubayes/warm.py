@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .cluster import Workers
+
 if TYPE_CHECKING:
     from .candidates import Candidates
     from .subsets import Subsets
@@ -45,8 +47,10 @@ def warm_in_background(groups: Sequence[Sequence[str]] | None = None) -> Warming
 
     They run with low priority, read and write nothing but the cache, and end with this process.
     """
-    wanted = groups or (GROUPS_OF_FOUR_CORES if (os.cpu_count() or 1) >= 4 else GROUPS_OF_TWO_CORES)
-    return Warming(() if is_warm() else wanted)
+    if is_warm():
+        return Warming(())
+    usual = GROUPS_OF_FOUR_CORES if Workers().count >= 4 else GROUPS_OF_TWO_CORES
+    return Warming(usual if groups is None else groups)
 
 
 def _started(stages: Sequence[str]) -> "subprocess.Popen[bytes] | None":
@@ -63,12 +67,13 @@ def _line_of(process: "subprocess.Popen[bytes]") -> str:
 
 
 def is_warm() -> bool:
-    """Whether this machine has compiled a formulation and a solver before; True if that cannot be told."""
+    """Whether this machine has compiled subsets, a formulation and a solver before; True if that cannot be told."""
     from .formulation.qubo import _mirror
     from .solve.insertions import wander
+    from .subsets.search import _search
 
     with suppress(Exception):  # the cache is no part of numba's interface
-        return all(kernel._cache._cache_file._load_index() for kernel in (_mirror, wander))
+        return all(kernel._cache._cache_file._load_index() for kernel in (_search, _mirror, wander))
     return True
 
 

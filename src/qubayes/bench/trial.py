@@ -20,8 +20,7 @@ from ..candidates import Candidates, Search, identify, read_candidates, write_ca
 from ..candidates.example import example
 from ..cluster import Workers
 from ..data import Dataset
-from ..errors import QubayesError, SettingError
-from ..memory import memory_here
+from ..errors import QubayesError, SettingError, TooLargeError
 from ..score import Score
 from .instances import instance
 
@@ -169,7 +168,7 @@ def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     """Bits by kind, and the seconds of each step; what does not fit the memory is counted, not assembled."""
-    from ..formulation import count_bits, formulate, memory_needed
+    from ..formulation import count_bits, formulate
     from ..subsets import Budget, cover
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
@@ -187,11 +186,12 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
         "prepare": subsets.preparing,
         "cover": subsets.solving,
     }
-    if memory_needed(subsets) > (memory_here() or math.inf):
-        began = time.perf_counter()
+    began = time.perf_counter()
+    try:
+        formulation = formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
+    except TooLargeError:
         bits = count_bits(candidates, subsets, order=order, penalty=penalty, workers=workers)
         return {**found, "bits": bits, "couplers": None, "assemble": time.perf_counter() - began}
-    formulation = formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
     least, largest = formulation.coefficient_range
     return {
         **found,

@@ -175,7 +175,7 @@ def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, b
     length = k - 1
     none = prefix[0] * 0 - 1
     for mask in range(1 << length):
-        size: Any = np.int64(0)  # no literal either
+        size: Any = np.int64(0)  # a literal would let numba compile base_rank twice
         for t in range(length):
             if mask >> t & 1:
                 chosen[size] = prefix[t]

@@ -70,11 +70,11 @@ def facts_of(presolved: "Presolved", workers: "Workers | None") -> dict[str, Any
 
 def bits_of(candidates: "Candidates", workers: "Workers") -> dict[str, int]:
     """The bits of the QUBO, with subsets that are found in little time."""
-    from ..formulation import formulate
+    from ..formulation import count_bits
     from ..subsets import Budget, cover
 
     subsets = cover(candidates, budget=Budget(effort=0.1, rounds=0), workers=workers)
-    return formulate(candidates, subsets, workers=workers).bits
+    return count_bits(candidates, subsets, workers=workers)
 
 
 def print_facts(facts: dict[str, Any]) -> None:

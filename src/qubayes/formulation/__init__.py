@@ -2,7 +2,7 @@
 
 from .constrained import ConstrainedForm, annealer_problem, constrain, to_cqm
 from .decoding import Decoded, Violation, best_sets, decode, encode, encode_sets, implied_order
-from .formulation import Formulation, count_bits, formulate, memory_needed
+from .formulation import Formulation, count_bits, formulate
 from .ogorman import OGorman, formulate_ogorman, ogorman_bits
 from .qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
 
@@ -26,7 +26,6 @@ __all__ = [
     "formulate_ogorman",
     "from_bqm",
     "implied_order",
-    "memory_needed",
     "ogorman_bits",
     "qubo_from_couplers",
     "to_bqm",

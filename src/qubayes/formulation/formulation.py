@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import Floats, Ints, SmallInts, frozen
 from ..candidates import Candidates
 from ..cluster import Workers
-from ..errors import QubayesError, SettingError
+from ..errors import SettingError, TooLargeError
 from ..memory import memory_here
 from ..subsets import Subsets
 from .balance import balanced
@@ -104,6 +104,7 @@ def formulate(
     _check_memory(subsets)
     problem = Problem.of(candidates, subsets, union_scores)
     pairs = choose_order(problem.relative, order)
+    _check_memory(subsets, len(pairs.triangles))
     parts = score_parts(problem, workers or Workers())
     penalties = _penalties(problem, pairs, parts, penalty)
     if penalty == "tight":
@@ -137,19 +138,15 @@ def count_bits(
     return {"u": subsets.total, "r": r, "z": z, "total": subsets.total + r + z}
 
 
-def memory_needed(subsets: Subsets) -> int:
-    """About how many bytes `formulate` takes: nearly all go to the couplers between the u bits of a vertex."""
-    sizes = subsets.families.sizes
-    return BYTES_OF_PAIR * int((sizes * (sizes - 1) // 2).sum())
-
-
-def _check_memory(subsets: Subsets) -> None:
-    needed, here = memory_needed(subsets), memory_here()
+def _check_memory(subsets: Subsets, triangles: int = 0) -> None:
+    """Raise if the machine cannot hold the couplers between u bits of a vertex, and those of so many triangles."""
+    sizes, here = subsets.families.sizes, memory_here()
+    needed = BYTES_OF_PAIR * (int((sizes * (sizes - 1) // 2).sum()) + 3 * triangles)
     if here is not None and needed > here:
-        raise QubayesError(
+        raise TooLargeError(
             f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "
             f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), allow fewer parents, or "
-            "learn without a QUBO: `qubayes candidates`, then `qubayes solve`"
+            "learn without a QUBO: `qubayes candidates`, then `qubayes solve --no-bits`"
         )
 
 

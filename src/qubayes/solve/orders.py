@@ -74,7 +74,7 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     _fill(families, members, skip, stops.T.copy(), lists)
     parent, child = np.nonzero(counts.T)
     return OrderProblem(
-        frozen(families.vertex_start),
+        frozen(families.vertex_start[:]),
         frozen(scores[:]),  # that arrays can be written to or not is part of their type, and each type is compiled anew
         frozen(members),
         frozen(skip),

@@ -27,7 +27,7 @@ SWEEPS = 20  # moves of each vertex in a walk of the first round, and in a sprin
 SLICE = 2000  # moves of a walk between looks at the best; more would keep improvements from the user for seconds
 CROSSING = 0.2  # the moves of a crossover, in parts of the round before it
 BEGINNINGS = (("sprints", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks, and how hot, in turn
-SPRINTING = 0.75  # of the moves of a walk that sprints
+SPRINTING = 0.75  # of the moves of a walk that sprints, at most
 AFTERWARDS = 0.25  # how hot it begins to go on from the best sprint
 SAME = 1e-7  # two networks whose scores differ by less are taken for one
 
@@ -173,7 +173,9 @@ class Population:
 
     def _walk(self, where: str, share: float, length: int) -> Walk:
         hot = max(self.cold, share * self.hot)
-        legs = _sprints(hot, SWEEPS * self.vertices, length) if where == "sprints" else [Leg("here", hot, length)]
+        legs = [Leg("here", hot, length)]
+        if where == "sprints" and self.count > 1:  # a single walk is cooled slowly
+            legs = _sprints((hot, self.cold), SWEEPS * self.vertices, length)
         return Walk(self.problem, self._beginning(where), legs, self._next_seed())
 
     def _beginning(self, where: str) -> npt.ArrayLike:
@@ -197,12 +199,13 @@ class Population:
         return self._seed.spawn(1)[0]
 
 
-def _sprints(hot: float, sprint: int, length: int) -> list[Leg]:
+def _sprints(temperatures: tuple[float, float], sprint: int, length: int) -> list[Leg]:
     """Sprints, and a leg that goes on from the best of them; one sprint in a walk that is too short for that."""
+    hot, cold = temperatures
     count = int(SPRINTING * length / sprint)
     if count < 2:
         return [Leg("anywhere", hot, length)]
-    return [Leg("anywhere", hot, sprint)] * count + [Leg("best", AFTERWARDS * hot, length - count * sprint)]
+    return [Leg("anywhere", hot, sprint)] * count + [Leg("best", max(cold, AFTERWARDS * hot), length - count * sprint)]
 
 
 def _distinct(found: Sequence[Ordered]) -> list[Ordered]:

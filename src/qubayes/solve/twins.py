@@ -36,7 +36,7 @@ def without_twins(candidates: Candidates) -> Reduced:
     """The candidates in which every twin of an earlier vertex is a sink with its best set."""
     pairs = _alike(candidates)
     if not pairs:
-        return whole(candidates)  # before the table, which takes several times the candidates' memory
+        return whole(candidates)  # before the table, which takes about twice the candidates' memory
     table = Table(candidates)
     found = find_twins(table, pairs)
     if not found:
@@ -68,7 +68,7 @@ class Table:
         families, n = candidates.families, candidates.n
         self.families, self.scores = families, candidates.scores
         sizes = np.diff(families.set_start)
-        self.owners: AnyArray = np.repeat(np.arange(n, dtype=np.int32), families.sizes)
+        self.owners: SmallInts = np.repeat(np.arange(n, dtype=np.int32), families.sizes)
         self.rows: SmallInts = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.int32)
         for place in range(int(sizes.max(initial=0))):
             longer = np.flatnonzero(sizes > place)
@@ -89,13 +89,13 @@ class Table:
         """The sets that hold the vertex."""
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
 
-    def exchanged(self, numbers: AnyArray, a: int, b: int) -> tuple[AnyArray, SmallInts]:
+    def exchanged(self, numbers: AnyArray, a: int, b: int) -> tuple[SmallInts, SmallInts]:
         """Owners and rows of the sets after the exchange of a and b."""
         swap = np.arange(len(self.families.vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
         return swap[self.owners[numbers]], np.sort(swap[self.rows[numbers]], axis=1)
 
-    def find(self, owners: AnyArray, rows: SmallInts) -> Ints:
+    def find(self, owners: SmallInts, rows: SmallInts) -> Ints:
         """The number of each of these sets; -1 where there is none."""
         hashes = self._hash(owners, rows)
         places = np.searchsorted(self._hashes, hashes)
@@ -103,7 +103,7 @@ class Table:
         same = (self.owners[numbers] == owners) & (self.rows[numbers] == rows).all(axis=1)
         return np.where(same, numbers, -1)
 
-    def _hash(self, owners: AnyArray, rows: SmallInts) -> Words:
+    def _hash(self, owners: SmallInts, rows: SmallInts) -> Words:
         hashes: Words = self._owner_keys[owners]
         for place in range(rows.shape[1]):
             hashes += self._member_keys[rows[:, place]]
