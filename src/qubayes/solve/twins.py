@@ -77,9 +77,10 @@ class Table:
         by_member = csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
         self._holders, self._start = by_member.indices, by_member.indptr
         del sizes, ones, by_member
-        keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
-        keys[1, n] = 0
-        self._owner_keys, self._member_keys = keys
+        self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n + 1, dtype=np.uint64)
+        self._member_keys[n] = 0
+        self._shift = np.uint64(64 - n.bit_length())
+        self._marked = np.zeros(len(self.rows), np.bool_)
         self._hashes = self._hash(self.owners, self.rows)
         self._order = np.argsort(self._hashes, kind="stable")
         self._hashes.sort()
@@ -88,6 +89,13 @@ class Table:
     def holding(self, vertex: int) -> AnyArray:
         """The sets that hold the vertex."""
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
+
+    def hold_both(self, a: int, b: int) -> bool:
+        """Whether some set holds both vertices."""
+        self._marked[self.holding(a)] = True
+        both = bool(self._marked[self.holding(b)].any())
+        self._marked[self.holding(a)] = False
+        return both
 
     def exchanged(self, numbers: AnyArray, a: int, b: int) -> tuple[SmallInts, SmallInts]:
         """Owners and rows of the sets after the exchange of a and b."""
@@ -104,9 +112,12 @@ class Table:
         return np.where(same, numbers, -1)
 
     def _hash(self, owners: SmallInts, rows: SmallInts) -> Words:
-        hashes: Words = self._owner_keys[owners]
+        """The owner's number in front: sets of one vertex are looked for close to each other, in cached memory."""
+        hashes: Words = np.zeros(len(rows), np.uint64)
         for place in range(rows.shape[1]):
             hashes += self._member_keys[rows[:, place]]
+        hashes >>= np.uint64(64) - self._shift
+        hashes |= owners.astype(np.uint64) << self._shift
         return hashes
 
 
@@ -146,11 +157,10 @@ def find_twins(table: Table, pairs: Iterable[tuple[int, int]]) -> list[tuple[int
 def exchange_difference(table: Table, a: int, b: int) -> float | None:
     """By how much the exchange of twins changes the score of a network at most; None if they are not twins."""
     start = table.families.vertex_start
-    holding = np.concatenate([table.holding(a), table.holding(b)])
-    if len(np.unique(holding)) < len(holding):
+    if table.hold_both(a, b):
         return None
-    own = np.concatenate([np.arange(start[v], start[v + 1]) for v in (a, b)])
-    numbers = np.union1d(holding, own)
+    own = [np.arange(start[v], start[v + 1]) for v in (a, b)]
+    numbers = np.concatenate([table.holding(a), table.holding(b), *own])  # a set of one that holds the other twice
     partners = table.find(*table.exchanged(numbers, a, b))
     if (partners < 0).any():
         return None
