@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -61,6 +62,9 @@ def test_every_example_is_listed():
     assert all(f"`{path.name}`" in told for path in (ROOT / "examples").iterdir() if path.name != "README.md")
 
 
+@pytest.mark.skipif(
+    tuple(map(int, version("typer").split(".")[:2])) < (0, 26), reason="what an argument means is kept elsewhere there"
+)
 def test_the_command_reference_is_up_to_date():
     subprocess.run([sys.executable, ROOT / "scripts/command_reference.py", "--check"], check=True)
 

@@ -43,7 +43,8 @@ def least_extent(nodes, links, offsets, weights, neighbours, room):
         rows.append(row)
         limits.append(-distance)
     cost = np.concatenate([np.zeros(nodes), weights])
-    return linprog(cost, np.array(rows), limits, bounds=(None, None)).fun
+    # The presolve of scipy 1.13 and 1.14 takes some of these programs for infeasible.
+    return linprog(cost, np.array(rows), limits, bounds=(None, None), options={"presolve": False}).fun
 
 
 def edge_strengths(sets, parents):

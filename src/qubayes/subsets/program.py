@@ -48,6 +48,7 @@ def program_of(core: Core) -> Program:
     entries = _Entries(rows, columns)
     patterns = np.stack([core.row_partners, np.diff(core.row_start), core.fixed, core.open], axis=1)
     kinds, label = np.unique(patterns, axis=0, return_inverse=True)
+    label = label.reshape(-1)  # numpy 2.0 gives a column
     order = np.argsort(label, kind="stable")
     for kind, group in zip(kinds.tolist(), np.split(order, np.cumsum(np.bincount(label))[:-1]), strict=True):
         alone, pairs = ways(core.partners[kind[0] : kind[0] + kind[1]].tolist(), kind[2], kind[3])
