@@ -160,7 +160,7 @@ def exchange_difference(table: Table, a: int, b: int) -> float | None:
     if table.hold_both(a, b):
         return None
     own = [np.arange(start[v], start[v + 1]) for v in (a, b)]
-    numbers = np.concatenate([table.holding(a), table.holding(b), *own])  # a set of one that holds the other twice
+    numbers = np.concatenate([table.holding(a), table.holding(b), *own])  # some twice: no harm
     partners = table.find(*table.exchanged(numbers, a, b))
     if (partners < 0).any():
         return None
