@@ -96,10 +96,10 @@ def run(path: str, max_parents: int, background: bool) -> dict[str, Any]:
         candidates = identify(dataset, Search(max_parents))
     with stages.timed("subsets"):
         subsets = cover(candidates)
-    with stages.timed("formulation"):
-        formulation = qubayes.formulation.formulate(candidates, subsets)
     with stages.timed("solve, 1 s"):
-        qubayes.solve.solve(formulation, qubayes.solve.solver_named("auto"), limits=qubayes.solve.Limits(1.0))
+        qubayes.solve.solve(candidates, qubayes.solve.solver_named("auto"), limits=qubayes.solve.Limits(1.0))
+    with stages.timed("bits"):
+        qubayes.formulation.count_bits(candidates, subsets)
     return stages.outcomes
 
 

@@ -9,7 +9,8 @@ import pytest
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
-from qubayes.errors import QubayesError, SettingError
+from qubayes.errors import QubayesError, SettingError, TooLargeError
+from qubayes.formulation import decode, encode_sets
 from qubayes.learning import bootstrap, learn
 from qubayes.learning.confidence import consensus, frequencies_of
 from qubayes.learning.folder import RunFolder
@@ -29,7 +30,8 @@ def assert_learned(learned):
         for vertex, parents in enumerate(learned.network.parents)
     ]
     assert learned.solution.score == pytest.approx(sum(scores), rel=1e-12)
-    assert learned.solution.energy == pytest.approx(-learned.solution.score, rel=1e-9)
+    decoded = decode(learned.formulation, encode_sets(learned.formulation, learned.solution.choice))
+    assert decoded.energy == pytest.approx(-learned.solution.score, rel=1e-9)
     assert learned.network.tables is not None
 
 
@@ -69,7 +71,21 @@ def test_paper_bits_are_those_of_the_papers_formulation():
     paper = qubayes.formulate(candidates, subsets, order="scc", penalty="paper")
     assert learned.paper_bits["r"] == paper.bits["r"]
     assert learned.paper_bits["z"] == paper.bits["z"]
-    assert learned.formulation.bits["total"] <= learned.paper_bits["total"]
+    assert learned.bits["total"] <= learned.paper_bits["total"]
+    assert learned.bits == learned.formulation.bits
+
+
+@pytest.mark.parametrize("solver", ["auto", "sa"])
+def test_only_a_solver_of_the_qubo_needs_one(solver, monkeypatch):
+    learned = learn(DATA, 2, solver=solver, time_limit=0.5)
+    assert (learned.solution.energy is None) == (solver == "auto")
+    assert ("formulation" in learned.seconds) == (solver == "sa")
+    monkeypatch.setattr("qubayes.formulation.formulation.memory_here", lambda: 10)
+    if solver == "auto":
+        assert learn(DATA, 2).bits == learned.bits
+    else:
+        with pytest.raises(TooLargeError, match="takes about"):
+            learn(DATA, 2, solver=solver)
 
 
 def test_a_run_folder_is_gone_on_from(tmp_path):
@@ -80,7 +96,7 @@ def test_a_run_folder_is_gone_on_from(tmp_path):
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == files
     assert second.solution.score == first.solution.score
     assert second.solution.trace == first.solution.trace
-    assert (second.solution.bits == first.solution.bits).all()
+    assert second.bits == first.bits
 
 
 def test_a_run_folder_of_other_settings_is_not_used(tmp_path):

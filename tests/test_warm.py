@@ -37,16 +37,28 @@ def test_all_later_stages_are_compiled_in_the_background(cores, monkeypatch):
     monkeypatch.setattr(warm, "_started", lambda group: started.append(tuple(group)))
     monkeypatch.setattr(Workers, "count", cores)
     assert not warm.warm_in_background().processes
-    assert [stage for group in started for stage in group] == [*warm.STAGES[2:]]
+    assert [stage for group in started for stage in group] == ["subsets", "bits", "solve"]
     assert len(started) == (3 if cores >= 4 else 2)
 
 
 def test_stages_are_compiled_in_turn():
     seconds: dict[str, float] = {}
-    warm.warm(("data", "formulation", "solve"), seconds.__setitem__)
-    assert list(seconds) == ["data", "formulation", "solve"] and min(seconds.values()) > 0
+    stages = ["data", "subsets", "bits", "solve"]
+    warm.warm(stages, seconds.__setitem__)
+    assert list(seconds) == stages and min(seconds.values()) > 0
     assert warm.is_warm()
     assert not warm.warm_in_background().processes
+
+
+def test_what_tells_that_a_machine_is_warm_was_compiled():
+    """In a fresh process: here other tests may have called the same kernels."""
+    script = (
+        "from qubayes import warm\n"
+        "warm.warm([stage for group in warm.GROUPS_OF_TWO_CORES for stage in group])\n"
+        "print([kernel.__name__ for kernel in warm._last_kernels() if not kernel.signatures])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "getppid"), reason="needs the number of the parent process")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .cluster import Workers
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from .candidates import Candidates
     from .subsets import Subsets
 
-STAGES = ("data", "candidates", "subsets", "formulation", "solve")
-# What is compiled while the data are read and the candidates searched, each group by a process of its own.
-GROUPS_OF_TWO_CORES = (("subsets", "formulation"), ("solve",))
-GROUPS_OF_FOUR_CORES = (("subsets",), ("formulation",), ("solve",))
+STAGES = ("data", "candidates", "subsets", "bits", "formulation", "solve")
+# What `learn` needs besides: compiled while the data are read and the candidates searched, each group by a process.
+GROUPS_OF_TWO_CORES = (("subsets", "bits"), ("solve",))
+GROUPS_OF_FOUR_CORES = (("subsets",), ("bits",), ("solve",))
 
 
 class Warming:
@@ -67,14 +67,20 @@ def _line_of(process: "subprocess.Popen[bytes]") -> str:
 
 
 def is_warm() -> bool:
-    """Whether this machine has compiled subsets, a formulation and a solver before; True if that cannot be told."""
-    from .formulation.qubo import _mirror
-    from .solve.insertions import wander
-    from .subsets.search import _search
-
+    """Whether this machine has compiled what `learn` needs before; True if that cannot be told."""
     with suppress(Exception):  # the cache is no part of numba's interface
-        return all(kernel._cache._cache_file._load_index() for kernel in (_search, _mirror, wander))
+        return all(kernel._cache._cache_file._load_index() for kernel in _last_kernels())
     return True
+
+
+def _last_kernels() -> tuple[Any, ...]:
+    """A kernel of each group that no run of `learn` does without: the last of its stage to be compiled."""
+    from .formulation.closure import _pair_gains
+    from .solve.clusters import _search_clusters
+    from .solve.insertions import wander
+    from .subsets.tree import _grow
+
+    return _grow, _pair_gains, wander, _search_clusters
 
 
 def warm(stages: Sequence[str] = STAGES, on_stage: Callable[[str, float], None] = lambda stage, seconds: None) -> None:
@@ -115,8 +121,16 @@ def _warm_subsets() -> None:
     cover(example())
 
 
-def _warm_formulation() -> None:
+def _warm_bits() -> None:
     """Without the kernels of `cover`, which another process may be compiling."""
+    from .candidates.example import example
+    from .formulation import count_bits
+
+    candidates = example()
+    count_bits(candidates, _parts_of(candidates))
+
+
+def _warm_formulation() -> None:
     from .candidates.example import example
     from .formulation import best_sets, decode, encode_sets, formulate
 
@@ -151,6 +165,7 @@ _WARMERS: dict[str, Callable[[], None]] = {
     "data": _warm_data,
     "candidates": _warm_candidates,
     "subsets": _warm_subsets,
+    "bits": _warm_bits,
     "formulation": _warm_formulation,
     "solve": _warm_solve,
 }

@@ -103,7 +103,7 @@ def print_learned(learned: "Learned", written: list[Path]) -> None:
     """The result in a few lines."""
     from .solve_command import print_solution
 
-    dataset, bits, paper = learned.dataset, learned.formulation.bits["total"], learned.paper_bits["total"]
+    dataset, bits, paper = learned.dataset, learned.bits["total"], learned.paper_bits["total"]
     say(f"{dataset.rows:,} rows of {dataset.n} variables; {learned.candidates.total:,} candidate parent sets")
     print_solution(learned.solution)
     say(f"{bits:,} bits; the paper's formulation has {paper:,} for the same subsets")

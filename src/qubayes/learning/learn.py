@@ -11,7 +11,7 @@ from ..candidates import Candidates, Search, identify, read_candidates, write_ca
 from ..cluster import Workers
 from ..data import Dataset, ReadSettings, read
 from ..errors import FormatError
-from ..formulation import Formulation, formulate
+from ..formulation import Formulation, count_bits, formulate
 from ..knowledge import Knowledge
 from ..network import fit
 from ..progress import OnProgress, silent
@@ -86,12 +86,13 @@ class _Kitchen:
         self.depends_on = {"data": dataset.checksum, **{key: settings[key] for key in keys}}
         candidates = self._candidates(dataset)
         subsets = self._subsets(candidates)
-        with self._timed("formulation"):
-            formulation = formulate(candidates, subsets, workers=self._threads)
-        solution = self._solution(formulation)
+        solution = self._solution(self._problem(candidates, subsets))
+        with self._timed("bits"):
+            bits = count_bits(candidates, subsets, workers=self._threads)
         network = fit(solution.network, dataset, self.recipe.search.score)
         confidence = self._confidence(dataset) if self.recipe.bootstrap and not solution.interrupted else None
-        return Learned(self.recipe, dataset, candidates, formulation, solution, network, confidence, dict(self.seconds))
+        seconds = dict(self.seconds)
+        return Learned(self.recipe, dataset, candidates, subsets, bits, solution, network, confidence, seconds)
 
     def _candidates(self, dataset: Dataset) -> Candidates:
         place = self.folder.file(f"candidates-{key_of(self.depends_on)[:12]}.blocks")
@@ -128,14 +129,21 @@ class _Kitchen:
         with self._timed("subsets"):
             return self.folder.kept("subsets.qbs", self.depends_on, make, read_own, write_subsets)
 
-    def _solution(self, formulation: Formulation) -> Solution:
+    def _problem(self, candidates: Candidates, subsets: Subsets) -> Candidates | Formulation:
+        """What the solver takes. Few need the QUBO itself, which may be larger than the memory."""
+        if solver_named(self.recipe.solver).takes != "formulation":
+            return candidates
+        with self._timed("formulation"):
+            return formulate(candidates, subsets, workers=self._threads)
+
+    def _solution(self, problem: Candidates | Formulation) -> Solution:
         recipe = self.recipe
         limits = recipe.limits
         depends_on = {**self.depends_on, "solver": recipe.solver, "limits": [limits.seconds, limits.moves, limits.seed]}
 
         def make() -> Solution:
             return solve(
-                formulation,
+                problem,
                 solver_named(recipe.solver),
                 limits=limits,
                 workers=self._threads,
@@ -143,7 +151,7 @@ class _Kitchen:
             )
 
         def read_own(path: Path) -> Solution:
-            return read_solution(path, formulation)
+            return read_solution(path, problem)
 
         with self._timed("solve"):
             found = self.folder.kept("solution.json", depends_on, make, read_own, write_solution)

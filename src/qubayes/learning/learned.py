@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..candidates import Candidates
 from ..data import Dataset
-from ..formulation import Formulation
+from ..formulation import Formulation, formulate
 from ..network import Network
 from ..report import versions
 from ..solve import Solution
@@ -16,23 +17,27 @@ from .confidence import Confidence
 from .recipe import Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Learned:
-    """A network with its parameters, and the result of every stage on the way to it."""
+    """A network with its parameters, and the result of every stage on the way to it.
+
+    The QUBO is made when it is asked for: to learn a network takes only the number of its bits.
+    """
 
     recipe: Recipe
     dataset: Dataset = field(repr=False)
     candidates: Candidates = field(repr=False)
-    formulation: Formulation = field(repr=False)
+    subsets: Subsets = field(repr=False)  # the sets that the u bits stand for
+    bits: Mapping[str, int]  # u, r and z bits of the formulation, and their total
     solution: Solution
     network: Network = field(repr=False)
     confidence: Confidence | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
 
-    @property
-    def subsets(self) -> Subsets:
-        """The sets that the u bits stand for."""
-        return self.formulation.subsets
+    @cached_property
+    def formulation(self) -> Formulation:
+        """The QUBO whose least energy is minus the best score."""
+        return formulate(self.candidates, self.subsets)
 
     @property
     def paper_bits(self) -> dict[str, int]:
@@ -58,7 +63,7 @@ class Learned:
         confidence = self.confidence
         return {
             **self.solution.as_json(),
-            "bits": {"ours": self.formulation.bits, "paper": self.paper_bits},
+            "bits": {"ours": dict(self.bits), "paper": self.paper_bits},
             "provenance": self.provenance(),
             "confidence": None
             if confidence is None

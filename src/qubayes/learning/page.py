@@ -1,6 +1,7 @@
 """The page about a run of `learn`."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..report import Bits, Outcome, Report, VertexFacts, edge_strengths
@@ -19,7 +20,7 @@ def report_of(learned: Learned) -> Report:
         strengths=edge_strengths(learned.candidates, parents),
         confidences={edge: confidence.of(*edge) for edge in edges} if confidence else {},
         trace=(*solution.trace, (solution.seconds, solution.score)),
-        bits=_bits(learned.formulation.bits),
+        bits=_bits(learned.bits),
         paper_bits=_bits(learned.paper_bits),
         vertices=_vertices(learned),
         provenance=_provenance(learned),
@@ -41,7 +42,7 @@ def _outcome(learned: Learned) -> Outcome:
     )
 
 
-def _bits(bits: dict[str, int]) -> Bits:
+def _bits(bits: Mapping[str, int]) -> Bits:
     return Bits(bits["u"], bits["r"], bits["z"])
 
 
