@@ -8,7 +8,7 @@ import pytest
 
 from qubayes.families import Families
 from qubayes.solve.orders import best_of, order_problem
-from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, Population, Walk, _sprints
+from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, Population, OrderWalk, _sprints
 from qubayes.solve.small import best_of_all
 from solve_cases import random_candidates
 
@@ -122,7 +122,7 @@ def test_a_walk_keeps_the_best_order_of_its_legs():
     _, families, scores = regions()
     problem, bases = order_problem(families, scores), [()] * families.n
     legs = [*[Leg("anywhere", 5.0, 60)] * 5, Leg("best", 0.03, 1)]
-    walk = Walk(problem, range(families.n), legs, np.random.SeedSequence(3))
+    walk = OrderWalk(problem, range(families.n), legs, np.random.SeedSequence(3))
     made, seen = 0, []
     while walk.legs:
         made += walk.advance(7, 0.03, bases, NEVER)

@@ -23,7 +23,7 @@ class Couplings(NamedTuple):
     long_weights: Floats
 
 
-class Walk(NamedTuple):
+class FlipWalk(NamedTuple):
     """A state and what each flip would do; changed in place by kernels."""
 
     field: Floats  # (n,) h_i + sum_j J_ij x_j; infinite beyond n, up to a multiple of BLOCK
@@ -63,7 +63,7 @@ def _starts(rows: SmallInts, n: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
 
 
-def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> Walk:
+def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> FlipWalk:
     """The walk that begins at this state."""
     x = np.asarray(bits, dtype=np.float64)
     products = np.concatenate([[0.0], np.cumsum(qubo.weights * x[qubo.indices])])
@@ -72,10 +72,10 @@ def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> Walk:
     best = (x > 0) if keep_best else np.zeros(0, np.bool_)
     beyond = -qubo.bits % BLOCK
     padded = np.append(field, np.full(beyond, np.inf))
-    return Walk(padded, np.append(1.0 - 2.0 * x, np.ones(beyond)), energy, best, energy.copy())
+    return FlipWalk(padded, np.append(1.0 - 2.0 * x, np.ones(beyond)), energy, best, energy.copy())
 
 
-def state_of(walk: Walk, n: int) -> Bools:
+def state_of(walk: FlipWalk, n: int) -> Bools:
     """The n bits of the walk."""
     return walk.sign[:n] < 0
 

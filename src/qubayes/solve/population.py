@@ -40,7 +40,7 @@ class Leg(NamedTuple):
     length: int  # moves
 
 
-class Walk:
+class OrderWalk:
     """Legs one after the other. `state` holds the best order of all of them."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Walk:
 class Phase(NamedTuple):
     """Walks that are cooled together, on all sets or some."""
 
-    walks: list[Walk]
+    walks: list[OrderWalk]
     length: int  # moves of each
     crossing: bool
 
@@ -171,12 +171,12 @@ class Population:
         beginnings = [BEGINNINGS[k % len(BEGINNINGS)] for k in range(self.count)]
         return Phase([self._walk(*beginning, length) for beginning in beginnings], length, crossing=False)
 
-    def _walk(self, where: str, share: float, length: int) -> Walk:
+    def _walk(self, where: str, share: float, length: int) -> OrderWalk:
         hot = max(self.cold, share * self.hot)
         legs = [Leg("here", hot, length)]
         if where == "sprints" and self.count > 1:  # a single walk is cooled slowly
             legs = _sprints((hot, self.cold), SWEEPS * self.vertices, length)
-        return Walk(self.problem, self._beginning(where), legs, self._next_seed())
+        return OrderWalk(self.problem, self._beginning(where), legs, self._next_seed())
 
     def _beginning(self, where: str) -> npt.ArrayLike:
         if where == "best":
@@ -192,7 +192,7 @@ class Population:
         problem = order_problem(self.families.chosen(numbers), self.problem.scores[numbers])
         length = max(1, int(CROSSING * length))
         legs = [Leg("here", self.hot, length)]
-        walks = [Walk(problem, self.best.order, legs, self._next_seed()) for _ in range(self.count)]
+        walks = [OrderWalk(problem, self.best.order, legs, self._next_seed()) for _ in range(self.count)]
         return Phase(walks, length, crossing=True)
 
     def _next_seed(self) -> np.random.SeedSequence:

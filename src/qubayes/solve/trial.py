@@ -9,7 +9,7 @@ from ..arrays import AnyArray, Floats, Ints
 from ..formulation.qubo import Qubo
 from ..jit import leaf
 from .dice import BLOCK, REACH, Dice, below, dice_of, inlined, lowest_bit, next_picks, next_waits
-from .flips import Walk, flip, keep_best, walk_from
+from .flips import FlipWalk, flip, keep_best, walk_from
 
 
 class Groups(NamedTuple):
@@ -32,7 +32,7 @@ class Groups(NamedTuple):
 class Replica(NamedTuple):
     """One state that is searched from; changed in place by the kernel."""
 
-    walk: Walk
+    walk: FlipWalk
     wall: Floats  # (padded n,) infinite where a flip is not allowed, 0 elsewhere
     room: Ints  # (groups,) bits that may still become active
     offset: Floats  # (1,) subtracted from every increment until a flip is accepted
