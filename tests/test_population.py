@@ -8,7 +8,7 @@ import pytest
 
 from qubayes.families import Families
 from qubayes.solve.orders import best_of, order_problem
-from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, Population, OrderWalk, _sprints
+from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, OrderWalk, Population, _sprints
 from qubayes.solve.small import best_of_all
 from solve_cases import random_candidates
 
