@@ -52,6 +52,39 @@ def test_what_a_kernel_calls_and_names_elsewhere_counts(tmp_path, change):
     assert run(**changed) == [str(1 + changed["more"] + changed["limit"]), "0"]
 
 
+OF_A_TYPE = """
+from typing import NamedTuple
+from qubayes.jit import leaf
+
+class {name}(NamedTuple):
+    x: int
+
+@leaf
+def run(pair):
+    return pair.x + 1
+"""
+
+
+def run_of_a_type(folder, name: str) -> str:
+    """What the kernel gives, and how often it was found on disk."""
+    (folder / "kernels.py").write_text(OF_A_TYPE.format(name=name))
+    program = f"from kernels import {name}, run; print(run({name}(4)), sum(run.stats.cache_hits.values()))"
+    command = [sys.executable, "-B", "-c", program]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_type_may_be_gone_after_an_upgrade(tmp_path):
+    found = [run_of_a_type(tmp_path, name) for name in ("First", "First", "Second", "Second")]
+    assert found == ["5 0", "5 1", "5 0", "5 1"]
+
+
+def test_a_damaged_index_is_made_anew(tmp_path):
+    assert run_of_a_type(tmp_path, "Pair") == "5 0"
+    (index,) = tmp_path.rglob("*.nbi")
+    index.write_bytes(index.read_bytes()[:-20])
+    assert [run_of_a_type(tmp_path, "Pair") for _ in range(2)] == ["5 0", "5 1"]
+
+
 def test_every_kernel_on_disk_is_stamped():
     from qubayes.candidates.prune import _survivors
     from qubayes.candidates.scanning import scan

@@ -14,6 +14,7 @@ from qubayes.candidates import tolerance
 from qubayes.candidates.example import example as example_of
 from qubayes.cluster import Workers
 from qubayes.families import well_formed
+from qubayes.progress import COMPILING, Progress
 from qubayes.solve.ready import TRIED
 
 
@@ -66,8 +67,12 @@ def test_background_fills_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(warm, "is_warm", lambda: False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     warming = warm.warm_in_background([("data",)])
-    warming.wait("formulation")  # nobody works on it
-    warming.wait("data")
+    told: list[Progress] = []
+    warming.wait("formulation", told.append)  # nobody works on it
+    assert not told
+    warming.wait("data", told.append)
+    warming.wait("data", told.append)
+    assert told == [COMPILING]
     (process,) = warming.processes.values()
     assert process.wait(60) == 0
     assert [path for path in tmp_path.rglob("*.nbi") if "_scan" in path.name]

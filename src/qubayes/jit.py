@@ -5,7 +5,8 @@ LLVM), no allocation inside where the caller can allocate, and no numpy function
 
 What is compiled is kept on disk. A kernel holds copies of what it calls and of the constants that it names, wherever
 they are defined, while numba looks for changes in the kernel's own file alone: after an upgrade it would go on with old
-copies. So the stamp by which numba tells whether a kept kernel still fits is made of all that went into it.
+copies. So the stamp by which numba tells whether a kept kernel still fits is made of all that went into it, and what
+cannot be read any more is compiled anew.
 """
 
 import hashlib
@@ -82,9 +83,21 @@ def stamped(decorator: Any) -> Callable[[Any], Any]:
         with suppress(AttributeError):  # a numba that keeps its stamp elsewhere, or nothing at all
             file = compiled._cache._cache_file
             file._source_stamp = Stamp(file._source_stamp, function)
+            file._load_index = _or_nothing(file._load_index)
         return compiled
 
     return decorate
+
+
+def _or_nothing(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """What is kept on disk, or nothing where it cannot be read: it names types that another version may not have."""
+
+    def load_index() -> dict[Any, Any]:
+        with suppress(Exception):  # whatever comes of unpickling names that are gone, or a damaged file
+            return load()
+        return {}
+
+    return load_index
 
 
 kernel: Any = stamped(njit(nogil=True, cache=True))

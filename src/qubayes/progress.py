@@ -8,8 +8,11 @@ class Progress(NamedTuple):
 
     stage: str  # "candidates", "subsets", ...
     done: float  # in units of `total`
-    total: float
+    total: float  # 0 where nobody can tell
     note: str = ""  # a few words, such as the best score so far
+
+
+COMPILING = Progress("compiling", 0, 0, "once on this machine")
 
 
 class OnProgress(Protocol):

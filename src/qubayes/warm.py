@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster import Workers
+from .progress import COMPILING, OnProgress, silent
 
 if TYPE_CHECKING:
     from .candidates import Candidates
@@ -35,9 +36,11 @@ class Warming:
         self.processes = {tuple(group): process for group in groups if (process := _started(group)) is not None}
         self._done: set[str] = set()
 
-    def wait(self, stage: str) -> None:
+    def wait(self, stage: str, on_progress: OnProgress = silent) -> None:
         """Return when the stage is compiled, or nobody works on it: then this process will compile it itself."""
         for group, process in self.processes.items():
+            if stage in group and stage not in self._done:
+                on_progress(COMPILING)
             while stage in group and stage not in self._done and (line := _line_of(process)):
                 self._done.add(line)
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ..errors import QubayesError
 from ..memory import address_limit
-from ..progress import OnProgress, Progress, silent
+from ..progress import COMPILING, OnProgress, Progress, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 
@@ -143,7 +143,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
     columns = (
         TextColumn("{task.description:<12}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[share]:>5}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}", markup=False),
@@ -152,13 +152,32 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
         tasks: dict[str, Any] = {}
 
         def show(progress: Progress, /) -> None:
-            if progress.stage not in tasks:
-                tasks[progress.stage] = bars.add_task(progress.stage, total=progress.total, note="")
-            bars.update(
-                tasks[progress.stage], completed=progress.done, total=progress.total, note=printable(progress.note)
-            )
+            stage, total = progress.stage, progress.total or None
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, note="", share="")
+            share = f"{100 * progress.done / total:.0f} %" if total else ""
+            bars.update(tasks[stage], completed=progress.done, total=total, note=printable(progress.note), share=share)
+            if COMPILING.stage in tasks:
+                bars.update(tasks[COMPILING.stage], visible=stage == COMPILING.stage)
 
-        yield show
+        with _compilation_told(show):
+            yield show
+
+
+@contextmanager
+def _compilation_told(show: OnProgress) -> Iterator[None]:
+    """Let it show whenever numba begins to compile: nothing else is heard from a stage until that is done."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, _: Any) -> None:
+            show(COMPILING)
+
+        def on_end(self, _: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 class Clock:

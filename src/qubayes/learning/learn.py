@@ -180,7 +180,7 @@ class _Kitchen:
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
-        self.warming.wait(stage)
+        self.warming.wait(stage, self.on_progress)
         began = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - began
