@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import Dataset, ReadSettings, read, write, write_csv, write_dat
+from qubayes.data.settings import MOST_CODES
 from qubayes.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER
@@ -230,7 +231,7 @@ def test_declared_numbers_are_states(save):
 def test_bins_of_one_column_and_of_all(save):
     path = save("age,x,y\n" + "".join(f"{age},{age / 10 + 0.05},{age % 3}\n" for age in range(20, 80)))
     every = read(path, ReadSettings(bins=3))
-    assert every.arities.tolist() == [60, 3, 3]
+    assert every.arities.tolist() == [3, 3, 3]
     named = read(path, ReadSettings(bins={"age": 2, "x": 3}))
     assert named.states[0] == ("<50", ">=50")
     assert named.arities.tolist() == [2, 3, 3]
@@ -290,6 +291,15 @@ def test_widths_are_equal(tmp_path_factory, values):
     names, states = column(data, "a")
     parts = [sorted({v for v, s in zip(values, states, strict=True) if s == name}) for name in names]
     assert parts == oracle.width_parts(values, 4)
+
+
+@pytest.mark.parametrize(("values", "states"), [(MOST_CODES, MOST_CODES), (MOST_CODES + 1, 3)])
+@pytest.mark.parametrize("ending", ["", ".0"])
+def test_few_whole_numbers_may_be_codes_and_stay(save, values, states, ending):
+    path = save("a,b\n" + "".join(f"{i}{ending},x\n{i}{ending},y\n" for i in range(values)))
+    assert read(path, ReadSettings(bins=3)).arities[0] == states
+    assert read(path, ReadSettings(bins={"a": 3})).arities[0] == 3
+    assert read(path).arities[0] == values
 
 
 def test_whole_numbers_with_too_many_states_are_cut_if_asked(save):

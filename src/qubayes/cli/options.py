@@ -28,7 +28,11 @@ _READING = {
     ],
     "bins": Annotated[
         list[str] | None,
-        typer.Option("--bins", metavar="K|COLUMN=K", help="Cut continuous columns, or this one, into K intervals."),
+        typer.Option(
+            "--bins",
+            metavar="K|COLUMN=K",
+            help="Cut this column into K intervals; or all columns of fractions or of more than 20 whole numbers.",
+        ),
     ],
     "bin_method": Annotated[
         str, typer.Option("--bin-method", metavar="quantile|width", help="Intervals with equal counts or equal widths.")
@@ -91,7 +95,7 @@ def _bins(texts: list[str]) -> "int | dict[str, int] | None":
     for text in texts:
         name, equals, number = text.rpartition("=")
         if not number.isascii() or not number.isdigit() or (not equals and len(texts) > 1):
-            raise SettingError(f"--bins {text}; give a number for all continuous columns, or COLUMN=NUMBER for each")
+            raise SettingError(f"--bins {text}; give one number for all columns, or COLUMN=NUMBER for each")
         if not equals:
             return int(number)
         named[name] = int(number)

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Ints
 from ..errors import DataError
 from .bins import cut
-from .settings import MOST_STATES, ReadSettings
+from .settings import MOST_CODES, MOST_STATES, ReadSettings
 
 # What people write for "no value". Not "None" and not "none": many variables have a state of that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
@@ -79,11 +79,10 @@ def _present_states(
         )
     if numbers is None:
         return _in_order(column.name, _texts(column, present), key=None)
-    whole = _are_whole(numbers)
-    if whole and len(present) > MOST_STATES:
-        bins = bins or settings.bins_of_all
-    elif not whole:
+    if not _are_whole(numbers):
         bins = bins or settings.bins_of_all or _refuse_continuous(column.name, numbers)
+    elif len(present) > MOST_CODES:
+        bins = bins or settings.bins_of_all
     if bins is not None:
         return cut(numbers, counts, bins, settings.bin_method)
     return _in_order(column.name, [str(int(number)) for number in numbers], key=int)

@@ -14,6 +14,8 @@ Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or t
 
 # A variable with more states than this is an identifier or a measurement, not a discrete variable.
 MOST_STATES = 1000
+# Where all numbers are to be cut, whole ones of no more values than this are taken for codes, and stay.
+MOST_CODES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class ReadSettings:
     """What to do with missing values and continuous columns, and who declares the states."""
 
     missing: Missing = "error"  # or drop the rows that have any; or let missing be a state of its own
-    bins: int | Mapping[str, int] | None = None  # for every continuous column, or for the columns named
+    bins: int | Mapping[str, int] | None = None  # for every column of numbers that are no codes, or for those named
     bin_method: BinMethod = "quantile"  # equally many rows, or equally wide intervals
     arities: str | Path | Arities | None = None  # a .bif network, a .json file, or the same as a mapping
     ignore: tuple[str, ...] = ()  # columns that are left out
@@ -42,5 +44,5 @@ class ReadSettings:
 
     @property
     def bins_of_all(self) -> int | None:
-        """The number of bins asked for every continuous column, else None."""
+        """The number of bins asked for every column of numbers that are no codes, else None."""
         return self.bins if isinstance(self.bins, int) else None
