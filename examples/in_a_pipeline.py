@@ -5,11 +5,13 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
+from qubayes.data import ReadSettings
 from qubayes.estimator import BayesianNetworkEstimator
 
 values = load_wine().data[:, 5:11]
 bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
-pipeline = make_pipeline(bins, BayesianNetworkEstimator(time_limit=2.0))
+declared = ReadSettings(arities={f"x{column}": 3 for column in range(6)})  # a fold may leave a bin empty
+pipeline = make_pipeline(bins, BayesianNetworkEstimator(reading=declared, time_limit=2.0))
 folds = KFold(3, shuffle=True, random_state=0)  # the rows are sorted by kind of wine
 search = GridSearchCV(pipeline, {"bayesiannetworkestimator__max_parents": [0, 1, 2]}, cv=folds).fit(values)
 print(f"held-out rows are likeliest with {search.best_params_}: {search.best_score_:.3f}")

@@ -5,7 +5,7 @@ import random
 from hypothesis import strategies as st
 
 from qubayes.network import Network
-from qubayes.report import Bits, Outcome, Report, VertexFacts, versions
+from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, versions
 
 TRICKY = (
     "<script>alert(1)</script>",
@@ -46,6 +46,15 @@ def networks(draw, max_vertices=9):
     return Network(tuple(names), tuple(map(tuple, parents)))
 
 
+def some_consensus(network):
+    """Every third edge as it is, every third turned round, and joins of vertices that no edge joins."""
+    edges = [(parent, child) for child, its in enumerate(network.parents) for parent in its]
+    joined = {frozenset(edge) for edge in edges}
+    others = [(v, v + 1) for v in range(network.n - 1) if frozenset((v, v + 1)) not in joined]
+    found = [*edges[::3], *((child, parent) for parent, child in edges[1::3]), *others[:3]]
+    return Consensus(200, {edge: 0.55 + 0.4 * (7 * k % 11) / 10 for k, edge in enumerate(found)})
+
+
 def full_report(network, title="A report"):
     """A report with every part, from made-up numbers."""
     draw = random.Random(7)
@@ -59,6 +68,7 @@ def full_report(network, title="A report"):
         ),
         {edge: draw.lognormvariate(3, 1.2) for edge in edges},
         {edge: draw.betavariate(5, 1.4) for edge in edges},
+        consensus=some_consensus(network),
         trace=tuple(trace),
         bits=Bits(1321, 325, 37),
         paper_bits=Bits(2310, 666, 37),

@@ -1,6 +1,7 @@
 """The same data give the same Dataset from every kind of frame and file."""
 
 import datetime
+import uuid
 
 import narwhals as nw
 import numpy as np
@@ -144,6 +145,50 @@ def test_other_types():
         read(pd.DataFrame({"a": pd.Series([1, "x"], dtype=object), "b": [1, 2]}))
     with pytest.raises(DataError, match="'a' holds infinite"):
         read(pd.DataFrame({"a": [1.5, float("inf")], "b": [1, 2]}))
+
+
+def as_objects(values):
+    """The values as a column of Python objects, in a frame of polars and one of pandas."""
+    other = ["x"] * len(values)
+    yield pl.DataFrame({"a": pl.Series(values, dtype=pl.Object), "b": other})
+    yield pd.DataFrame({"a": pd.Series(values, dtype=object), "b": other})
+
+
+@pytest.mark.parametrize(
+    ("values", "states"),
+    [
+        ([True, False], ("false", "true")),
+        ([10, np.int64(9), 10], ("9", "10")),
+        ([np.bool_(True), False], ("false", "true")),
+        (["b", np.str_("a")], ("a", "b")),
+        ([1, 2.0], ("1", "2")),
+        ([2.0, np.float32(1)], ("1", "2")),
+        ([datetime.date(2020, 1, 2)] * 2, ("2020-01-02",)),
+        ([uuid.UUID(int=2), uuid.UUID(int=1)], (str(uuid.UUID(int=1)), str(uuid.UUID(int=2)))),
+        ([None, 3, pd.NA, np.nan, pd.NaT], ("3", "missing")),
+        (["x", None, np.nan], ("x", "missing")),
+        ([None, None], ("missing",)),
+    ],
+)
+def test_objects_become_their_values_or_text(values, states):
+    for frame in as_objects(values):
+        assert read(frame, ReadSettings(missing="state")).states == (states, ("x",))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([1, "x"], "'a' mixes"),
+        (["x", 1], "'a' mixes"),
+        ([True, "x"], "'a' mixes"),
+        ([[1], [2]], "'a' is of type List"),
+        ([np.zeros(2), np.zeros(2)], "'a' is of type"),
+    ],
+)
+def test_objects_that_are_no_states(values, told):
+    for frame in as_objects(values):
+        with pytest.raises(DataError, match=told):
+            read(frame)
 
 
 def test_pandas_names_that_are_numbers_or_repeat():

@@ -1,6 +1,10 @@
 """The scikit-learn estimator."""
 
+import pickle
+import warnings
+
 import numpy as np
+import pandas as pd
 import polars
 import pytest
 
@@ -8,14 +12,18 @@ from candidate_cases import dependent_data
 
 pytest.importorskip("sklearn")
 
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
+from qubayes.cluster import Workers
+from qubayes.data import ReadSettings
 from qubayes.errors import DataError
 from qubayes.estimator import BayesianNetworkEstimator
+from qubayes.knowledge import Knowledge
 from qubayes.learning import learn
 
 DATA = dependent_data(5, 200, seed=1)
@@ -63,3 +71,112 @@ def test_unfitted_and_wrong_input():
         BayesianNetworkEstimator().fit(TABLE + 0.5)
     with pytest.raises(DataError, match="shape"):
         BayesianNetworkEstimator().fit(TABLE[0])
+    with pytest.raises(DataError, match=r"sparse matrix.*toarray"):
+        BayesianNetworkEstimator().fit(csr_array(TABLE))
+    for rows in ([[1, 2], [3]], [np.zeros(2), np.zeros(3)], [1, 2], [], [[[1], [2]]], ["ab", "cd"]):
+        with pytest.raises(DataError, match="rows of equal length"):
+            BayesianNetworkEstimator().fit(rows)
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        BayesianNetworkEstimator(random_state="x").fit(TABLE)
+
+
+def seed_of(random_state):
+    return BayesianNetworkEstimator(0, random_state=random_state).fit(TABLE).result_.recipe.limits.seed
+
+
+def test_a_random_state_is_a_seed_or_draws_one():
+    assert seed_of(7) == seed_of(np.int64(7)) == 7
+    for source in (np.random.RandomState, np.random.default_rng):
+        state = source(1)
+        first, second = seed_of(state), seed_of(state)
+        assert first != second
+        assert first == seed_of(source(1))
+    assert seed_of(None) != seed_of(None)
+
+
+def test_settings_reach_learn():
+    known = Knowledge(required=[("x4", "x0")])
+    given = {"knowledge": known, "time_limit": None, "moves": 500, "solver": "hillclimb", "workers": Workers(1)}
+    estimator = pickle.loads(pickle.dumps(clone(BayesianNetworkEstimator(1, **given)))).fit(TABLE)
+    assert estimator.network_.parent_names()["x0"] == ("x4",)
+    recipe = estimator.result_.recipe
+    assert recipe.search.knowledge == known and recipe.solver == "hillclimb"
+    assert (recipe.limits.seconds, recipe.limits.moves) == (None, 500)
+
+
+RARE = np.array([["a", "b"][i % 2] for i in range(29)] + ["c"], dtype=object)
+WITH_RARE = np.column_stack([RARE, np.arange(30) % 3])
+
+
+def test_a_declared_state_may_be_absent_from_a_fold():
+    told = ReadSettings(arities={"x0": ["a", "b", "c"]})
+    scores = cross_val_score(BayesianNetworkEstimator(1, reading=told), WITH_RARE, cv=KFold(3))
+    assert np.isfinite(scores).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isnan(cross_val_score(BayesianNetworkEstimator(1), WITH_RARE, cv=KFold(3))).tolist() == [0, 0, 1]
+    frame = pd.DataFrame({"rare": pd.Categorical(RARE), "number": np.arange(30) % 3})
+    assert cross_val_score(BayesianNetworkEstimator(1), frame, cv=KFold(3)).tolist() == scores.tolist()
+
+
+def test_a_state_that_fit_has_not_seen():
+    estimator = BayesianNetworkEstimator(1).fit(WITH_RARE[:20])
+    with pytest.raises(DataError, match=r"'x0' holds 'c', which fit has not seen; .*arities=\{'x0': \['c', \.\.\.\]\}"):
+        estimator.score(WITH_RARE)
+    full, holes = WITH_RARE[:20], WITH_RARE[:20].copy()
+    holes[3, 1] = None
+    estimator = BayesianNetworkEstimator(1, reading=ReadSettings(missing="state"))
+    assert np.isfinite(estimator.fit(holes).score(full))
+    with pytest.raises(DataError, match=r"'x1' holds 'missing', which fit has not seen; drop such rows"):
+        estimator.fit(full).score(holes)
+
+
+def test_rows_with_missing_values_are_dropped():
+    holes = TABLE.astype(float)
+    holes[::7, 2] = np.nan
+    estimator = BayesianNetworkEstimator(1, reading=ReadSettings(missing="drop")).fit(holes)
+    assert estimator.result_.dataset.rows == 200 - 29
+    whole = np.delete(TABLE, np.s_[::7], axis=0)
+    assert estimator.score(holes) == BayesianNetworkEstimator(1).fit(whole).score(whole)
+
+
+@pytest.mark.parametrize("missing", ["drop", "state"])
+@pytest.mark.parametrize("bins", [3, {"x0": 3, "x1": 2}])
+def test_new_rows_go_into_the_intervals_of_fit(bins, missing):
+    values = np.random.default_rng(0).normal(size=(120, 3)).cumsum(axis=1)
+    values[:, 2] = values[:, 2] > 0
+    values[5, 1] = np.nan
+    estimator = BayesianNetworkEstimator(2, reading=ReadSettings(bins=bins, missing=missing)).fit(values)
+    rows = [estimator.score(values[i : i + 1]) for i in range(120) if i != 5 or missing == "state"]
+    assert np.mean(rows) == pytest.approx(estimator.score(values))
+    texts = np.array([["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in values])
+    for table in (texts, values.tolist(), pd.DataFrame(values, columns=["x0", "x1", "x2"], index=range(120, 0, -1))):
+        assert estimator.score(table) == estimator.score(values)
+    assert np.isfinite(estimator.score(values * [100, -100, 1]))
+    assert np.isfinite(cross_val_score(estimator, np.delete(values, 5, axis=0), cv=4)).all()
+
+
+def test_intervals_leave_other_columns_alone():
+    frame = pd.DataFrame(
+        {
+            "size": pd.Categorical(["<5", ">=5", "<5", ">=5"], ["<5", ">=5"]),
+            "mark": pd.Categorical(["x", "y", "y", "x"], ["y", "x", "z"]),
+            "many": [1.5, 2.5, 3.5, 4.5],
+            "few": [2, 1, 1, 2],
+        }
+    )
+    estimator = BayesianNetworkEstimator(0, reading=ReadSettings(bins=2)).fit(frame)
+    assert estimator.network_.states == (("<5", ">=5"), ("y", "x", "z"), ("<3.5", ">=3.5"), ("1", "2"))
+    assert estimator.score(frame) == pytest.approx(np.mean([estimator.score(frame[i : i + 1]) for i in range(4)]))
+
+
+def test_lists_of_rows_and_arrays_of_objects():
+    frame = pd.DataFrame({"x0": ["a", "b", "a"] * 9, "x1": [True, False, True] * 9, "x2": [10, 9, 9] * 9})
+    expected = BayesianNetworkEstimator(1).fit(frame)
+    rows = frame.to_numpy().tolist()
+    for table in (frame.to_numpy(), rows, tuple(map(tuple, rows)), list(frame.to_numpy())):
+        estimator = BayesianNetworkEstimator(1).fit(table)
+        assert estimator.network_.states == (("a", "b"), ("false", "true"), ("9", "10"))
+        assert estimator.result_.dataset.checksum == expected.result_.dataset.checksum
+        assert expected.score(table) == expected.score(frame)
+    assert BayesianNetworkEstimator(2).fit(TABLE.tolist()).score_ == BayesianNetworkEstimator(2).fit(TABLE).score_

@@ -61,7 +61,7 @@ def test_the_same_seed_and_moves_give_the_same_network():
 
 def test_moves_need_a_solver_that_counts():
     with pytest.raises(SettingError, match="counts no moves"):
-        learn(DATA, 2, time_limit=None, moves=100)
+        learn(DATA, 2, solver="exact", moves=100)
 
 
 def test_paper_bits_are_those_of_the_papers_formulation():

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +19,11 @@ import reference.pictures as reference
 from qubayes.candidates.candidates import Candidates
 from qubayes.errors import QubayesError
 from qubayes.families import Families
+from qubayes.learning import learn
+from qubayes.learning.learned import Learned
+from qubayes.learning.page import report_of
 from qubayes.network import Network
-from qubayes.report import Bits, Outcome, Report, VertexFacts, edge_strengths, render, versions, write_report
+from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths, render, versions, write_report
 from report_cases import TRICKY, full_report, random_network
 
 PAIR = Network(("a", "b"), ((), (0,)))
@@ -114,6 +118,61 @@ def test_secrets_are_hidden():
 def test_bits_add_up():
     data = data_of(render(Report(PAIR, bits=Bits(5, 3, 1))))
     assert data["bits"] == {"ours": {"u": 5, "r": 3, "z": 1, "total": 9}, "paper": None}
+
+
+def test_the_consensus_is_told_beside_the_network():
+    network = Network(tuple("abcd"), ((), (0,), (1,), (2,)))
+    found = Consensus(50, {(0, 1): 0.6, (2, 1): 0.9, (0, 3): 1.0, (2, 3): 0.6})
+    told = data_of(render(Report(network, consensus=found)))["consensus"]
+    assert told["samples"] == 50
+    assert [tuple(edge.values()) for edge in told["edges"]] == [
+        (0, 3, 1.0, "absent"),
+        (2, 1, 0.9, "turned"),
+        (0, 1, 0.6, "same"),
+        (2, 3, 0.6, "same"),
+    ]
+
+
+@pytest.mark.parametrize("edge", [(0, 2), (-1, 0)])
+def test_a_consensus_of_other_vertices_is_refused(edge):
+    with pytest.raises(QubayesError, match=r"edge \(.*\) of the consensus of a network of 2"):
+        Report(PAIR, consensus=Consensus(3, {edge: 0.9}))
+
+
+def sure_data():
+    """Two variables that are alike, one of them with a hostile name, and one of its own."""
+    first, second = np.random.default_rng(0).integers(0, 2, (2, 200))
+    return polars.DataFrame({TRICKY[0]: first, "alike": first, "alone": second})
+
+
+def test_the_report_of_learn_has_the_consensus():
+    learned = learn(sure_data(), 1, bootstrap=6)
+    report, confidence = report_of(learned), learned.confidence
+    told = {(parent, child) for child, its in enumerate(confidence.consensus.parents) for parent in its}
+    assert report.consensus == Consensus(6, {edge: confidence.of(*edge) for edge in told})
+    assert {frozenset(edge) for edge in told} >= {frozenset((0, 1))}
+    edges = {(parent, child) for child, its in enumerate(learned.network.parents) for parent in its}
+    assert report.confidences == {edge: confidence.of(*edge) for edge in edges}
+
+
+def test_without_resampling_there_is_no_consensus():
+    report = report_of(learn(sure_data(), 1))
+    assert report.consensus is None and report.confidences == {}
+    assert data_of(render(report))["consensus"] is None
+
+
+def test_whatever_a_run_tells_of_itself_is_shown(monkeypatch):
+    told = {
+        "data": {"file": "<b>雨.csv", "sha256": "ab" * 32, "reading": {"missing": "drop", "ignore": ("雨",)}},
+        "settings": {"seed": 1, "bins": None, "strict": True, "path": Path("x")},
+        "more": {"anything": 2.5},
+    }
+    monkeypatch.setattr(Learned, "provenance", lambda _: told)
+    assert data_of(render(report_of(learn(sure_data(), 1))))["provenance"] == [
+        ["data", [["file", "<b>雨.csv"], ["sha256", "ab" * 32], ["reading", '{"missing": "drop", "ignore": ["雨"]}']]],
+        ["settings", [["seed", 1], ["bins", None], ["strict", True], ["path", '"x"']]],
+        ["more", [["anything", 2.5]]],
+    ]
 
 
 def test_thicker_edges_are_stronger():

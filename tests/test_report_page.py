@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qubayes.network import Network
-from qubayes.report import Bits, Outcome, Report, write_report
+from qubayes.report import Bits, Consensus, Outcome, Report, write_report
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -124,7 +124,9 @@ def test_it_shows_everything(visit):
         zip(page.locator(".tile h3").all_text_contents(), page.locator(".tile b").all_text_contents(), strict=True)
     )
     assert tiles["Score"] == "−11,001.50" and tiles["Bits"] == "1,683" and tiles["Edges"] == "10"
-    assert "44.1 % fewer" in page.locator("#bits-caption").inner_text()
+    assert tiles["Solver time"] == "12.3 s" and "Time" not in tiles
+    caption = page.locator("#bits-caption").inner_text()
+    assert caption == "1,683 bits, 44.1 % fewer than the paper’s formulation for the same subsets (3,013)."
     assert page.locator("#trace path.score").count() == 1 and page.locator("#trace line.bound").count() == 1
     assert page.locator("#vertices tbody tr").count() == SMALL.n
     assert page.locator("#edges tbody tr").count() == SMALL.edges
@@ -134,7 +136,8 @@ def test_it_shows_everything(visit):
 def test_a_bare_network_shows_no_empty_parts(visit):
     page = visit(Report(SMALL))
     assert not any(
-        page.locator(part).is_visible() for part in ("#progress", "#size", "#edges", "#provenance", "#status")
+        page.locator(f"#{part}").is_visible()
+        for part in ("progress", "size", "edges", "consensus", "provenance", "status")
     )
     assert page.locator(".tile").count() == 1
 
@@ -294,13 +297,55 @@ def test_tables_sort_and_filter(visit):
     assert page.marked("selected") == ["Stroke"]
 
 
+def rows(page, selector):
+    return [row.locator("td").all_inner_texts() for row in page.locator(f"{selector} tbody tr").all()]
+
+
+def test_the_consensus_stands_beside_the_network(visit):
+    found = Consensus(40, {(0, 2): 0.525, (6, 5): 0.9, (0, 7): 0.75, (4, 6): 1.0})
+    page = visit(Report(SMALL, consensus=found))
+    assert page.locator("#consensus h2").inner_text() == "Consensus of 40 resamplings"
+    assert rows(page, "#consensus") == [
+        ["Blood pressure", "Stroke", "100.0 %", "yes"],
+        ["Stroke", "Cholesterol", "90.0 %", "in the other direction"],
+        ["Age", "Alone", "75.0 %", "no"],
+        ["Age", "Smoker", "52.5 %", "yes"],
+    ]
+    assert "has 2 of them, 1 in the other direction, and lacks 1." in page.locator("#consensus .hint").inner_text()
+    page.locator("#consensus th button", has_text="In the learned network").click()
+    assert [row[3] for row in rows(page, "#consensus")] == ["in the other direction", "no", "yes", "yes"]
+    page.fill("#consensus input", "chol")
+    assert page.locator("#consensus tbody tr").count() == 1
+    page.locator("#consensus button.link", has_text="Cholesterol").click()
+    assert page.marked("selected") == ["Cholesterol"]
+
+
+def test_a_consensus_without_edges(visit):
+    page = visit(Report(SMALL, consensus=Consensus(1, {})))
+    assert page.locator("#consensus h2").inner_text() == "Consensus of 1 resampling"
+    assert page.locator("#consensus [role=status]").inner_text() == "0 edges"
+
+
+def test_a_long_consensus_scrolls(visit):
+    network = random_network(60, 90, 2)
+    certain = {(parent, child): 1.0 for child, its in enumerate(network.parents) for parent in its}
+    page = visit(Report(network, consensus=Consensus(9, certain)))
+    assert page.locator("#consensus tbody tr").count() == 90
+    [(_, _, top, bottom)] = page.rectangles("#consensus")
+    assert bottom - top < 500
+
+
 def test_hostile_names_are_text(visit):
     names = (*TRICKY, "harmless")
     network = Network(names, ((), (0,), (1,), (), (3,), (4,), (5,), (0,), (0, 1)))
-    page = visit(full_report(network, TRICKY[0]))
+    report = full_report(network, TRICKY[0])
+    page = visit(report)
     assert page.locator("h1").text_content() == TRICKY[0] == page.title()
     assert page.locator(".node").count() == len(names)
     assert page.locator("#vertices tbody tr td:first-child").all_text_contents() == list(names)
+    told = page.locator("#consensus tbody tr td:first-child").all_text_contents()
+    assert sorted(told) == sorted(names[parent] for parent, _ in report.consensus.frequencies)
+    assert TRICKY[0] in told
     for name in TRICKY[:3]:
         page.fill("#search", name)
         page.keyboard.press("Enter")

@@ -13,7 +13,7 @@ import re
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -58,6 +58,27 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
                 f"cannot write {path}: {error.strerror}; nothing was changed: make room, or choose another place"
             ) from error
         raise
+
+
+def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Raise if one of the files cannot be written, or would take the place of another one or of what is read.
+
+    Asked before long work, not after it.
+    """
+    taken = {path.resolve(): path for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another")
+        if not os.access(folder, os.W_OK):
+            raise FormatError(f"cannot write {path}: nothing may be written to {folder}; choose another place")
+        if path.exists() and not path.is_file():
+            raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
+        if path.resolve() in taken:
+            raise FormatError(f"cannot write {path}: it is {taken[path.resolve()]} as well; choose another name")
+        taken[path.resolve()] = path
 
 
 def _locked_beside(path: Path) -> tuple[int, Path]:

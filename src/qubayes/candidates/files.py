@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from ..errors import FormatError
-from ..files import ending, replacing
+from ..files import check_places, ending, replacing
 from .candidates import Candidates
 from .jkl import read_jkl, write_jkl
 from .lines import check_words, opened
@@ -60,8 +60,7 @@ def check_output(path: str | Path, names: Sequence[str] = ()) -> None:
     path = Path(path)
     if ending(path) not in _TEXT and path.suffix.lower() != _NATIVE:
         raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
-    if not path.absolute().parent.is_dir():
-        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+    check_places([path])
     if ending(path) in _TEXT:
         check_words(names, ending(path))
 

@@ -51,6 +51,14 @@ def identify(
 
     The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes
     on from it. The file stays: remove it once the result is safe elsewhere.
+
+    >>> from qubayes import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> candidates = identify(dataset, Search(max_parents=2))
+    >>> [parents for parents, score in candidates.of(1)]  # of "wet": "rain", or nothing
+    [(0,), ()]
     """
     check(dataset, search)
     level = first_level(dataset, search)

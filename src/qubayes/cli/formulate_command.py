@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Cluster, Seed, Threads
-from .shell import print_json, progress_bar, say
+from .shell import print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -52,6 +52,7 @@ def formulate(
     from ..candidates.files import read_candidates
     from ..cluster import Workers
     from ..errors import SettingError
+    from ..files import check_places
     from ..formulation import formulate as assemble
     from ..subsets import cover as find_subsets
     from ..subsets import read_subsets
@@ -62,6 +63,7 @@ def formulate(
         raise SettingError(
             f"--subsets {subsets_file} and --presolve {presolve:g}; give one: those subsets are for all sets"
         )
+    check_places([output], [file, subsets_file])
     candidates = read_candidates(file)
     if presolve:
         candidates = _presolved(candidates, presolve, quiet=json)
@@ -80,6 +82,7 @@ def formulate(
         print_json(facts)
     else:
         print_facts(facts, f"read from {subsets_file}, found in" if subsets_file else "found in")
+        print_written([output])
     if not subsets_file and subsets.status != "finished":
         say(f"qubayes: subsets: {subsets.status}", error=True)
         raise typer.Exit(130)
@@ -89,7 +92,10 @@ def _presolved(candidates: "Candidates", seconds: float, *, quiet: bool) -> "Can
     from ..presolve import presolve
 
     with progress_bar(quiet=quiet) as show:
-        return presolve(candidates, seconds, on_progress=show).candidates
+        presolved = presolve(candidates, seconds, on_progress=show)
+    if presolved.interrupted:
+        raise KeyboardInterrupt
+    return presolved.candidates
 
 
 def print_facts(facts: dict[str, Any], origin: str) -> None:

@@ -1,5 +1,6 @@
 """`qubayes learn`: from data to a network, its files and its report."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +8,11 @@ import typer
 
 from .candidates_command import Ess, KnowledgeFile, MaxParents, ScoreName
 from .options import AsJson, Cluster, DataFile, Seed, Threads, reads_data
-from .shell import print_json, progress_bar, say
+from .shell import print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
-    from ..data import ReadSettings
+    from ..data import Dataset, ReadSettings
+    from ..errors import QubayesError
     from ..learning import Learned
 
 
@@ -30,7 +32,9 @@ def learn(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for the solver; 10 unless --moves is given.")
     ] = None,
-    moves: Annotated[int | None, typer.Option(help="End after so many moves instead: repeatable anywhere.")] = None,
+    moves: Annotated[
+        int | None, typer.Option(help="End after so many moves of anneal instead: repeatable anywhere.")
+    ] = None,
     bootstrap: Annotated[
         int, typer.Option(metavar="SAMPLES", help="Tell how sure each edge is, from this many resamplings.")
     ] = 0,
@@ -49,12 +53,12 @@ def learn(
 ) -> None:
     """Learn the best network for the data, and tell how good it is."""
     from ..cluster import Workers
+    from ..files import check_places
     from ..knowledge import read_knowledge
     from ..learning import learn as learn_network
-    from ..network import check_network_path
 
-    if output is not None:
-        check_network_path(output)
+    check_places([output, report, trace], [data, knowledge])
+    _check_endings(output, report, trace)
     with progress_bar(quiet=as_json) as show:
         learned = learn_network(
             data,
@@ -64,7 +68,7 @@ def learn(
             knowledge=read_knowledge(knowledge) if knowledge else None,
             reading=reading,
             solver=solver,
-            time_limit=10.0 if time_limit is None and moves is None else time_limit,
+            time_limit=time_limit,
             moves=moves,
             seed=seed,
             bootstrap=bootstrap,
@@ -72,31 +76,55 @@ def learn(
             workers=Workers(threads, cluster),
             on_progress=show,
         )
-    written = _write(learned, output, report, trace)
+    written, failure = _write(learned, output, report, trace)
     if as_json:
         print_json(learned.as_json())
     else:
-        print_learned(learned, written)
-    if learned.solution.interrupted:
+        print_learned(learned, [*written, *([run_dir] if run_dir else [])])
+    if failure is not None:
+        raise failure
+    if learned.interrupted:
         say("qubayes: interrupted; this is the best network so far", error=True)
         raise typer.Exit(130)
 
 
-def _write(learned: "Learned", output: Path | None, report: Path | None, trace: Path | None) -> list[Path]:
-    """Write what was asked for; the files."""
-    from ..network import write_network
-    from .solve_command import write_trace
+def _check_endings(output: Path | None, report: Path | None, trace: Path | None) -> None:
+    from ..errors import FormatError
+    from ..files import ending
+    from ..network import check_network_path
 
     if output is not None:
-        write_network(learned.network, output)
-    if report is not None:
-        from ..learning.page import report_of
-        from ..report import write_report
+        check_network_path(output)
+    for path, option, allowed in ((report, "--report", (".html", ".htm")), (trace, "--trace", (".csv",))):
+        if path is not None and ending(path) not in allowed:
+            raise FormatError(f"{option} {path} would not be what its ending says; give it the ending {allowed[0]}")
 
-        write_report(report_of(learned), report)
-    if trace is not None:
-        write_trace(learned.solution, trace)
-    return [path for path in (output, report, trace) if path is not None]
+
+def _write(
+    learned: "Learned", output: Path | None, report: Path | None, trace: Path | None
+) -> "tuple[list[Path], QubayesError | None]":
+    """Write what was asked for; the files, and why the first one that could not be written was not."""
+    from ..errors import QubayesError
+    from ..learning.page import report_of
+    from ..network import write_network
+    from ..report import write_report
+    from .solve_command import write_trace
+
+    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (output, lambda path: write_network(learned.network, path)),
+        (report, lambda path: write_report(report_of(learned), path)),
+        (trace, lambda path: write_trace(learned.solution, path)),
+    ]
+    written: list[Path] = []
+    failure: QubayesError | None = None
+    for path, write in writers:
+        try:
+            if path is not None:
+                write(path)
+                written.append(path)
+        except QubayesError as error:
+            failure = failure or error
+    return written, failure
 
 
 def print_learned(learned: "Learned", written: list[Path]) -> None:
@@ -104,12 +132,25 @@ def print_learned(learned: "Learned", written: list[Path]) -> None:
     from .solve_command import print_solution
 
     dataset, bits, paper = learned.dataset, learned.bits["total"], learned.paper_bits["total"]
-    say(f"{dataset.rows:,} rows of {dataset.n} variables; {learned.candidates.total:,} candidate parent sets")
+    least, most = int(dataset.arities.min()), int(dataset.arities.max())
+    states = f"{least} to {most}" if least < most else f"{most}"
+    say(f"{dataset.rows:,} rows of {dataset.n} variables of {states} states")
+    say(f"{learned.candidates.total:,} candidate parent sets")
     print_solution(learned.solution)
     say(f"{bits:,} bits; the paper's formulation has {paper:,} for the same subsets")
     say("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in learned.seconds.items()))
     if learned.confidence:
-        edges = learned.confidence.consensus.edges
-        say(f"{edges} edges are in more than half of {learned.confidence.samples} resamplings")
-    for path in written:
-        say(f"written: {path}")
+        edges, samples = learned.confidence.consensus.edges, learned.confidence.samples
+        say(f"the consensus of {samples} resamplings has {edges} edges, each in more than half of them")
+    print_written(written)
+    _doubt(dataset)
+
+
+def _doubt(dataset: "Dataset") -> None:
+    """A word where nearly every row has a state of its own: any variable can be told from such a parent."""
+    from ..data.settings import MOST_CODES
+
+    for name, arity in zip(dataset.names, dataset.arities.tolist(), strict=True):
+        if arity > max(MOST_CODES, dataset.rows // 2):
+            remedy = f"leave it out with --ignore {name}, or cut numbers with --bins {name}=5"
+            say(f"qubayes: {name!r} has {arity} states in {dataset.rows} rows: an identifier? {remedy}", error=True)

@@ -5,8 +5,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import QubayesError
@@ -112,6 +113,13 @@ def _abandon_stdout() -> None:
     """Let what is still unwritten go nowhere; Python would try it once more at its end, and complain."""
     with suppress(OSError):  # io.UnsupportedOperation too: a stdout without a file needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_written(paths: Iterable[Path | None]) -> None:
+    """Where the files are."""
+    for path in paths:
+        if path is not None:
+            say(f"written: {path}")
 
 
 def print_json(value: Any) -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Seed, Threads
-from .shell import print_json, progress_bar, say
+from .shell import print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
     from ..formulation import Formulation
+    from ..network import Network
     from ..progress import OnProgress
     from ..solve import Solution
 
@@ -53,30 +54,37 @@ def solve(
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..candidates.files import read_candidates
     from ..cluster import Workers
-    from ..network import read_network, write_network
+    from ..files import check_places
+    from ..network import check_network_path, read_network, write_network
     from ..solve import Limits, solver_named
     from ..solve import solve as search
 
+    check_places([output, trace], [file, start])
+    if output is not None:
+        check_network_path(output, tables=False)
     limits = Limits(10.0 if time_limit is None and moves is None else time_limit, moves, seed)
     chosen = solver_named(solver, **_settings(setting or []))
+    beginning = read_network(start) if start else None
     candidates, workers = read_candidates(file), Workers(threads)
+    with_bits = chosen.takes == "formulation" or (bits if bits is not None else chosen.name == "anneal")
     with progress_bar(quiet=json) as show:
-        presolved = _presolved(candidates, presolve, workers, show) if presolve else None
-        reduced = presolved.candidates if presolved else candidates
-        model: Candidates | Formulation = reduced
-        if chosen.takes == "formulation" or (bits if bits is not None else chosen.name == "anneal"):
-            model = _formulated(reduced, order, penalty, cover, workers, show)
-        solution = search(
-            model,
-            chosen,
-            limits=limits,
-            start=read_network(start) if start else None,
-            bound_seconds=bound,
-            workers=workers,
-            on_progress=show,
-        )
-    if presolved:
-        solution = presolved.restore(solution)
+        try:
+            presolved = _presolved(candidates, presolve, workers, show) if presolve else None
+            reduced = presolved.candidates if presolved else candidates
+            model = _formulated(reduced, order, penalty, cover, workers, show) if with_bits else reduced
+        except KeyboardInterrupt:
+            solution = _start_of(candidates, beginning)
+        else:
+            solution = search(
+                model,
+                chosen,
+                limits=limits,
+                start=beginning,
+                bound_seconds=bound,
+                workers=workers,
+                on_progress=show,
+            )
+            solution = presolved.restore(solution) if presolved else solution
     if output is not None:
         write_network(solution.network, output)
     if trace is not None:
@@ -85,6 +93,7 @@ def solve(
         print_json(solution.as_json())
     else:
         print_solution(solution)
+        print_written([output, trace])
     if solution.interrupted:
         say("qubayes: interrupted; this is the best network so far", error=True)
         raise typer.Exit(130)
@@ -111,7 +120,20 @@ def _settings(texts: list[str]) -> dict[str, Any]:
 def _presolved(candidates: "Candidates", seconds: float, workers: Any, show: "OnProgress") -> Any:
     from ..presolve import presolve
 
-    return presolve(candidates, seconds=seconds, workers=workers, on_progress=show)
+    presolved = presolve(candidates, seconds=seconds, workers=workers, on_progress=show)
+    if presolved.interrupted:
+        raise KeyboardInterrupt
+    return presolved
+
+
+def _start_of(candidates: "Candidates", start: "Network | None") -> "Solution":
+    """What there is if the work was interrupted before the search."""
+    from dataclasses import replace
+
+    from ..solve import Limits, solve
+
+    found = solve(candidates, "hillclimb", limits=Limits(0.0), start=start)
+    return replace(found, interrupted=True, status="interrupted before the search; the start is returned")
 
 
 def _formulated(
@@ -125,6 +147,8 @@ def _formulated(
     subsets = find_subsets(
         candidates, method=cover, budget=Budget(effort=0.1, rounds=0), workers=workers, on_progress=show
     )
+    if subsets.status != "finished":
+        raise KeyboardInterrupt
     return formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
 
 

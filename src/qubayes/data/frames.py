@@ -88,10 +88,36 @@ def _frame_column(name: str, series: nw.Series[Any]) -> Column:
         texts = [None if value is None else _as_text(value) for value in values]
         column = _text_column(pl.Series(name, texts, dtype=pl.String))
         return column._replace(declared=_categories(series.to_native()))
+    return _polars_column(_typed(name, values))
+
+
+def _typed(name: str, values: list[Any]) -> pl.Series:
+    """Python objects as a column of the type they share; as text if polars has no such type."""
+    values = [value.item() if isinstance(value, _NUMPY_SCALARS) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
     try:
-        return _polars_column(pl.Series(name, values))
+        # Unless told, polars takes the type of the first value, and refuses 1, 2.5 where it takes 2.5, 1.
+        series = pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
     except (TypeError, pl.exceptions.PolarsError):
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first") from None
+    if series.dtype != pl.Object:
+        return series
+    return pl.Series(name, [None if value is None else _as_text(value) for value in values], dtype=pl.String)
+
+
+_NUMPY_SCALARS = (np.number, np.bool_, np.str_)
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether an object stands for no value: None, and what is not equal to itself (NaN, NaT, NA of pandas)."""
+    if value is None:
+        return True
+    try:
+        return not bool(value == value)
+    except TypeError:  # NA of pandas is neither
+        return True
+    except ValueError:  # an array in a cell
+        return False
 
 
 def _categories(native: Any) -> tuple[str, ...] | None:
@@ -115,6 +141,9 @@ def _as_text(value: Any) -> str:
 
 def _polars_column(series: pl.Series) -> Column:
     kind = series.dtype
+    if kind == pl.Object:
+        values = [None if _is_nothing(value) else value for value in series.to_list()]
+        return _polars_column(_typed(series.name, values))
     if isinstance(kind, pl.Enum):
         return _text_column(series.cast(pl.String))._replace(declared=tuple(kind.categories.to_list()))
     if kind in (pl.String, pl.Categorical, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null):

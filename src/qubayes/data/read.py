@@ -34,6 +34,11 @@ def read(source: Any, settings: ReadSettings | None = None) -> Dataset:
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), a data frame (pandas,
     polars, pyarrow) or a Dataset, which is returned as it is. States come in the declared order if the column's type
     or `settings.arities` declares them, else in numeric order if all are whole numbers, else sorted as text.
+
+    >>> import polars
+    >>> dataset = read(polars.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), ReadSettings(bins=2))
+    >>> dataset.n, dataset.rows, dataset.states[0], dataset.codes.tolist()
+    (2, 2, ('no', 'yes'), [[0, 1], [0, 1]])
     """
     if isinstance(source, Dataset):
         return source

@@ -57,6 +57,17 @@ def decode(formulation: Formulation, bits: npt.ArrayLike, *, repair: bool = Fals
     """The network that a state stands for, and every constraint that it breaks.
 
     With `repair` a state that breaks one is replaced by the best network of the order that its r bits imply.
+
+    >>> from qubayes.candidates.example import example
+    >>> from qubayes.formulation import formulate
+    >>> from qubayes.solve import solve
+    >>> from qubayes.subsets import cover
+    >>> candidates = example()
+    >>> formulation = formulate(candidates, cover(candidates))
+    >>> best = solve(formulation, "exact")
+    >>> decoded = decode(formulation, best.bits)
+    >>> decoded.parents == best.parents, decoded.violations, round(decoded.energy + best.score, 6)
+    (True, (), 0.0)
     """
     state = np.asarray(bits) != 0
     if state.shape != (formulation.qubo.bits,):

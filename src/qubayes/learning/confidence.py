@@ -51,19 +51,32 @@ def bootstrap(
     """Edge frequencies over networks learned from `samples` resamplings of the rows.
 
     Directions count only where the data can tell them: edges are taken from each network's equivalence class. With
-    `keep` the networks are written to that file as they are found, and those in it are not learned again.
+    `keep` the networks are written to that file as they are found, and those in it are not learned again. Interrupted,
+    it returns what the samples so far say, if there are any.
+
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> confidence = bootstrap(dataset, Search(max_parents=1), samples=3)
+    >>> confidence.of(0, 1)  # how often "rain" and "wet" were joined
+    1.0
     """
     if samples < 1:
         raise SettingError(f"{samples} bootstrap samples; give 1 or more")
     found = _read(keep, dataset.n)[:samples] if keep else []
     streams = np.random.SeedSequence(seed).spawn(samples)
-    for number in range(len(found), samples):
-        found.append(_network_of(_resampled(dataset, streams[number]), search, number, workers))
-        if keep:
-            _write(keep, found)
-        on_progress(Progress("bootstrap", number + 1, samples))
+    try:
+        for number in range(len(found), samples):
+            found.append(_network_of(_resampled(dataset, streams[number]), search, number, workers))
+            if keep:
+                _write(keep, found)
+            on_progress(Progress("bootstrap", number + 1, samples, f"{number + 1} of {samples} samples"))
+    except KeyboardInterrupt:
+        if not found:
+            raise
     frequencies = frequencies_of(dataset.names, found)
-    return Confidence(samples, frozen(frequencies), consensus(dataset.names, frequencies))
+    return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
 def _resampled(dataset: Dataset, stream: np.random.SeedSequence) -> Dataset:

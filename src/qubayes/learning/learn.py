@@ -2,22 +2,25 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
 from ..cluster import Workers
 from ..data import Dataset, ReadSettings, read
-from ..errors import FormatError
+from ..errors import FormatError, QubayesError
 from ..formulation import Formulation, count_bits, formulate
 from ..knowledge import Knowledge
-from ..network import fit
+from ..network import Network, fit
 from ..progress import OnProgress, silent
 from ..score import Score
 from ..solve import Limits, Solution, solve, solver_named
 from ..solve.files import read_solution, write_solution
+from ..solve.run import stopping
 from ..subsets import Subsets, cover, read_subsets, write_subsets
 from ..subsets.cover import Budget
 from ..warm import Warming, warm_in_background
@@ -30,6 +33,7 @@ Kept = TypeVar("Kept", Candidates, Subsets)
 
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
+USUAL_SECONDS = 10.0  # for the solver
 
 
 def learn(
@@ -41,7 +45,7 @@ def learn(
     knowledge: Knowledge | None = None,
     reading: ReadSettings | None = None,
     solver: str = "auto",
-    time_limit: float | None = 10.0,
+    time_limit: float | None = None,
     moves: int | None = None,
     seed: int = 0,
     bootstrap: int = 0,
@@ -51,48 +55,79 @@ def learn(
 ) -> Learned:
     """The best network for the data, with its parameters, its bound and every stage's result.
 
-    `data` is a file or a data frame. `time_limit` is for the solver alone. With `run_dir` finished stages are kept
-    there, and a run that stopped goes on from them.
+    `data`: a file (CSV, Parquet, ...), a data frame or a `Dataset`; `reading` says how to read it.
+    `max_parents`: of a variable, at most. More take longer: `qubayes plan` tells how much.
+    `score`, `ess`: the score and, where it has one, its equivalent sample size; or a `Score`.
+    `knowledge`: edges that are required or forbidden, and the like.
+    `solver`: `auto` proves what it can and anneals the rest; the others are those of `qubayes solve`.
+    `time_limit`: seconds for the solver alone; 10 unless it or `moves` is given.
+    `moves`: end after so many moves of the annealer instead: with `seed` the same result anywhere.
+    `bootstrap`: this many resamplings tell how sure each edge is.
+    `run_dir`: finished stages are kept in this folder, and a run that stopped goes on from them.
+    `workers`: threads, or a Dask cluster; all cores unless given.
+    `on_progress`: is told what goes on.
+
+    Interrupted (Ctrl-C), it returns what it has once there is a network: `interrupted` tells.
 
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
-    >>> table = polars.DataFrame({"rain": rain, "wet": rain, "cold": [0, 1] * 80})
+    >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
     >>> result = learn(table, max_parents=2)
-    >>> result.solution.proved, sum(map(len, result.network.parents))
+    >>> result.solution.proved, result.network.edges
     (True, 1)
     """
     chosen = score if isinstance(score, Score) else Score(score, ess)
-    search = Search(max_parents, chosen, knowledge or Knowledge())
-    recipe = Recipe(search, solver, Limits(time_limit, moves, seed), bootstrap)
+    seconds = USUAL_SECONDS if time_limit is None and moves is None else time_limit
+    limits = Limits(seconds, moves, seed)
+    solver = "anneal" if solver == "auto" and moves is not None else solver  # a proof counts no moves
+    recipe = Recipe(Search(max_parents, chosen, knowledge or Knowledge()), solver, limits, bootstrap, reading)
     with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
-        kitchen = _Kitchen(recipe, folder, workers, on_progress)
-        kitchen.warming = warm_in_background()
-        return kitchen.cook(read(data, reading))
+        warming = warm_in_background()
+        dataset = read(data, reading)
+        source = Path(data).name if isinstance(data, str | PathLike) else None
+        return _Kitchen(recipe.fitting(dataset), folder, workers, on_progress, warming).cook(dataset, source)
 
 
 class _Kitchen:
     """One run of a recipe: where its results are kept, who works on it and who is told."""
 
-    def __init__(self, recipe: Recipe, folder: RunFolder, workers: Workers | None, on_progress: OnProgress) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: RunFolder, workers: Workers | None, on_progress: OnProgress, warming: Warming
+    ) -> None:
         self.recipe, self.folder, self.workers, self.on_progress = recipe, folder, workers, on_progress
+        self.warming = warming
         self.seconds: dict[str, float] = {}
         self.depends_on: dict[str, Any] = {}
-        self.warming = Warming(())
 
-    def cook(self, dataset: Dataset) -> Learned:
-        """All stages, in the order the data flows."""
+    def cook(self, dataset: Dataset, source: str | None) -> Learned:
+        """All stages, in the order the data flows. From the solver on there is a network, which is not thrown away."""
         settings = self.recipe.as_json()
         keys = ("max_parents", "score", "ess", "knowledge")
         self.depends_on = {"data": dataset.checksum, **{key: settings[key] for key in keys}}
         candidates = self._candidates(dataset)
         subsets = self._subsets(candidates)
-        solution = self._solution(self._problem(candidates, subsets))
-        with self._timed("bits"):
-            bits = count_bits(candidates, subsets, workers=self._threads)
-        network = fit(solution.network, dataset, self.recipe.search.score)
-        confidence = self._confidence(dataset) if self.recipe.bootstrap and not solution.interrupted else None
-        seconds = dict(self.seconds)
-        return Learned(self.recipe, dataset, candidates, subsets, bits, solution, network, confidence, seconds)
+        problem = self._problem(candidates, subsets)
+        solution = self._solution(problem)
+        interrupted = np.array([solution.interrupted])
+        with stopping(interrupted), self._timed("bits"):
+            formulation = problem if isinstance(problem, Formulation) else None
+            bits = formulation.bits if formulation else count_bits(candidates, subsets, workers=self._threads)
+            network = fit(solution.network, dataset, self.recipe.search.score)
+        confidence = None if interrupted[0] else self._confidence(dataset)
+        return Learned(
+            self.recipe,
+            dataset,
+            candidates,
+            subsets,
+            bits,
+            solution,
+            network,
+            confidence,
+            dict(self.seconds),
+            interrupted=bool(interrupted[0]) or (confidence.samples if confidence else 0) < self.recipe.bootstrap,
+            source=source,
+            given_formulation=formulation,
+        )
 
     def _candidates(self, dataset: Dataset) -> Candidates:
         place = self.folder.file(f"candidates-{key_of(self.depends_on)[:12]}.blocks")
@@ -146,6 +181,7 @@ class _Kitchen:
                 problem,
                 solver_named(recipe.solver),
                 limits=limits,
+                start=self._network_so_far(problem),
                 workers=self._threads,
                 on_progress=self.on_progress,
             )
@@ -159,10 +195,21 @@ class _Kitchen:
                 self.folder.forget("solution.json")
         return found
 
-    def _confidence(self, dataset: Dataset) -> Confidence:
+    def _network_so_far(self, problem: Candidates | Formulation) -> Network | None:
+        """What an earlier search in this folder found; nothing where the result must depend on seed and moves alone."""
+        place = self.folder.file("solution.json")
+        if place is None or self.recipe.limits.moves is not None or not place.exists():
+            return None
+        with suppress(QubayesError):  # of other candidates, or damaged
+            return read_solution(place, problem).network
+        return None
+
+    def _confidence(self, dataset: Dataset) -> Confidence | None:
         recipe = self.recipe
+        if not recipe.bootstrap:
+            return None
         key = key_of({**self.depends_on, "seed": recipe.limits.seed})[:12]
-        with self._timed("bootstrap"):
+        with self._timed("bootstrap"), suppress(KeyboardInterrupt):
             return bootstrap(
                 dataset,
                 recipe.search,
@@ -172,6 +219,7 @@ class _Kitchen:
                 keep=self.folder.file(f"bootstrap-{key}.json"),
                 on_progress=self.on_progress,
             )
+        return None
 
     @property
     def _threads(self) -> Workers:

@@ -33,11 +33,14 @@ class Learned:
     network: Network = field(repr=False)
     confidence: Confidence | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
+    interrupted: bool = False  # before the time limit, or before all resamplings
+    source: str | None = None  # name of the file that the data came from
+    given_formulation: Formulation | None = field(default=None, repr=False)  # the solver's, if it needed one
 
     @cached_property
     def formulation(self) -> Formulation:
         """The QUBO whose least energy is minus the best score."""
-        return formulate(self.candidates, self.subsets)
+        return self.given_formulation or formulate(self.candidates, self.subsets)
 
     @property
     def paper_bits(self) -> dict[str, int]:
@@ -48,7 +51,9 @@ class Learned:
         """Data, settings and versions: what is needed to repeat the run."""
         return {
             "data": {
+                "file": self.source,
                 "checksum": self.dataset.checksum,
+                "checksum_of": "sha256 of names, states and codes",
                 "rows": self.dataset.rows,
                 "variables": self.dataset.n,
                 "arities_from": self.dataset.arities_from,

@@ -4,21 +4,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..report import Bits, Outcome, Report, VertexFacts, edge_strengths
+from ..network import Network
+from ..report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths
+from .confidence import Confidence
 from .learned import Learned
 
 
 def report_of(learned: Learned) -> Report:
     """Everything that the page shows of what was learned."""
-    solution, parents = learned.solution, learned.network.parents
-    edges = [(parent, child) for child, its in enumerate(parents) for parent in its]
-    confidence = learned.confidence
+    solution, parents, confidence = learned.solution, learned.network.parents, learned.confidence
     return Report(
         network=learned.network,
         title=f"Bayesian network of {learned.dataset.n} variables",
         outcome=_outcome(learned),
         strengths=edge_strengths(learned.candidates, parents),
-        confidences={edge: confidence.of(*edge) for edge in edges} if confidence else {},
+        confidences=_frequencies(confidence, learned.network) if confidence else {},
+        consensus=Consensus(confidence.samples, _frequencies(confidence, confidence.consensus)) if confidence else None,
         trace=(*solution.trace, (solution.seconds, solution.score)),
         bits=_bits(learned.bits),
         paper_bits=_bits(learned.paper_bits),
@@ -42,6 +43,12 @@ def _outcome(learned: Learned) -> Outcome:
     )
 
 
+def _frequencies(confidence: Confidence, network: Network) -> dict[tuple[int, int], float]:
+    """How often each edge of the network was found."""
+    edges = [(parent, child) for child, parents in enumerate(network.parents) for parent in parents]
+    return {edge: confidence.of(*edge) for edge in edges}
+
+
 def _bits(bits: Mapping[str, int]) -> Bits:
     return Bits(bits["u"], bits["r"], bits["z"])
 
@@ -60,4 +67,6 @@ def _provenance(learned: Learned) -> dict[str, dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | int | float) else json.dumps(value, default=str)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)

@@ -1,9 +1,11 @@
 """What is learned and how: everything that a result depends on besides the data."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ..candidates import Search
+from ..data import Dataset, ReadSettings
 from ..errors import SettingError
 from ..solve import Limits, solver_named
 
@@ -16,12 +18,18 @@ class Recipe:
     solver: str = "auto"
     limits: Limits = field(default_factory=Limits)
     bootstrap: int = 0
+    reading: ReadSettings | None = None  # how the data were read, where they had to be
 
     def __post_init__(self) -> None:
         if self.bootstrap < 0:
             raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
         if self.limits.moves is not None and not solver_named(self.solver).counts:
             raise SettingError(f"{self.solver} counts no moves; give it a time limit, or take --solver anneal")
+
+    def fitting(self, dataset: Dataset) -> "Recipe":
+        """The same for data of few variables: no more parents than there are others."""
+        most = min(self.search.max_parents, dataset.n - 1)
+        return replace(self, search=replace(self.search, max_parents=most))
 
     def as_json(self) -> dict[str, Any]:
         """The settings by name, for provenance and for telling whether a kept result still fits."""
@@ -36,4 +44,10 @@ class Recipe:
             "moves": self.limits.moves,
             "seed": self.limits.seed,
             "bootstrap": self.bootstrap,
+            "reading": None if self.reading is None else _plain(asdict(self.reading)),
         }
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as JSON has them."""
+    return {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}

@@ -68,7 +68,7 @@ def with_tables(kind: str, network: Network) -> tuple[tuple[tuple[str, ...], ...
     """The states and tables of the network; an error if it has none, for formats that are nothing without them."""
     if network.states is None or network.tables is None:
         raise FormatError(
-            f"a {kind} file needs probabilities and this network has none; fit it to data first, or write .json, .dot,"
-            " .graphml, .bnlearn or .csv"
+            f"a {kind} file needs probabilities and this network has none; fit it to data first (`qubayes.fit`), or"
+            " write .json, .dot, .graphml, .bnlearn or .csv"
         )
     return network.states, network.tables

@@ -55,7 +55,13 @@ class Comparison:
 
 
 def compare(learned: Network, truth: Network) -> Comparison:
-    """How the learned network differs from the true one. Vertices are matched by name; their order may differ."""
+    """How the learned network differs from the true one. Vertices are matched by name; their order may differ.
+
+    >>> truth = Network(("a", "b", "c"), ((), (0,), (1,)))
+    >>> found = compare(Network(("a", "b", "c"), ((1,), (2,), ())), truth)
+    >>> found.distance, found.reversed, found.cpdag_distance
+    (2, 2, 0)
+    """
     _check_names(learned, truth)
     place = {name: vertex for vertex, name in enumerate(truth.names)}
     found, true = _graph_marks(learned, place), _graph_marks(truth, place)

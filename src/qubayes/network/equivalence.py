@@ -54,6 +54,11 @@ def cpdag(network: Network) -> Cpdag:
 
     Chickering's labelling (UAI 1995): vertices in topological order, so that every edge that may compel another has
     its label already. Cost: the sum of the squared numbers of parents.
+
+    >>> chain = cpdag(Network(("a", "b", "c"), ((), (0,), (1,))))
+    >>> collider = cpdag(Network(("a", "b", "c"), ((), (0, 2), ())))
+    >>> chain.directed, chain.undirected, collider.directed
+    ((), ((0, 1), (1, 2)), ((0, 1), (2, 1)))
     """
     order = network.order
     place = {vertex: k for k, vertex in enumerate(order)}

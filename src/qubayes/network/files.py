@@ -22,12 +22,13 @@ class _Format(NamedTuple):
     read: Callable[[str | Path], Network]
     text: Callable[[Network], str]
     tables: bool  # whether it holds states and probabilities
+    needs_tables: bool = False
 
 
-_XMLBIF = _Format(read_xmlbif, xmlbif_text, True)
+_XMLBIF = _Format(read_xmlbif, xmlbif_text, True, needs_tables=True)
 _DOT = _Format(read_dot, dot_text, False)
 _FORMATS = {
-    ".bif": _Format(read_bif, bif_text, True),
+    ".bif": _Format(read_bif, bif_text, True, needs_tables=True),
     ".xmlbif": _XMLBIF,
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
@@ -68,9 +69,16 @@ def holds_tables(path: str | Path) -> bool:
     return _format(path).tables
 
 
-def check_network_path(path: str | Path) -> None:
-    """Raise if no network can be written there because of its ending; asked before a long search, not after it."""
-    _format(path)
+def check_network_path(path: str | Path, *, tables: bool = True) -> None:
+    """Raise if no network, or none without probabilities, can be written there because of the path's ending.
+
+    Asked before a long search, not after it.
+    """
+    if _format(path).needs_tables and not tables:
+        raise FormatError(
+            f"a {ending(path)} file needs probabilities, which take data: `qubayes learn` has them; here write .json,"
+            " .dot, .graphml, .bnlearn or .csv"
+        )
 
 
 def _format(path: str | Path) -> _Format:

@@ -27,6 +27,14 @@ def fit(network: Network, dataset: Dataset, score: Score | str = _BDEU) -> Netwo
     1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and r' observed states of the child. With
     "ml", `loglik`, `aic` and `bic` relative frequencies. Where both data and prior are silent (a parent state that was
     never seen) the states are equally likely. States are the network's, or the data's if it declares none.
+
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> fitted = fit(Network(dataset.names, ((), (0,), ())), dataset, "ml")
+    >>> fitted.tables[1].tolist()  # of "wet", by "rain"
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     score = _estimator(score)
     states = _states(network, dataset)
@@ -40,6 +48,13 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     """The log probability of the data's rows under the network; -inf if it holds one of them impossible.
 
     Columns and states are matched by name; columns that are no vertices are passed over.
+
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> round(log_likelihood(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), dataset), 3)
+    -221.807
     """
     if network.states is None or network.tables is None:
         raise QubayesError(

@@ -16,6 +16,15 @@ def sample(network: Network, rows: int, seed: int = 0) -> Dataset:
 
     Every vertex has its own random stream, so the first rows of a longer sample are the shorter sample. The states are
     all those that the network declares, drawn or not.
+
+    >>> from qubayes.network import fit
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> drawn = sample(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), rows=1000, seed=1)
+    >>> drawn.rows, bool((drawn.codes[0] == drawn.codes[1]).all())
+    (1000, True)
     """
     if rows < 1 or seed < 0:
         raise SettingError(f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more")

@@ -67,6 +67,11 @@ def presolve(
     A set leaves if the multipliers of the relaxation prove every network with it worse than one that is known, if
     required edges make it impossible, or if twins or parents outside its component make it needless. Interrupted, it
     returns what has been shown so far.
+
+    >>> from qubayes.candidates.example import example
+    >>> presolved = presolve(example(), seconds=5)
+    >>> presolved.candidates.total < presolved.original.total
+    True
     """
     check(candidates)
     bases = candidates.families.vertex_start[1:] - 1

@@ -3,11 +3,12 @@
 from .drawing import draw, write_drawing
 from .page import render, write_report
 from .provenance import versions
-from .report import Bits, Outcome, Report, VertexFacts
+from .report import Bits, Consensus, Outcome, Report, VertexFacts
 from .strengths import edge_strengths
 
 __all__ = [
     "Bits",
+    "Consensus",
     "Outcome",
     "Report",
     "VertexFacts",

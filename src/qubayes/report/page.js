@@ -94,7 +94,7 @@
       const note = bits.paper ? `${comparison(bits)}, ${count(bits.paper.total)}` : "of the QUBO";
       tile("Bits", count(bits.ours.total), note);
     }
-    if (outcome && outcome.seconds !== null) tile("Time", duration(outcome.seconds), outcome.solver && `with ${outcome.solver}`);
+    if (outcome && outcome.seconds !== null) tile("Solver time", duration(outcome.seconds), outcome.solver && `with ${outcome.solver}`);
   }
 
   function comparison({ ours, paper }) {
@@ -602,7 +602,7 @@
       html("div", { class: "keys" }, bits.ours && html("span", {}, "this run"), bits.paper && html("span", { class: "paper" }, "the paper’s formulation")),
     );
     if (bits.ours && bits.paper) {
-      at("bits-caption").textContent = `${count(bits.ours.total)} bits, ${comparison(bits)} of the same candidate sets (${count(bits.paper.total)}).`;
+      at("bits-caption").textContent = `${count(bits.ours.total)} bits, ${comparison(bits)} for the same subsets (${count(bits.paper.total)}).`;
     }
   }
 
@@ -691,6 +691,30 @@
     table(at("edges"), "Edges", ["edge", "edges"], columns, strongestFirst(edges.keys()), strongestFirst(edges.keys()).map((k) => texts[k]));
   }
 
+  // The consensus of the resamplings beside the network.
+
+  function consensusTable() {
+    const { consensus } = data;
+    if (!consensus) return;
+    const ways = { same: ["good", "yes"], turned: ["", "in the other direction"], absent: ["other", "no"] };
+    const mark = ({ learned }) => html("span", { class: `badge ${ways[learned][0]}` }, ways[learned][1]);
+    const columns = [
+      { name: "Parent", value: ({ parent }) => nodes[parent].name, cell: ({ parent }) => vertexLink(parent) },
+      { name: "Child", value: ({ child }) => nodes[child].name, cell: ({ child }) => vertexLink(child) },
+      { name: "Frequency", number: true, value: (edge) => edge.frequency, cell: (edge) => frequency(edge.frequency) },
+      { name: "In the learned network", value: ({ learned }) => ways[learned][1], cell: mark },
+    ];
+    const texts = consensus.edges.map(({ parent, child }) => `${nodes[parent].name}\n${nodes[child].name}`);
+    const title = `Consensus of ${several(consensus.samples, "resampling", "resamplings")}`;
+    table(at("consensus"), title, ["edge", "edges"], columns, consensus.edges, texts);
+    at("consensus").append(html("p", { class: "hint" }, consensusCaption(consensus.edges)));
+  }
+  function consensusCaption(found) {
+    const number = (way) => count(found.filter(({ learned }) => learned === way).length);
+    const what = "Edges in more than half of the networks learned from resampled rows, without those that would close a cycle. The frequency counts both directions, as data often cannot tell them apart.";
+    return `${what} The learned network has ${number("same")} of them, ${number("turned")} in the other direction, and lacks ${number("absent")}.`;
+  }
+
   // Provenance and theme.
 
   function provenance() {
@@ -726,6 +750,7 @@
   bars();
   vertexTable();
   edgeTable();
+  consensusTable();
   provenance();
   theme();
   jumpToFit();

@@ -63,6 +63,7 @@ def _content(report: Report) -> dict[str, Any]:
         "trace": _trace(report.trace),
         "bits": _both_bits(report),
         "vertices": [{k: _number(v) for k, v in asdict(facts).items()} for facts in report.vertices] or None,
+        "consensus": _consensus(report),
         "provenance": [[name, _shown(entries)] for name, entries in report.provenance.items()],
     }
 
@@ -130,6 +131,26 @@ def _both_bits(report: Report) -> dict[str, Any] | None:
 
 def _bits(bits: Bits | None) -> dict[str, int] | None:
     return None if bits is None else {"u": bits.u, "r": bits.r, "z": bits.z, "total": bits.total}
+
+
+def _consensus(report: Report) -> dict[str, Any] | None:
+    """The edges of the consensus, most frequent first, and how the network has each of them."""
+    if report.consensus is None:
+        return None
+    found = sorted(report.consensus.frequencies.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "samples": report.consensus.samples,
+        "edges": [
+            {"parent": parent, "child": child, "frequency": share, "learned": _learned(report, parent, child)}
+            for (parent, child), share in found
+        ],
+    }
+
+
+def _learned(report: Report, parent: int, child: int) -> str:
+    if parent in report.network.parents[child]:
+        return "same"
+    return "turned" if child in report.network.parents[parent] else "absent"
 
 
 def _shown(entries: Mapping[str, Value]) -> list[tuple[str, Value]]:

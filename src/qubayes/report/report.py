@@ -48,6 +48,14 @@ class VertexFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Consensus:
+    """The edges that most resamplings of the rows agree on."""
+
+    samples: int
+    frequencies: Mapping[Edge, float]  # of each edge: share of the samples that join the two, in either direction
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that the page shows. Only the network is needed; what is missing is left out of the page."""
 
@@ -56,10 +64,11 @@ class Report:
     outcome: Outcome | None = None
     strengths: Mapping[Edge, float] = field(default_factory=dict)  # loss of score when the edge is dropped
     confidences: Mapping[Edge, float] = field(default_factory=dict)  # share of bootstrap samples with the edge
+    consensus: Consensus | None = None
     undirected: frozenset[Edge] = frozenset()  # (parent, child): drawn without a direction
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
     bits: Bits | None = None
-    paper_bits: Bits | None = None  # of the paper's formulation of the same candidates
+    paper_bits: Bits | None = None  # of the paper's formulation for the same subsets
     vertices: tuple[VertexFacts, ...] = ()  # one for each vertex, or none
     provenance: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # section -> name -> value
 
@@ -77,4 +86,13 @@ class Report:
             if unknown := set(values) - edges:
                 raise QubayesError(
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
+                )
+        self._check_consensus()
+
+    def _check_consensus(self) -> None:
+        vertices = range(self.network.n)
+        for edge in self.consensus.frequencies if self.consensus else ():
+            if not all(vertex in vertices for vertex in edge):
+                raise QubayesError(
+                    f"edge {edge} of the consensus of a network of {self.network.n}; give pairs of its vertices"
                 )

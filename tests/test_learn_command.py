@@ -1,0 +1,205 @@
+"""`learn` and `solve` from the command line: what is checked beforehand, and what an interrupt leaves."""
+
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+
+import pytest
+
+from candidate_cases import assert_one_line, data_file, dependent_data, run
+from qubayes import learning
+from qubayes.learning import Learned, learn
+from qubayes.network import read_network
+
+DATA = dependent_data(8, 300, seed=1)
+
+
+def assert_refused(capsys, complaint, *arguments) -> None:
+    code, _, error = run(capsys, *arguments)
+    assert_one_line(code, error, complaint)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return data_file(tmp_path, DATA)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["-o", "nowhere/x.json"], "there is no folder nowhere"),
+        (["--report", "nowhere/x.html"], "there is no folder nowhere"),
+        (["--trace", "nowhere/x.csv"], "there is no folder nowhere"),
+        (["--report", "folder.html"], "a folder or a device has that name"),
+        (["--report", "x.pdf"], "give it the ending .html"),
+        (["--trace", "x.html"], "give it the ending .csv"),
+        (["-o", "x.csv", "--trace", "x.csv"], "choose another name"),
+        (["-o", "x.csv", "--trace", "./x.csv"], "choose another name"),
+    ],
+)
+def test_places_are_checked_before_the_work(data, tmp_path, monkeypatch, capsys, options, complaint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.html").mkdir()
+    monkeypatch.setattr(learning, "learn", lambda *_, **__: pytest.fail("it began to learn"))
+    assert_refused(capsys, complaint, "learn", data, *options)
+
+
+@pytest.mark.parametrize("option", ["-o", "--trace"])
+def test_data_are_not_written_over(tmp_path, capsys, option):
+    data = data_file(tmp_path, DATA)
+    before = data.read_bytes()
+    assert_refused(capsys, "choose another name", "learn", data, option, data)
+    assert data.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="the superuser may write anywhere")
+def test_a_folder_that_may_not_be_written_to(data, tmp_path, capsys):
+    (tmp_path / "mine").mkdir(mode=0o500)
+    assert_refused(capsys, "nothing may be written", "learn", data, "-o", tmp_path / "mine" / "x.json")
+
+
+def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text('"q""x",b\n' + "0,1\n1,0\n" * 20)
+    code, out, error = run(capsys, "learn", path, "-o", tmp_path / "x.bif", "--report", tmp_path / "x.html")
+    assert code == 1 and "cannot hold the name" in error and error.count("\n") == 1
+    assert "score" in out and f"written: {tmp_path / 'x.html'}" in out
+    assert (tmp_path / "x.html").exists() and not (tmp_path / "x.bif").exists()
+
+
+def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C as soon as the stage begins, or its second piece."""
+    module, name = ("confidence", "_network_of") if stage.startswith("bootstrap") else ("learn", stage)
+    home, calls = sys.modules[f"qubayes.learning.{module}"], []
+    original = getattr(home, name)
+
+    def interrupted(*arguments, **more):
+        calls.append(name)
+        if stage != "bootstrap, second" or len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*arguments, **more)
+
+    monkeypatch.setattr(home, name, interrupted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("stage", ["count_bits", "fit", "bootstrap", "bootstrap, second"])
+def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch, capsys, stage):
+    best = learn(DATA, 2).solution.score
+    interrupt_at(stage, monkeypatch)
+    files = [tmp_path / name for name in ("x.bif", "x.html", "x.csv")]
+    code, out, error = run(
+        capsys,
+        "learn",
+        data,
+        "-m",
+        2,
+        "--bootstrap",
+        3,
+        "--json",
+        "-o",
+        files[0],
+        "--report",
+        files[1],
+        "--trace",
+        files[2],
+    )
+    found = json.loads(out)
+    assert code == 130 and "interrupted" in error
+    assert found["score"] == best and found["proved"] and found["bits"]["ours"]["total"] > 0
+    assert all(path.exists() for path in files)
+    assert read_network(files[0]).tables is not None
+    samples = found["confidence"] and found["confidence"]["samples"]
+    assert samples == (1 if stage == "bootstrap, second" else None)
+
+
+def test_few_variables_need_no_setting(tmp_path, capsys):
+    path = tmp_path / "two.csv"
+    path.write_text("a,b\n" + "0,0\n1,1\n" * 20)
+    code, out, _ = run(capsys, "learn", path, "--json")
+    assert code == 0 and json.loads(out)["provenance"]["settings"]["max_parents"] == 1
+
+
+def test_moves_alone_end_a_run(data, capsys):
+    code, out, _ = run(capsys, "learn", data, "-m", 2, "--moves", 500, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["solver"] == "anneal"
+    assert found["provenance"]["settings"]["time_limit"] is None
+    assert learn(DATA, 2, moves=500).solution.score == found["score"]
+
+
+def test_provenance_tells_how_the_data_were_read(tmp_path, capsys):
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b,c\n" + "".join(f"{i / 10},{i % 3},{i % 2}\n" for i in range(60)))
+    code, out, _ = run(capsys, "learn", path, "--bins", 3, "--ignore", "c", "--json")
+    told = json.loads(out)["provenance"]
+    assert code == 0 and told["data"]["file"] == "numbers.csv"
+    assert told["settings"]["reading"]["bins"] == 3 and told["settings"]["reading"]["ignore"] == ["c"]
+
+
+def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
+    """With more time, or after an interrupt; but moves and a seed give the same result anywhere."""
+    module, starts = sys.modules["qubayes.learning.learn"], []
+    original = module.solve
+
+    def watched(*arguments, start=None, **more):
+        starts.append(start)
+        return original(*arguments, start=start, **more)
+
+    monkeypatch.setattr(module, "solve", watched)
+    first = learn(DATA, 2, run_dir=tmp_path, time_limit=1.0)
+    second = learn(DATA, 2, run_dir=tmp_path, time_limit=2.0)
+    learn(DATA, 2, run_dir=tmp_path, moves=100)
+    assert starts[0] is None and starts[2] is None
+    assert starts[1].parents == first.solution.parents
+    assert second.solution.score >= first.solution.score
+
+
+def test_the_qubo_of_the_solver_is_kept():
+    learned: Learned = learn(DATA, 1, solver="sa", time_limit=0.2)
+    assert learned.formulation is learned.given_formulation
+    assert learned.bits == learned.formulation.bits
+
+
+@pytest.mark.parametrize("kind", [".bif", ".xmlbif"])
+def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
+    sets = tmp_path / "x.jkl"
+    run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
+    assert_refused(capsys, "needs probabilities", "solve", sets, "--time-limit", 100, "-o", tmp_path / f"x{kind}")
+    assert_refused(capsys, "choose another name", "solve", sets, "--time-limit", 100, "--trace", sets)
+    code, out, _ = run(capsys, "solve", sets, "--moves", 100, "-o", tmp_path / "x.dot")
+    assert code == 0 and f"written: {tmp_path / 'x.dot'}" in out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(("home", "name"), [("presolve.presolve", "Proof"), ("subsets.cover", "cover_family")])
+def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
+    sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
+    run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
+    run(capsys, "solve", sets, "--moves", 100, "-o", start)
+    module = import_module(f"qubayes.{home}")
+    original = getattr(module, name)
+
+    def interrupted(*arguments, **more):
+        os.kill(os.getpid(), signal.SIGINT)
+        return original(*arguments, **more)
+
+    monkeypatch.setattr(module, name, interrupted)
+    options = ["--presolve", 5] if name == "Proof" else []
+    code, out, error = run(
+        capsys, "solve", sets, *options, "--start", start, "--time-limit", 100, "--json", "-o", tmp_path / "x.dot"
+    )
+    assert code == 130 and "interrupted" in error
+    assert read_network(tmp_path / "x.dot").parents == read_network(start).parents
+    assert "interrupted before the search" in json.loads(out)["status"]
+
+
+@pytest.mark.parametrize(("rows", "doubtful"), [(40, True), (20, False)])
+def test_a_column_of_identifiers_is_doubted(tmp_path, capsys, rows, doubtful):
+    path = tmp_path / "data.csv"
+    path.write_text("id,b\n" + "".join(f"{i},{i % 2}\n" for i in range(rows)))
+    code, out, error = run(capsys, "learn", path)
+    assert code == 0 and f"of 2 to {rows} states" in out
+    assert ("'id' has 40 states in 40 rows" in error and "--ignore id" in error) == doubtful
