@@ -3,13 +3,16 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 from importlib import import_module
 
 import pytest
 
+import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learning
+from qubayes.errors import SettingError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
 
@@ -203,3 +206,30 @@ def test_a_column_of_identifiers_is_doubted(tmp_path, capsys, rows, doubtful):
     code, out, error = run(capsys, "learn", path)
     assert code == 0 and f"of 2 to {rows} states" in out
     assert ("'id' has 40 states in 40 rows" in error and "--ignore id" in error) == doubtful
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"knowledge": "k.json"}, "read_knowledge"),
+        ({"workers": 2}, "Workers\\(threads=2\\)"),
+        ({"reading": {"bins": 3}}, "ReadSettings"),
+        ({"max_parents": "3"}, "max_parents = '3'"),
+        ({"max_parents": 2.5}, "give a whole number"),
+        ({"seed": None}, "seed = None"),
+        ({"bootstrap": 2.5}, "bootstrap = 2.5"),
+    ],
+)
+def test_wrong_kinds_of_arguments_are_told_with_the_remedy(arguments, complaint):
+    with pytest.raises(SettingError, match=complaint):
+        learn(DATA, **arguments)
+
+
+def test_names_are_found_without_being_loaded():
+    script = (
+        "import sys, qubayes; names = dir(qubayes); print('numba' in sys.modules, set(qubayes.__all__) <= set(names))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
+    for name in qubayes.__all__:
+        assert getattr(qubayes, name) is not None

@@ -1,7 +1,7 @@
 """Structure learning of Bayesian networks through the smallest QUBO known.
 
 One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
-`solve` it, or `decode` an annealer's answer. `learn` does them all.
+`solve.solve` it, or `decode` an annealer's answer; `fit` a network, `compare` two. `learn` does them all.
 """
 
 from importlib import import_module
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from .data.read import read
     from .formulation import Formulation, decode, formulate
     from .knowledge import Knowledge
-    from .learning import Learned
+    from .learning import Confidence, Learned, bootstrap
     from .learning.learn import learn
-    from .network import Network, fit, read_network, write_network
+    from .network import Network, cpdag, fit, log_likelihood, read_network, write_network
+    from .network.compare import compare
+    from .network.sample import sample
     from .score import Score, local_score
+    from .solve import Limits, Solution
     from .subsets import Subsets
     from .subsets.cover import cover
 
@@ -33,37 +36,55 @@ _HOMES = {
     "data": ("Dataset", "ReadSettings", "read"),
     "formulation": ("Formulation", "decode", "formulate"),
     "knowledge": ("Knowledge",),
-    "learning": ("Learned", "learn"),
-    "network": ("Network", "fit", "read_network", "write_network"),
+    "learning": ("Confidence", "Learned", "bootstrap", "learn"),
+    "network": (
+        "Network",
+        "compare",
+        "cpdag",
+        "fit",
+        "log_likelihood",
+        "read_network",
+        "sample",
+        "write_network",
+    ),
     "score": ("Score", "local_score"),
+    "solve": ("Limits", "Solution"),
     "subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Candidates",
+    "Confidence",
     "Dataset",
     "Formulation",
     "Knowledge",
     "Learned",
+    "Limits",
     "Network",
     "QubayesError",
     "ReadSettings",
     "Score",
     "Search",
+    "Solution",
     "Subsets",
     "Workers",
     "__version__",
+    "bootstrap",
+    "compare",
     "cover",
+    "cpdag",
     "decode",
     "fit",
     "formulate",
     "identify",
     "learn",
     "local_score",
+    "log_likelihood",
     "read",
     "read_candidates",
     "read_network",
+    "sample",
     "write_candidates",
     "write_network",
 ]
@@ -75,3 +96,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

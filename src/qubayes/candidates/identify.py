@@ -68,7 +68,7 @@ def identify(
         above = make_above(level, last=False)
         blocks += [block for _, block in scan_level(level, above, Workers(workers.threads if workers else None))]
         level = next_level(level, above)
-        on_progress(Progress("candidates", sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
+        on_progress(_progress(sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
     before = total - comb(dataset.n, level.k)
     with ExitStack() as stack:
         kept = None
@@ -76,8 +76,12 @@ def identify(
             kept = stack.enter_context(Checkpoint(checkpoint, _fingerprint(dataset, search), resume=resume))
         for done, block in _last_level(level, workers or Workers(), kept):
             blocks.append(block)
-            on_progress(Progress("candidates", before + done, total))
+            on_progress(_progress(before + done, total))
     return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp_of(dataset, search))
+
+
+def _progress(done: int, total: int) -> Progress:
+    return Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables")
 
 
 def stamp_of(dataset: Dataset, search: Search) -> Stamp:

@@ -8,7 +8,7 @@ import typer
 
 from .candidates_command import Ess, ScoreName
 from .options import AsJson, DataFile, reads_data
-from .shell import Clock, print_json, say
+from .shell import Clock, on_one_line, print_json, say
 
 if TYPE_CHECKING:
     from ..data import Dataset, ReadSettings
@@ -88,4 +88,4 @@ def _print(result: dict[str, Any]) -> None:
     else:
         say(f"log-likelihood {result['log_likelihood']:.6f}, {result['log_likelihood_per_row']:.6f} a row")
     for name, value in result.get("per_vertex", {}).items():
-        say(f"{value:.6f}\t{name}")
+        say(f"{value:.6f}\t{on_one_line(name)}")

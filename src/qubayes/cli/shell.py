@@ -79,6 +79,16 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
 
 
+def on_one_line(text: str) -> str:
+    """The text with its line breaks and tabs spelled out as well, for a row of a table."""
+    return "".join(c if c.isprintable() else _spelled(c) for c in text)
+
+
+def counted(count: int, thing: str) -> str:
+    """1 edge, 2 edges."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 def _spelled(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

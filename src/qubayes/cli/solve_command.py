@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Seed, Threads
-from .shell import print_json, print_written, progress_bar, say
+from .shell import counted, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -166,7 +166,8 @@ def print_solution(solution: "Solution") -> None:
     stamp = solution.stamp
     kind = stamp.score if stamp.ess is None else f"{stamp.score}, ess {stamp.ess:g}"
     say(f"score {solution.score:,.6f} ({kind}), {solution.score - solution.empty_score:,.6f} above no edges")
-    say(f"{told_gap(solution)}; {sum(map(len, solution.parents))} edges among {len(solution.names)} variables")
+    edges = counted(sum(map(len, solution.parents)), "edge")
+    say(f"{told_gap(solution)}; {edges} among {len(solution.names)} variables")
     if solution.energy is not None and solution.bits is not None:
         say(f"energy {solution.energy:,.6f} of {len(solution.bits):,} bits, equal to minus the score")
     say(f"{solution.solver}: {solution.status} ({solution.seconds:.2f} s)")

@@ -99,7 +99,8 @@ def _chosen(columns: list[Column], settings: ReadSettings) -> list[Column]:
     names = [column.name for column in columns]
     asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
     if unknown := [name for name in asked if name not in names]:
-        raise DataError(f"no column is named {unknown[0]!r}; columns are {', '.join(names[:10])}")
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        raise DataError(f"no column is named {unknown[0]!r}; columns are {', '.join(names[:10])}{more}")
     if "" in names:
         raise DataError(f"column {names.index('') + 1} of {len(names)} has no name; give every column a name")
     if len(set(names)) < len(names):
@@ -107,7 +108,10 @@ def _chosen(columns: list[Column], settings: ReadSettings) -> list[Column]:
         raise DataError(f"two columns are named {twice!r}; give every column its own name")
     kept = [column for column in columns if column.name not in settings.ignore]
     if len(kept) < 2:
-        raise DataError(f"the data have {len(kept)} column; a network needs two or more (is the separator right?)")
+        raise DataError(
+            f"the data have {len(kept)} column; a network needs two or more (fields are separated by commas in .csv, by"
+            " tabs in .tsv)"
+        )
     if len(kept[0].codes) == 0:
         raise DataError(f"the data have {len(kept)} columns and no row; give one row or more")
     return kept

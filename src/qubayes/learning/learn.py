@@ -12,11 +12,11 @@ import numpy as np
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
 from ..cluster import Workers
 from ..data import Dataset, ReadSettings, read
-from ..errors import FormatError, QubayesError
+from ..errors import FormatError, QubayesError, SettingError
 from ..formulation import Formulation, count_bits, formulate
 from ..knowledge import Knowledge
 from ..network import Network, fit
-from ..progress import OnProgress, silent
+from ..progress import OnProgress, Progress, silent
 from ..score import Score
 from ..solve import Limits, Solution, solve, solver_named
 from ..solve.files import read_solution, write_solution
@@ -76,6 +76,7 @@ def learn(
     >>> result.solution.proved, result.network.edges
     (True, 1)
     """
+    _check_kinds(max_parents, knowledge, reading, workers, seed, bootstrap)
     chosen = score if isinstance(score, Score) else Score(score, ess)
     seconds = USUAL_SECONDS if time_limit is None and moves is None else time_limit
     limits = Limits(seconds, moves, seed)
@@ -86,6 +87,22 @@ def learn(
         dataset = read(data, reading)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         return _Kitchen(recipe.fitting(dataset), folder, workers, on_progress, warming).cook(dataset, source)
+
+
+def _check_kinds(
+    max_parents: object, knowledge: object, reading: object, workers: object, seed: object, bootstrap: object
+) -> None:
+    """Raise with the remedy where a number, a file name or a dictionary was given for something else."""
+    for name, value in (("max_parents", max_parents), ("seed", seed), ("bootstrap", bootstrap)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise SettingError(f"{name} = {value!r}; give a whole number")
+    for name, value, kind, how in (
+        ("knowledge", knowledge, Knowledge, "Knowledge(forbidden=[...]), or qubayes.knowledge.read_knowledge(file)"),
+        ("reading", reading, ReadSettings, "ReadSettings(bins=3)"),
+        ("workers", workers, Workers, "Workers(threads=2)"),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise SettingError(f"{name} = {value!r}; give {how}")
 
 
 class _Kitchen:
@@ -193,6 +210,7 @@ class _Kitchen:
             found = self.folder.kept("solution.json", depends_on, make, read_own, write_solution)
             if found.interrupted:
                 self.folder.forget("solution.json")
+        self.on_progress(Progress(recipe.solver, 1.0, 1.0, f"score {found.score:,.3f}"))
         return found
 
     def _network_so_far(self, problem: Candidates | Formulation) -> Network | None:

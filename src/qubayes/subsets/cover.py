@@ -112,10 +112,10 @@ def _cover_all(
     total, done = float(sum(1 + len(family.members) for family in families)), 0.0
     try:
         with _stopping(task.stop), _closing(_run(task, [families[i] for i in order], workers)) as finished:
-            for place, result in finished:
+            for number, (place, result) in enumerate(finished):
                 results[order[place]] = result
                 done += 1 + len(families[order[place]].members)
-                on_progress(Progress("subsets", done, total))
+                on_progress(Progress("subsets", done, total, f"{number + 1} of {len(families)} families"))
     except KeyboardInterrupt:
         return results, "interrupted; the best covers found so far are returned"
     return results, "finished"
