@@ -106,7 +106,7 @@ def test_samples_that_there_is_no_time_for_are_not_read():
 
     solution = solve(formulation, solver_named("dimod", sampler=Fixed(slow)), limits=Limits(0.2))
     assert solution.figures["read"] == 1 < solution.figures["samples"]
-    assert "only the best 1 were read in time" in solution.status
+    assert "only the best was read in time" in solution.status
 
 
 def test_milliseconds_where_the_parameter_is_called_timeout():
@@ -155,9 +155,23 @@ def some_variables(bqm):
     return dimod.SampleSet.from_samples(dict.fromkeys(list(bqm.variables)[1:], 0), energy=[0.0], vartype="BINARY")
 
 
+def filled(value, vartype="BINARY"):
+    """An answer that has this value everywhere but at the first variable, which is 1."""
+
+    def answer(bqm):
+        samples = np.full((1, len(bqm.variables)), value, np.int8)
+        samples[0, 0] = 1
+        made = dimod.SampleSet.from_samples((samples * 0, list(bqm.variables)), energy=[0.0], vartype=vartype)
+        made.record.sample[:] = samples
+        return made
+
+    return answer
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (filled(7), "returned the value 7; samples must be of 0 and 1, or of -1 and 1"),
         (None, "returned a NoneType"),
         ([{"a": 1}], "returned a list"),
         (lambda bqm: zeros(bqm, 0), "no sample"),
@@ -174,6 +188,40 @@ def test_faults_are_told_by_the_name_of_the_sampler(answer, words):
         solve(formulation, solver_named("dimod", sampler=Fixed(answer)), limits=Limits(2.0))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_zeros_among_spins_are_refused():
+    _, formulation = problem()
+
+    def answer(bqm):
+        made = filled(-1)(bqm)
+        made.record.sample[0, 1] = 0
+        return made
+
+    with pytest.raises(ServiceError, match="returned both 0 and -1"):
+        solve(formulation, solver_named("dimod", sampler=Fixed(answer)), limits=Limits(2.0))
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"), [(1, "; "), (2, " and 1 other variable; "), (3, " and 2 other variables; ")]
+)
+def test_missing_variables_are_counted(missing, words):
+    _, formulation = problem()
+
+    def answer(bqm):
+        kept = list(bqm.variables)[missing:]
+        return dimod.SampleSet.from_samples(dict.fromkeys(kept, 0), energy=[0.0], vartype="BINARY")
+
+    first = min(list(formulation.labels())[:missing])
+    with pytest.raises(ServiceError) as caught:
+        solve(formulation, solver_named("dimod", sampler=Fixed(answer)), limits=Limits(2.0))
+    assert f"no value of {first}{words}give one" in str(caught.value)
+
+
+def test_one_state_is_one_state():
+    _, formulation = problem()
+    status = solve(formulation, solver_named("dimod", sampler=Fixed(zeros)), limits=Limits(2.0)).status
+    assert status.startswith("Fixed returned 1 state; ")
 
 
 def test_an_interrupt_of_the_sampler_returns_the_start():

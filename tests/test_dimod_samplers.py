@@ -12,7 +12,7 @@ import dimod.testing
 import numpy as np
 import pytest
 
-from qubayes.errors import QubayesError
+from qubayes.errors import QubayesError, SettingError
 from qubayes.solve.dimod_samplers import (
     DigitalAnnealingSampler,
     SimulatedAnnealingSampler,
@@ -179,6 +179,8 @@ def test_default_temperatures_scale_with_the_model():
         {"beta_schedule_type": "custom", "beta_schedule": []},
         {"beta_schedule_type": "custom", "beta_schedule": [1.0, 2.0], "num_sweeps": 3},
         {"beta_schedule_type": "linear", "beta_range": (0.0, float("inf"))},
+        {"time_limit": "1"}, {"time_limit": True}, {"threads": "2"}, {"threads": 1.5}, {"threads": True},
+        {"beta_range": "ab"}, {"beta_range": 5}, {"beta_range": [[1.0, 2.0], [3.0]]}, {"beta_range": np.ones((2, 2))},
     ],
 )  # fmt: skip
 def test_wrong_keywords_are_refused(wrong):
@@ -194,3 +196,40 @@ def test_unknown_keywords_are_warned_about_and_infinite_biases_refused(sampler):
     assert any("chains" in str(warning.message) for warning in caught)
     with pytest.raises(QubayesError, match="finite"):
         sampler.sample(dimod.BinaryQuadraticModel({"a": float("inf")}, {}, 0.0, "BINARY"))
+
+
+@BOTH
+@pytest.mark.parametrize("reads", [0, -1, 1.5])
+def test_the_least_number_of_reads_is_told(sampler, reads):
+    with pytest.raises(SettingError, match=f"num_reads = {reads}; give a whole number, 1 or more"):
+        sampler.sample(glass(4), num_reads=reads)
+
+
+@BOTH
+def test_temperatures_may_be_an_array(sampler):
+    answers = [sampler.sample(glass(6), seed=1, beta_range=betas) for betas in (np.array([0.1, 1.0]), (0.1, 1.0))]
+    assert (answers[0].record.sample == answers[1].record.sample).all()
+    assert answers[0].info["beta_range"] == [0.1, 1.0]
+
+
+@BOTH
+@pytest.mark.parametrize("model", [None, {"a": 1.0}, dimod.ConstrainedQuadraticModel(), dimod.QuadraticModel()])
+def test_what_is_no_model_is_refused(sampler, model):
+    with pytest.raises(SettingError, match=r"give a dimod.BinaryQuadraticModel"):
+        sampler.sample(model)
+
+
+@BOTH
+@pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
+@pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
+def test_large_and_tiny_biases(sampler, vartype, size):
+    model = dimod.BinaryQuadraticModel({"a": size, "b": -size}, {("a", "b"): size / 2}, 0.0, vartype)
+    answer = sampler.sample(model, seed=1, num_reads=4)
+    assert answer.first.energy == dimod.ExactSolver().sample(model).first.energy
+
+
+@BOTH
+def test_biases_that_no_sum_holds_are_refused(sampler):
+    model = dimod.BinaryQuadraticModel({"a": 1e308, "b": -1e308}, {("a", "b"): 1e308}, 0.0, "BINARY")
+    with pytest.raises(SettingError, match="scaled down"):
+        sampler.sample(model)

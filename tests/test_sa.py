@@ -125,7 +125,7 @@ def test_schedules():
 def test_a_read_does_not_depend_on_how_it_is_cut():
     random = np.random.default_rng(3)
     model = Model.of(qubo_of(random.normal(size=50), random_couplers(random, 50, 0.2)))
-    plan = Plan(Schedule(np.array([0.1, 3.0])), 37, 20)
+    plan = Plan(Schedule(np.array([0.1, 3.0])), 37, 20, 7)
 
     def read():
         return Read(model, np.zeros(50), np.random.SeedSequence(1), plan, Clock(0, 0), GO_ON)
@@ -135,7 +135,7 @@ def test_a_read_does_not_depend_on_how_it_is_cut():
         parts.advance(part / 10)
     assert (whole.state == parts.state).all()
     assert (whole.best == parts.best).all()
-    assert whole.tries == parts.tries == 37 * 20
+    assert whole.tries == parts.tries == 37 * 20 + 7
 
 
 def test_reads_share_the_time():
@@ -158,8 +158,7 @@ def test_the_optimum_of_small_problems_is_found(seed, order, penalty):
     solution = solve(formulation, "sa", limits=Limits(None, moves=400_000, seed=seed))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
     assert solution.energy == pytest.approx(-solution.score)
-    assert solution.figures["flips_tried"] <= 400_000
-    assert solution.figures["flips_tried"] > 390_000
+    assert solution.figures["flips_tried"] == 400_000
 
 
 def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
@@ -195,11 +194,11 @@ def test_hardly_any_bits(solver, limits, scores, best):
     assert solution.seconds < 4
 
 
-@pytest.mark.parametrize("moves", [0, 1, 5, 17])
-def test_few_moves(moves):
+@pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])
+def test_as_many_flips_are_tried_as_asked(moves):
     _, formulation = problem(1)
     solution = solve(formulation, "sa", limits=Limits(None, moves=moves))
-    assert solution.figures["flips_tried"] <= moves
+    assert solution.figures["flips_tried"] == moves
     assert "1 read annealed" in solution.status
 
 

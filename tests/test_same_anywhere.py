@@ -11,7 +11,7 @@ import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates import Search, identify, write_candidates
 from qubayes.cluster import Workers
-from qubayes.formulation import formulate
+from qubayes.formulation import encode_sets, formulate
 from qubayes.score import Score
 from qubayes.subsets import Subsets, cover, read_subsets, write_subsets
 
@@ -67,5 +67,6 @@ def test_a_run_of_moves_leaves_the_same_files(places, tmp_path):
         files = [(folder / name).read_bytes() for name in ("candidates.qbc", "run.json")]
         files.append(without_clock(read_subsets(folder / "subsets.qbs"), tmp_path / f"{number}.qbs"))
         tables = [table.tobytes() for table in learned.network.tables]
-        found.append([files, solution, tables, learned.solution.bits.tobytes()])
+        state = encode_sets(learned.formulation, learned.solution.choice)
+        found.append([files, solution, tables, state.tobytes()])
     assert found[0] == found[1] == found[2]

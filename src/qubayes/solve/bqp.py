@@ -1,7 +1,9 @@
 """`bqp` (the paper's GOQ): binary quadratic programming with inequalities (Appendix D.4) on SCIP or Gurobi."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -14,6 +16,7 @@ from .choices import best_inside
 from .run import Ending, Run
 
 BACKENDS = ("auto", "scip", "gurobi")
+PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 
 
 class LicenceError(QubayesError):
@@ -69,26 +72,43 @@ class QuadraticProgram:
         if self.backend not in BACKENDS:
             raise SettingError(f"backend = {self.backend!r}; choose one of {', '.join(BACKENDS)}")
 
+    def prepared(self) -> "QuadraticProgram":
+        """The same; the packages are loaded, and Gurobi has been asked what its licence allows."""
+        for backend in self._backends():
+            import_module(f".bqp_{backend}", __package__)
+            if backend == "gurobi":
+                from .bqp_gurobi import limited_in_size
+
+                with suppress(LicenceError):  # told, or passed over for SCIP, by the search
+                    limited_in_size()
+        return self
+
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Build the program and hand it to the backend."""
-        if self.backend != "scip" and (self.backend == "gurobi" or find_spec("gurobipy")):
-            _need("gurobipy", "qubayes[gurobi]")
-            from .bqp_gurobi import solve_with_gurobi
+        backends, program = self._backends(), None
+        if "gurobi" in backends:
+            from .bqp_gurobi import check_licence, solve_with_gurobi
 
             try:
-                return solve_with_gurobi(_program(formulation, run), run)
+                check_licence(formulation)
+                program = _program(formulation, run)
+                return solve_with_gurobi(program, run)
             except LicenceError:
-                if self.backend == "gurobi" or not find_spec("pyscipopt"):
+                if "scip" not in backends:
                     raise
-        _need("pyscipopt", "qubayes[scip]")
         from .bqp_scip import solve_with_scip
 
-        return solve_with_scip(_program(formulation, run), run)
+        return solve_with_scip(program or _program(formulation, run), run)
 
-
-def _need(package: str, extra: str) -> None:
-    if find_spec(package) is None:
-        raise MissingPackageError(f"bqp needs {package}, which is not installed; pip install '{extra}'")
+    def _backends(self) -> list[str]:
+        """The backends to be asked, in turn; raises unless one is installed."""
+        asked = ["gurobi", "scip"] if self.backend == "auto" else [self.backend]
+        found = [backend for backend in asked if find_spec(PACKAGES[backend])]
+        if not found:
+            raise MissingPackageError(
+                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; pip install 'qubayes[{asked[-1]}]'"
+            )
+        return found
 
 
 def _program(formulation: Formulation, run: Run) -> Program:

@@ -17,6 +17,8 @@ LOOK_EVERY = 0.02  # seconds between looks at the limits
 
 def solve_with_scip(program: Program, run: Run) -> Ending:
     """Search until optimality, the time limit or an interrupt. SCIP runs in a thread, so that this one hears Ctrl-C."""
+    if run.over:
+        return not_built(run, "SCIP")
     model = Model()
     model.hideOutput()
     model.setParam("misc/catchctrlc", False)

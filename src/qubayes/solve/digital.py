@@ -12,7 +12,7 @@ from ..formulation.qubo import upper_triangle
 from .exchange import Tempering
 from .reads import Model, Schedule, halting
 from .run import Ending, Run
-from .states import read_state, reading_seconds, repairs, start_state, with_slack
+from .states import PROVED, read_state, reading_seconds, repairs, start_state, with_slack
 from .trial import Groups
 
 PARTS = 20  # of the run; after each of them the best state is offered
@@ -45,7 +45,11 @@ class Digital:
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas, and offer the best states."""
         cost = reading_seconds(formulation, run)
+        if run.over:
+            return _too_short()
         tempering = self._tempering(formulation, run)
+        if run.over:
+            return _too_short()
         reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
         self._search(formulation, run, tempering, reserve)
         readings = [read_state(formulation, with_slack(formulation, best)) for best in tempering.bests]
@@ -54,6 +58,7 @@ class Digital:
         mended = sum(reading.repaired for reading in readings)
         figures = {"iterations": tempering.iterations, "replicas": self.replicas, "repaired": mended}
         cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""
+        cut = PROVED if run.proved else cut
         what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
         return Ending(
             f"{cut}{what}, {tempering.iterations:,} iterations of each; {repairs(mended, self.replicas)}", figures
@@ -79,10 +84,10 @@ class Digital:
 
         def look() -> float:
             run.report(done=progress(), total=1.0)
-            return run.left - reserve if run.limits.seconds is not None else run.left
+            return run.left - reserve
 
         with halting(halt, run.workers.count) as pool:
-            while tempering.model.qubo.bits and not halt[0] and progress() < 1.0:
+            while tempering.model.qubo.bits and not (halt[0] or run.proved) and progress() < 1.0:
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
                 beta = schedule.at(min(1.0, progress()))
                 tempering.advance(pool, min(tempering.period, left), beta, look, halt)
@@ -90,6 +95,11 @@ class Digital:
                     part += 1
                     energy, best = tempering.best
                     known = _offer(formulation, run, energy, best, known)
+
+
+def _too_short() -> Ending:
+    """The ending of a run whose time went into the constrained form; the best network of no bits was offered."""
+    return Ending("the time limit is too short to begin; best so far returned", {"iterations": 0})
 
 
 def _offer(formulation: Formulation, run: Run, energy: float, best: Bools, known: float) -> float:

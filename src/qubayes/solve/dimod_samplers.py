@@ -11,14 +11,14 @@ import numpy as np
 from dimod.core.initialized import Initialized
 from dimod.core.sampler import Sampler
 
-from ..arrays import AnyArray, Bools
+from ..arrays import AnyArray, Bools, Floats
 from ..cluster import Workers
 from ..errors import SettingError
 from ..formulation.qubo import Qubo, qubo_from_couplers
 from ..progress import OnProgress, Progress, silent
 from .exchange import Tempering
 from .reads import Clock, Model, Plan, Read, Schedule, clocks, halting, watch
-from .run import stopping
+from .run import is_number, is_whole, stopping
 from .trial import Groups
 
 SWEEPS = 1000  # of a read, unless said
@@ -131,14 +131,15 @@ class _Task:
     def of(sampler: Any, bqm: Any, num_reads: int | None, parameters: dict[str, Any]) -> "_Task":
         """The keywords checked, the model as a QUBO."""
         began = time.perf_counter()
+        if not isinstance(bqm, dimod.BinaryQuadraticModel):
+            raise SettingError(f"the model is a {type(bqm).__name__}; give a dimod.BinaryQuadraticModel")
         given = {name: parameters.pop(name) for name in _COMMON if parameters.get(name) is not None}
         sampler.remove_unknown_kwargs(**parameters)
         limit = given.get("time_limit", math.inf)
-        if not limit >= 0:
-            raise SettingError(f"time_limit = {limit}; give 0 seconds or more, or leave it out")
+        if not (is_number(limit) and limit >= 0):
+            raise SettingError(f"time_limit = {limit!r}; give 0 seconds or more, or leave it out")
         seed = _count("seed", given.get("seed"), int(np.random.SeedSequence().generate_state(1)[0]))
-        if num_reads is not None and _count("num_reads", num_reads, 1) == 0:
-            raise SettingError("num_reads = 0; give 1 or more")
+        num_reads = _count("num_reads", num_reads, None, least=1)
         for name in ("interrupt_function", "progress"):
             if name in given and not callable(given[name]):
                 raise SettingError(f"{name} is a {type(given[name]).__name__}; give a function")
@@ -151,7 +152,7 @@ class _Task:
             Model.of(_qubo_of(bqm)),
             parsed.initial_states.record.sample[:, places] > 0,
             np.random.SeedSequence(seed),
-            Workers(given.get("threads")).count,
+            Workers(_count("threads", given.get("threads"), None, least=1)).count,
             given.get("interrupt_function", lambda: False),
             given.get("progress", silent),
             np.zeros(1, np.bool_),
@@ -232,12 +233,12 @@ def _temper(task: _Task, schedule: Schedule, iterations: int | None) -> list[Boo
     return tempering.bests
 
 
-def _count(name: str, value: Any, default: Any) -> Any:
-    """The value, a whole number of 0 or more; the default if it is None."""
+def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
+    """The value, a whole number that is not less; the default if it is None."""
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise SettingError(f"{name} = {value!r}; give a whole number, 0 or more")
+    if not (is_whole(value) and value >= least):
+        raise SettingError(f"{name} = {value!r}; give a whole number, {least} or more")
     return int(value)
 
 
@@ -247,6 +248,10 @@ def _qubo_of(bqm: Any) -> Qubo:
     binary = bqm if bqm.vartype is dimod.BINARY else bqm.change_vartype(dimod.BINARY, inplace=False)
     vectors = binary.to_numpy_vectors(variable_order=order)
     rows, columns, weights = vectors.quadratic
+    with np.errstate(over="ignore"):
+        total = float(np.abs(vectors.linear_biases).sum() + np.abs(weights).sum() + abs(vectors.offset))
+    if not math.isfinite(total):
+        raise SettingError("the biases add up to more than a float holds; give finite ones, scaled down")
     return qubo_from_couplers(vectors.linear_biases, rows, columns, weights, float(vectors.offset))
 
 
@@ -255,12 +260,19 @@ def _schedule(qubo: Qubo, beta_range: Sequence[float] | None, kind: str, custom:
         raise SettingError(f"beta_schedule_type = {kind!r}; choose one of {', '.join(SCHEDULES)}")
     if (kind == "custom") != (custom is not None):
         raise SettingError("give beta_schedule together with beta_schedule_type='custom', or neither")
-    betas = np.array(custom if custom is not None else beta_range or default_beta_range(qubo), dtype=np.float64)
+    betas = _numbers(custom if custom is not None else default_beta_range(qubo) if beta_range is None else beta_range)
     if betas.ndim != 1 or not len(betas) or not (np.isfinite(betas) & (betas >= 0)).all():
         raise SettingError(f"inverse temperatures {betas.tolist()}; give finite numbers, 0 or more")
     if kind != "custom" and (len(betas) != 2 or (kind == "geometric" and betas.min() <= 0)):
         raise SettingError(f"beta_range = {betas.tolist()}; give two numbers, above 0 for a geometric schedule")
     return Schedule(betas, kind)
+
+
+def _numbers(values: Any) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingError(f"inverse temperatures {values!r}; give finite numbers, 0 or more") from None
 
 
 def default_beta_range(qubo: Qubo) -> tuple[float, float]:
@@ -270,15 +282,24 @@ def default_beta_range(qubo: Qubo) -> tuple[float, float]:
     the first temperature is 2 max f, the last lets a flip that costs 2 d happen once in a hundred tries, d the least
     coefficient but not less than a fiftieth of the median f.
     """
-    pulls = np.add.reduceat(np.append(qubo.weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
-    squares = np.add.reduceat(np.append(qubo.weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    scale = _scale(qubo)
+    weights = qubo.weights * scale
+    pulls = np.add.reduceat(np.append(weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    squares = np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
     none = np.diff(qubo.indptr) == 0
     pulls[none], squares[none] = 0.0, 0.0  # reduceat gives an empty row the entry that follows
-    h = qubo.h / 2 + pulls / 4
+    h = qubo.h * scale / 2 + pulls / 4
     fields = np.sqrt(h * h + squares / 16)
     fields = fields[fields > 0]
     if not len(fields):
         return 0.1, 1.0
-    terms = np.abs(np.concatenate([h, qubo.weights / 4]))
+    terms = np.abs(np.concatenate([h, weights / 4]))
     least = max(float(terms[terms > 1e-9 * fields.max()].min()), float(np.median(fields)) / 50)
-    return 1.0 / (2.0 * float(fields.max())), math.log(100.0) / (2.0 * least)
+    return scale / (2.0 * float(fields.max())), scale * math.log(100.0) / (2.0 * least)
+
+
+def _scale(qubo: Qubo) -> float:
+    """1, or the power of two that brings coefficients whose squares no float holds to about 1."""
+    largest = max(float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0)))
+    exponent = math.frexp(largest)[1]
+    return math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0

@@ -1,14 +1,15 @@
 """`hillclimb` (the paper's HCS): greedy changes of single edges with a tabu list, kicked again and again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import ClassVar
 
 import numpy as np
 
 from ..arrays import Ints, SmallInts, Words
 from ..candidates import Candidates
-from ..data.dataset import Dataset
+from ..data import Dataset, read
 from ..errors import QubayesError, SettingError
 from ..families import VertexSet
 from ..score import NAMES, Score
@@ -28,29 +29,34 @@ class HillClimb:
     possible edges of the best network so far are changed (as far as they close no cycle), and the next climb begins.
     Possible are the edges in some candidate set.
 
-    With a dataset local scores are counted in it, by the score that the candidates are stamped with; what is found is
-    offered as the best candidate sets inside the parents. Without one a vertex scores as its best candidate set inside
-    its parents, and keeps only these parents: an edge more can put out another.
+    With a dataset, or the path of one, local scores are counted in it, by the score that the candidates are stamped
+    with; what is found is offered as the best candidate sets inside the parents. Without one a vertex scores as its
+    best candidate set inside its parents, and keeps only these parents: an edge more can put out another.
     """
 
-    dataset: Dataset | None = field(default=None, repr=False)
+    dataset: Dataset | str | PathLike[str] | None = field(default=None, repr=False)
 
     name: ClassVar[str] = "hillclimb"
     takes: ClassVar[str] = "candidates"
     counts: ClassVar[str] = "changed edges"
 
+    def prepared(self) -> "HillClimb":
+        """The same with the data read."""
+        return self if self.dataset is None else replace(self, dataset=read(self.dataset))
+
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Climb on every thread."""
-        sets = sets_of(candidates) if self.dataset is None else None
-        score = None if self.dataset is None else _score(candidates, self.dataset)
+        dataset = None if self.dataset is None else read(self.dataset)
+        sets = sets_of(candidates) if dataset is None else None
+        score = None if dataset is None else _score(candidates, dataset)
         edges, climbs = possible_edges(candidates), list[_Climber]()
 
         def make(number: int, seed: np.random.SeedSequence) -> _Climber:
             if sets is not None:
                 scored: Sets | Data = sets
             else:
-                assert self.dataset is not None and score is not None
-                scored = data_of(self.dataset, score, _most(candidates))
+                assert dataset is not None and score is not None
+                scored = data_of(dataset, score, _most(candidates))
             climbs.append(_Climber(run, scored, edges, stream_of(seed), kick=KICKS if number else 0))
             return climbs[-1]
 

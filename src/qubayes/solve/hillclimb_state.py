@@ -53,7 +53,8 @@ def possible_edges(candidates: Candidates) -> SmallInts:
         first, last = families.set_start[families.vertex_start[vertex : vertex + 2]]
         found[vertex] = np.bincount(families.members[first:last], minlength=candidates.n) > 0
         found[vertex, list(candidates.base(vertex))] = False
-    return np.argwhere(found).astype(np.int32)
+    # In rows, whatever their number: kernels are compiled for one layout, and `argwhere` gives columns.
+    return np.ascontiguousarray(np.argwhere(found), dtype=np.int32)
 
 
 def new_climb(

@@ -52,6 +52,7 @@ class Plan:
     schedule: Schedule
     steps: int | None
     tries: int = 0  # bits drawn in each step; 0: every bit once, in order
+    rest: int = 0  # bits drawn after the last step, at its temperature
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,12 @@ class Read:
         self._walk = walk_from(model.qubo, start, keep_best=True)
         self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
         self._pause = 1  # steps in the next call of a kernel
+        self._rested = 0  # bits drawn after the last step
 
     @property
     def tries(self) -> int:
         """Flips tried so far."""
-        return self.steps_done * (self.plan.tries or self._model.qubo.bits)
+        return self.steps_done * (self.plan.tries or self._model.qubo.bits) + self._rested
 
     @property
     def progress(self) -> float:
@@ -126,7 +128,15 @@ class Read:
             self.steps_done += len(betas)
             taken = max(time.perf_counter() - began, 1e-6)
             self._pause = max(1, min(2 * self._pause, int(self._pause * SLICE / taken)))
+        if until >= 1.0 and not self._halt[0] and self._model.qubo.bits:
+            self._draw_rest()
         return self
+
+    def _draw_rest(self) -> None:
+        if self._betas is not None and self._rested < self.plan.rest:
+            self._rested = self.plan.rest
+            last = self._betas[-1:]
+            sweep_at_random(self._model.couplings, self._walk, self._dice, last, self._rested, self._halt)
 
     def _next(self, until: float) -> Floats:
         """The inverse temperatures of the next few steps. How many they are changes nothing where steps are counted."""

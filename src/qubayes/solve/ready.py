@@ -10,11 +10,12 @@ from ..subsets import cover
 from .run import Limits, Run
 
 # What each solver is tried on: (vertices, moves). The annealer needs no kernels for fewer than 15 vertices; `exact`
-# ends with a proof. The others have no kernels of ours.
+# ends with a proof, our sampler after so many sweeps. The others have no kernels of ours.
 TRIED = {
     "anneal": (16, 100),
     "asobs": (8, 1),
     "digital": (8, 1),
+    "dimod": (8, None),
     "exact": (8, None),
     "hillclimb": (8, 1),
     "order-sa": (8, 1),

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,16 @@ REPORT_EVERY = 0.1  # seconds
 MOST_MOVES = 2**53  # a count that doubles and 64-bit integers hold exactly
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is a number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether this is a whole number; true and false are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When a solver ends. Seconds depend on the machine; a number of moves with a seed gives the same result anywhere.
@@ -34,12 +45,12 @@ class Limits:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not 0 <= self.seconds < math.inf:
-            raise SettingError(f"a time limit of {self.seconds} s; give 0 or more, or none")
-        if self.moves is not None and not 0 <= self.moves <= MOST_MOVES:
-            raise SettingError(f"moves = {self.moves}; give 0 to {MOST_MOVES}")
-        if self.seed < 0:
-            raise SettingError(f"seed = {self.seed}; give 0 or more")
+        if self.seconds is not None and not (is_number(self.seconds) and 0 <= self.seconds < math.inf):
+            raise SettingError(f"a time limit of {self.seconds!r} s; give 0 or more, or none")
+        if self.moves is not None and not (is_whole(self.moves) and 0 <= self.moves <= MOST_MOVES):
+            raise SettingError(f"moves = {self.moves!r}; give 0 to {MOST_MOVES}, a whole number")
+        if not (is_whole(self.seed) and self.seed >= 0):
+            raise SettingError(f"seed = {self.seed!r}; give a whole number, 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,14 @@ class Solver(Protocol):
     counts: ClassVar[str]  # what `Limits.moves` counts; "" if the solver has no such count
 
     def __call__(self, problem: Any, run: "Run", /) -> Ending: ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A solver with packages or files to load before its clock starts."""
+
+    def prepared(self) -> Solver:
+        """The same solver with all that it needs; raises if that cannot be had."""
 
 
 class Run:

@@ -12,7 +12,7 @@ from ..errors import SettingError
 from ..formulation import Formulation
 from .reads import Clock, Model, Plan, Read, Schedule, clocks, halting, watch
 from .run import Ending, Run
-from .states import read_state, reading_seconds, repairs, start_state
+from .states import PROVED, read_state, reading_seconds, repairs, start_state
 
 PARTS = 20  # of a read; after each of them its best state is offered
 TEMPERATURES = 4096  # at most, where flips are counted
@@ -49,12 +49,12 @@ class SimulatedAnnealing:
         count = self.reads or (threads if run.moves is None else 1)
         cost = reading_seconds(formulation, run)
         reserve = min(2.0 * cost * -(-count // threads), 0.2 * run.left) if run.limits.seconds is not None else 0.0
-        halt = np.zeros(1, np.bool_)
+        halt = np.array([run.proved])
         reads = self._reads(formulation, run, count, reserve, halt)
 
         def look() -> float:
             run.report(done=sum(read.progress for read in reads), total=float(count))
-            return run.left - reserve if run.limits.seconds is not None else run.left
+            return 0.0 if run.proved else run.left - reserve
 
         with halting(halt, threads) as pool:
             futures: list[Future[bool]] = [pool.submit(_follow, formulation, run, read, halt) for read in reads]
@@ -70,13 +70,14 @@ class SimulatedAnnealing:
             plan, times = Plan(schedule, None, TRIES), clocks(count, run.workers.count, now, now + run.left - reserve)
         else:
             tries = max(1, min(run.moves, max(16, run.moves // TEMPERATURES)))
-            plan, times = Plan(schedule, run.moves // tries, tries), [Clock(now, now)] * count
+            plan, times = Plan(schedule, run.moves // tries, tries, run.moves % tries), [Clock(now, now)] * count
         return [Read(model, start, seed, plan, time, halt) for seed, time in zip(seeds, times, strict=True)]
 
     def _ending(self, run: Run, reads: list[Read], mended: int) -> Ending:
         tries = sum(read.tries for read in reads)
         figures = {"flips_tried": tries, "reads": len(reads), "repaired": mended}
         cut = "time limit reached before the last flip; " if run.moves is not None and run.over else ""
+        cut = PROVED if run.proved else cut
         what = f"{len(reads)} reads" if len(reads) > 1 else "1 read"
         return Ending(f"{cut}{what} annealed, {tries:,} flips tried; {repairs(mended, len(reads))}", figures)
 
@@ -90,6 +91,6 @@ def _follow(formulation: Formulation, run: Run, read: Read, halt: Bools) -> bool
             reading = read_state(formulation, best)
             run.offer(reading.choice)
             known, mended = best, reading.repaired
-        if halt[0]:
+        if halt[0] or run.proved:
             break
     return mended

@@ -3,7 +3,7 @@
 import math
 from dataclasses import fields
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from ..network.network import find_cycle
 from ..progress import OnProgress, silent
 from .choices import best_inside, parents_of
 from .ready import make_ready
-from .run import Ending, Limits, Run, Solver, stopping
+from .run import Ending, Limits, Preparing, Run, Solver, is_number, stopping
+from .settings import accepts, allowed
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ def solver_named(name: str, **settings: Any) -> Solver:
         raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join(SOLVERS)}")
     module, kind = SOLVERS[name]
     made: Any = getattr(import_module(f".{module}", __package__), kind)
-    known = [field.name for field in fields(made)]
-    for setting in settings:
+    known, kinds = [field.name for field in fields(made)], get_type_hints(made)
+    for setting, value in settings.items():
         if setting not in known:
             raise SettingError(f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}")
+        if not accepts(kinds[setting], value):
+            raise SettingError(f"{name}: {setting} = {value!r}; give {allowed(kinds[setting])}")
     solver: Solver = made(**settings)
     return solver
 
@@ -71,19 +74,29 @@ def solve(
 
     Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
     alone. Where a formulation is given the result has its bits, and their energy was checked to be -score.
-    Interrupted, it returns the best network so far. Kernels are compiled, or loaded, before the time limit begins.
+    Interrupted, it returns the best network so far. Kernels, packages and files are loaded, or compiled, before the
+    time limit begins.
+
+    >>> from qubayes.candidates.example import example
+    >>> best = solve(example(), "exact")
+    >>> found = solve(example(), "anneal", limits=Limits(seconds=None, moves=1000, seed=1), bound=best.bound)
+    >>> best.status, found.proved, found.score == best.score
+    ('optimal', True, True)
     """
     chosen = solver_named(solver) if isinstance(solver, str) else solver
-    limits = limits or Limits()
+    limits = Limits() if limits is None else limits
+    _check_kinds(problem, chosen, limits, start)
     formulation = problem if isinstance(problem, Formulation) else None
-    candidates = formulation.candidates if formulation else problem
-    assert isinstance(candidates, Candidates)
+    candidates = problem.candidates if isinstance(problem, Formulation) else problem
     check(candidates)
     if chosen.takes == "formulation" and formulation is None:
         raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
+    _check_bound(bound, bound_seconds)
     make_ready(chosen.name)
+    if isinstance(chosen, Preparing):
+        chosen = chosen.prepared()
     found = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
     run.tighten(min(bound, found.value))
@@ -92,11 +105,37 @@ def solve(
     return _solution(candidates, formulation, run, chosen.name, ending)
 
 
+def _check_kinds(problem: object, solver: object, limits: object, start: object) -> None:
+    """Raise unless each is what `solve` takes."""
+    if not isinstance(problem, Candidates | Formulation):
+        raise SettingError(
+            f"the problem is of type {_kind(problem)}; give candidates (read_candidates reads files of them), or a "
+            "formulation"
+        )
+    if not callable(solver) or not hasattr(solver, "takes"):
+        raise SettingError(f"the solver is of type {_kind(solver)}; give a name, or what solver_named returns")
+    if not isinstance(limits, Limits):
+        raise SettingError(f"limits is of type {_kind(limits)}; give Limits(seconds, moves, seed)")
+    if start is not None and not isinstance(start, Network):
+        raise SettingError(f"start is of type {_kind(start)}; give a Network (read_network reads files of them)")
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _check_bound(bound: object, seconds: object) -> None:
+    if not (is_number(bound) and bound > -math.inf):
+        raise SettingError(f"bound = {bound!r}; give a number that no network's score exceeds, or leave it out")
+    if not (is_number(seconds) and 0 <= seconds < math.inf):
+        raise SettingError(f"{seconds!r} s for a bound; give 0 or more")
+
+
 def _bound(candidates: Candidates, seconds: float, on_progress: OnProgress) -> "Bound":
     """A bound on the score of every network, for which this many seconds may be spent."""
     from .bound import Bound, upper_bound
 
-    if seconds <= 0:
+    if seconds == 0:
         return Bound(math.inf, -math.inf, cuts=0, seconds=0.0)
     return upper_bound(candidates, seconds, on_progress=on_progress)
 

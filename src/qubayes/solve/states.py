@@ -12,6 +12,8 @@ from ..network.network import find_cycle
 from .choices import parents_of
 from .run import Run
 
+PROVED = "the bound was reached: proved optimal; "  # how a sentence begins once it is
+
 
 class Reading(NamedTuple):
     """The network of a state, as the number of a candidate set for each vertex."""

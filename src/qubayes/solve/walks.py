@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
@@ -40,25 +40,28 @@ def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Walk]) -> E
     """
     runs = RUNS if run.moves is not None else run.workers.count
     seeds = np.random.SeedSequence(run.seed).spawn(runs)
-    enough = threading.Event()
+    enough, made = threading.Event(), [0] * runs
 
-    def go(number: int) -> int:
+    def go(number: int) -> None:
         share = None if run.moves is None else (run.moves + runs - 1 - number) // runs
-        return _go(make(number, seeds[number]), run, share, enough)
+        for moves in _slices(make(number, seeds[number]), run, share, enough):
+            made[number] += moves
 
     pool = ThreadPoolExecutor(min(runs, run.workers.count))
     try:
         walks = [pool.submit(go, number) for number in range(runs)]
-        _watch(walks, run, enough)
-        made = sum(walk.result() for walk in walks)
+        _watch(walks, run, enough, made)
+        for walk in walks:
+            walk.result()
     finally:
         enough.set()
         pool.shutdown(wait=True, cancel_futures=True)
-    return Ending(_sentence(run), {"moves": made, "walks": runs, "moves_per_second": round(made / run.elapsed)})
+    total = sum(made)
+    return Ending(_sentence(run), {"moves": total, "walks": runs, "moves_per_second": round(total / run.elapsed)})
 
 
-def _go(walk: Walk, run: Run, share: int | None, enough: threading.Event) -> int:
-    """Advance one walk until the limits; slices grow or shrink to about SLICE seconds."""
+def _slices(walk: Walk, run: Run, share: int | None, enough: threading.Event) -> Iterator[int]:
+    """Advance one walk until the limits, and yield the moves of each slice; they take about SLICE seconds."""
     made, moves, seconds = 0, 1, 0.0
     while not run.over and not enough.is_set() and (share is None or made < share):
         moves = moves if share is None else min(moves, share - made)
@@ -66,8 +69,8 @@ def _go(walk: Walk, run: Run, share: int | None, enough: threading.Event) -> int
         walk.advance(moves, _pace(run, share, made, seconds))
         took = time.perf_counter() - began
         made, seconds = made + moves, took / moves
+        yield moves
         moves = max(1, min(2 * moves, int(min(SLICE, run.left) / max(seconds, 1e-9))))
-    return made
 
 
 def _pace(run: Run, share: int | None, made: int, seconds: float) -> Pace:
@@ -77,14 +80,17 @@ def _pace(run: Run, share: int | None, made: int, seconds: float) -> Pace:
     return Pace(0.0, 0.0) if limit is None else Pace(run.elapsed / limit, seconds / limit)
 
 
-def _watch(walks: list[Future[int]], run: Run, enough: threading.Event) -> None:
+def _watch(walks: list[Future[None]], run: Run, enough: threading.Event, made: list[int]) -> None:
     """Report until all walks have ended; call them off once the best network is proved."""
     waiting: Any = set(walks)
     while waiting:
         done, waiting = wait(waiting, timeout=SLICE, return_when=FIRST_EXCEPTION)
         if run.proved or any(walk.exception() for walk in done):
             enough.set()
-        run.report()
+        if run.moves is None:
+            run.report()
+        else:
+            run.report(done=sum(made), total=run.moves)
 
 
 def _sentence(run: Run) -> str:

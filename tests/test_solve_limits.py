@@ -1,0 +1,140 @@
+"""What ends a search: a bound that is reached, a clock that was started late enough; and how far it says it is."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from qubayes.cluster import Workers
+from qubayes.progress import Progress
+from qubayes.solve import Limits, bqp, solve, solver_named
+from solve_cases import best_score, formulated, random_candidates
+
+LOOK_FOR_KERNELS = """
+import gc, json
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from qubayes.candidates import Candidates
+from qubayes.families import Families
+from qubayes.solve import Limits, solve
+from qubayes.solve.ready import make_ready
+
+def loaded():
+    kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+    return {(each.__module__, each.__name__, str(types)) for each in kernels for types in each.overloads}
+
+def candidates(edges):
+    lists = [[()]] + [[(0,), ()] if child <= edges else [()] for child in (1, 2)]
+    scores = [-1.0] + [score for its in lists[1:] for score in range(-1, -1 - len(its), -1)]
+    return Candidates(("a", "b", "c"), Families.of(lists), np.array(scores, float))
+
+late = {}
+for name in ("hillclimb", "asobs", "order-sa"):
+    make_ready(name)
+    before = loaded()
+    for edges in range(3):
+        solve(candidates(edges), name, limits=Limits(None, moves=50))
+        late[f"{name} {edges}"] = sorted(name for module, name, types in loaded() - before)
+print(json.dumps(late))
+"""
+
+
+def test_hardly_any_edges_need_no_other_kernels():
+    done = subprocess.run([sys.executable, "-c", LOOK_FOR_KERNELS], capture_output=True, text=True, check=True)
+    late = json.loads(done.stdout)
+    assert len(late) == 9 and not any(late.values()), late
+
+
+@pytest.mark.parametrize("limits", [Limits(60.0), Limits(None, moves=2**40)])
+@pytest.mark.parametrize("name", ["sa", "digital", "anneal", "hillclimb", "order-sa", "asobs"])
+def test_a_bound_that_is_reached_ends_the_search(name, limits):
+    candidates = random_candidates(6, 1)
+    best = best_score(candidates)
+    problem = formulated(candidates)
+    # From the best network the first look is enough; the limits would take minutes.
+    start = solve(candidates, "exact").network
+    solution = solve(problem, name, limits=limits, bound=best, start=start)
+    assert solution.seconds < 20 and solution.proved
+    assert "proved optimal" in solution.status or "component solved" in solution.status
+
+
+@pytest.mark.parametrize("name", ["sa", "digital"])
+def test_a_bound_that_is_found_on_the_way_ends_the_search(name):
+    candidates = random_candidates(5, 1)
+    moves = 20_000_000 if name == "sa" else 4_000_000
+    solution = solve(formulated(candidates), name, limits=Limits(None, moves), bound=best_score(candidates))
+    assert solution.proved and solution.status.startswith("the bound was reached: proved optimal; ")
+    counted = solution.figures["flips_tried" if name == "sa" else "iterations"]
+    assert 0 < counted < moves
+
+
+def test_samples_are_read_until_the_bound_is_reached():
+    candidates = random_candidates(5, 1)
+    formulation, best = formulated(candidates), best_score(candidates)
+    solver = solver_named("dimod", parameters={"num_reads": 100, "num_sweeps": 1000, "time_limit": None})
+    solution = solve(formulation, solver, bound=best)
+    assert solution.proved and solution.figures["read"] < solution.figures["samples"]
+    assert solution.status.startswith("the bound was reached: proved optimal; SimulatedAnnealingSampler returned")
+    again = solve(formulation, solver, bound=best, start=solution.network)
+    assert again.status.endswith("SimulatedAnnealingSampler was not asked") and again.seconds < 1
+
+
+@pytest.mark.parametrize("name", ["hillclimb", "order-sa", "asobs", "sa", "digital"])
+def test_moves_are_what_progress_counts(name):
+    told: list[Progress] = []
+
+    def enough(progress: Progress) -> None:
+        told.append(progress)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    problem = formulated(random_candidates(25, 7, sets=60))
+    solution = solve(problem, name, limits=Limits(None, moves=2**32), on_progress=enough, workers=Workers(1))
+    assert solution.interrupted
+    parts = [progress.done / progress.total for progress in told]
+    assert parts == sorted(parts) and 0 < parts[-1] < 1
+
+
+@pytest.mark.parametrize("sampler", ["SimulatedAnnealingSampler", "DigitalAnnealingSampler"])
+def test_our_samplers_tell_how_far_they_are(sampler):
+    told: list[Progress] = []
+    solver = solver_named("dimod", sampler=f"qubayes.solve.dimod_samplers:{sampler}")
+    solve(formulated(random_candidates(12, 7, sets=20)), solver, limits=Limits(1.0), on_progress=told.append)
+    assert len(told) > 3 and 0 < told[-1].done <= told[-1].total
+
+
+@pytest.mark.skipif(not (find_spec("pyscipopt") and find_spec("gurobipy")), reason="needs both backends")
+def test_the_program_is_made_once(monkeypatch):
+    from qubayes.solve import bqp_gurobi
+
+    made, make = [], bqp._program
+    monkeypatch.setattr(bqp, "_program", lambda *given: made.append(make(*given)) or made[-1])
+    formulation = formulated(random_candidates(9, 3, sets=12))
+
+    def refuse(program, run):
+        raise bqp.LicenceError("too large")
+
+    for limited in (True, False):  # told beforehand; found out at the end
+        made.clear()
+        monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda limited=limited: limited)
+        monkeypatch.setattr(bqp_gurobi, "solve_with_gurobi", refuse)
+        solve(formulation, "bqp", limits=Limits(0.5))
+        assert len(made) == 1
+
+
+@pytest.mark.skipif(not find_spec("gurobipy"), reason="needs gurobipy")
+def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
+    from qubayes.solve import bqp_gurobi
+
+    monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda: False)
+    formulation = formulated(random_candidates(40, 1, sets=40))
+    solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.05))
+    assert "while the model was built for Gurobi" in solution.status
+
+
+def test_a_time_that_is_too_short_for_digital():
+    solution = solve(formulated(random_candidates(40, 1, sets=40)), "digital", limits=Limits(1e-4))
+    assert solution.status == "the time limit is too short to begin; best so far returned"
+    assert solution.figures["iterations"] == 0

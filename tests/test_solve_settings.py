@@ -1,0 +1,123 @@
+"""Settings, limits and arguments of the wrong kind are refused in one sentence that says what is allowed."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from qubayes import Score, Search, identify
+from qubayes.candidates.files import read_candidates, write_candidates
+from qubayes.cli import app
+from qubayes.data import read, write
+from qubayes.errors import FormatError, QubayesError, SettingError
+from qubayes.solve import SOLVERS, Limits, solve, solver_named
+from solve_cases import formulated, random_candidates
+from test_hillclimb import dataset_of
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "words"),
+    [
+        ("sa", "reads", "x", "give a whole number or none"),
+        ("sa", "reads", True, "give a whole number or none"),
+        ("anneal", "hot", "x", "give a number or none"),
+        ("anneal", "walks", 1.5, "give a whole number"),
+        ("anneal", "cold", None, "give a number"),
+        ("anneal", "twins", 1, "give true or false"),
+        ("order-sa", "hot", "x", "give a number"),
+        ("auto", "share", "x", "give a number"),
+        ("digital", "replicas", 1.5, "give a whole number"),
+        ("dimod", "parameters", 5, "give a mapping or text"),
+        ("bqp", "backend", 1, "give text"),
+        ("hillclimb", "dataset", 5, "give a Dataset, text, a path or none"),
+    ],
+)
+def test_a_setting_of_the_wrong_kind(name, setting, value, words):
+    with pytest.raises(SettingError) as caught:
+        solver_named(name, **{setting: value})
+    assert str(caught.value) == f"{name}: {setting} = {value!r}; {words}"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("anneal", {"hot": 5, "cold": np.float64(0.1), "walks": np.int64(3), "twins": False}),
+        ("anneal", {"hot": None}),
+        ("sa", {"reads": None, "first_temperature": np.float32(50)}),
+        ("dimod", {"parameters": {"num_reads": 1}, "sampler": object()}),
+        ("dimod", {"parameters": "{}"}),
+        ("hillclimb", {"dataset": Path("x.csv")}),
+    ],
+)
+def test_a_setting_of_the_right_kind(name, settings):
+    solver = solver_named(name, **settings)
+    assert {setting: getattr(solver, setting) for setting in settings} == settings
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_setting_accepts_its_default(name):
+    solver = solver_named(name)
+    assert solver_named(name, **{field: getattr(solver, field) for field in solver.__slots__}) == solver
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("1",), (True,), (None, 1.5), (None, "3"), (None, True), (1.0, None, 0.5), (1.0, None, None), (math.inf,)],
+)
+def test_limits_of_the_wrong_kind(wrong):
+    with pytest.raises(SettingError, match="give "):
+        Limits(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"problem": "s.jkl"}, "the problem is of type str; give candidates"),
+        ({"problem": None}, "the problem is of type NoneType"),
+        ({"solver": 5}, "the solver is of type int; give a name"),
+        ({"limits": 5}, "limits is of type int; give Limits"),
+        ({"limits": 0}, "limits is of type int; give Limits"),
+        ({"start": "x"}, "start is of type str; give a Network"),
+        ({"bound": math.nan}, "bound = nan; give a number"),
+        ({"bound": -math.inf}, "bound = -inf; give a number"),
+        ({"bound": "3"}, "bound = '3'; give a number"),
+        ({"bound_seconds": -1.0}, "-1.0 s for a bound; give 0 or more"),
+        ({"bound_seconds": math.nan}, "nan s for a bound"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(given, words):
+    with pytest.raises(QubayesError) as caught:
+        solve(**{"problem": random_candidates(3, 0), **given})
+    assert words in str(caught.value)
+
+
+def test_a_formulation_is_a_problem_too():
+    assert solve(formulated(random_candidates(3, 0)), "exact", limits=Limits(5.0)).proved
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Candidate sets and the data that they come from."""
+    data = dataset_of(6, 200, 5, states=2)
+    write(data, tmp_path / "data.csv")
+    write_candidates(identify(read(tmp_path / "data.csv"), Search(3, Score("bds"))), tmp_path / "x.qbc")
+    return tmp_path
+
+
+def test_hillclimb_reads_the_data_that_it_climbs_on(files):
+    candidates, limits = read_candidates(files / "x.qbc"), Limits(None, moves=500, seed=2)
+    given = [read(files / "data.csv"), files / "data.csv", str(files / "data.csv")]
+    found = [solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given]
+    assert len({each.choice.tobytes() for each in found}) == 1
+    assert len({each.figures["climbs"] for each in found}) == 1
+    with pytest.raises(FormatError, match="ends in 'nothing'"):
+        solve(candidates, solver_named("hillclimb", dataset="x"), limits=limits)
+
+
+def test_hillclimb_on_data_from_the_command_line(files):
+    command = ["solve", str(files / "x.qbc"), "--solver", "hillclimb", "--moves", "500"]
+    done = CliRunner().invoke(app, [*command, "--set", f"dataset={files / 'data.csv'}"])
+    assert done.exit_code == 0, done.output
+    assert "score -" in done.output and "hillclimb: all moves made" in done.output
