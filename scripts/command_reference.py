@@ -1,12 +1,14 @@
 """Write docs/commands.md from the program itself; with --check only tell whether it is up to date."""
 
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from qubayes.cli import app
+from qubayes.solve.solve import SOLVERS, solver_named
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands
@@ -21,7 +23,7 @@ usage, 130 interrupted (the best so far is written where there is one).
 def reference() -> str:
     """The whole page."""
     group: Any = typer.main.get_command(app)
-    return HEAD + "".join(_command(name, group.commands[name]) for name in sorted(group.commands))
+    return HEAD + "".join(_command(name, group.commands[name]) for name in sorted(group.commands)) + _solvers()
 
 
 def _command(name: str, command: Any) -> str:
@@ -33,6 +35,27 @@ def _command(name: str, command: Any) -> str:
     table = "".join(rows)
     head = "| argument or option | what it does | default |\n|---|---|---|\n"
     return f"\n## {name}\n\n{command.help.strip()}\n\n    {usage.strip()}\n\n{head}{table}"
+
+
+def _solvers() -> str:
+    """What each solver does, and the settings that `--set` takes."""
+    rows = []
+    for name in SOLVERS:
+        solver = type(solver_named(name))
+        told = " ".join((solver.__doc__ or "").split("\n\n")[0].split()).replace("|", chr(92) + "|")
+        settings = ", ".join(f"`{field.name}={_default(field)}`" for field in fields(solver))
+        takes = "the QUBO" if solver.takes == "formulation" else "candidate sets"
+        rows.append(f"| `{name}` | {told} | {takes} | {solver.counts} | {settings} |\n")
+    head = (
+        "| solver | what it does | searches | `--moves` counts | settings and their defaults |\n|---|---|---|---|---|\n"
+    )
+    return "\n## Solvers\n\nOf `solve --solver NAME --set SETTING=VALUE`:\n\n" + head + "".join(rows)
+
+
+def _default(field: Any) -> str:
+    default = field.default_factory() if field.default is MISSING else field.default
+    told = str(default).lower() if isinstance(default, bool) else str(default)
+    return "" if default is None or default == {} else told
 
 
 def _argument(item: Any) -> str:

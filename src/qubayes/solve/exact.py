@@ -18,7 +18,7 @@ from .twins import Reduced, whole, without_twins
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Columns and cuts as they are needed, then branch and bound; each component apart (design §7, docs/exact.md)."""
+    """Columns and cuts as they are needed, then branch and bound; each component apart (docs/exact.md)."""
 
     twins: bool = True  # whether twins are eliminated first
 
