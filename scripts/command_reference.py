@@ -43,7 +43,7 @@ def _solvers() -> str:
     for name in SOLVERS:
         solver = type(solver_named(name))
         told = " ".join((solver.__doc__ or "").split("\n\n")[0].split()).replace("|", chr(92) + "|")
-        settings = ", ".join(f"`{field.name}={_default(field)}`" for field in fields(solver))
+        settings = ", ".join(f"`{_setting(field)}`" for field in fields(solver))
         takes = "the QUBO" if solver.takes == "formulation" else "candidate sets"
         rows.append(f"| `{name}` | {told} | {takes} | {solver.counts} | {settings} |\n")
     head = (
@@ -52,10 +52,10 @@ def _solvers() -> str:
     return "\n## Solvers\n\nOf `solve --solver NAME --set SETTING=VALUE`:\n\n" + head + "".join(rows)
 
 
-def _default(field: Any) -> str:
+def _setting(field: Any) -> str:
     default = field.default_factory() if field.default is MISSING else field.default
     told = str(default).lower() if isinstance(default, bool) else str(default)
-    return "" if default is None or default == {} else told
+    return str(field.name) if default is None or default == {} else f"{field.name}={told}"
 
 
 def _argument(item: Any) -> str:

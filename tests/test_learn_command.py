@@ -1,12 +1,16 @@
 """`learn` and `solve` from the command line: what is checked beforehand, and what an interrupt leaves."""
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 from importlib import import_module
+from types import MappingProxyType
 
+import numpy as np
+import polars
 import pytest
 
 import qubayes
@@ -32,6 +36,7 @@ def data(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
+        (["--report", "x.html.gz"], "give it the ending .html"),
         (["-o", "nowhere/x.json"], "there is no folder nowhere"),
         (["--report", "nowhere/x.html"], "there is no folder nowhere"),
         (["--trace", "nowhere/x.csv"], "there is no folder nowhere"),
@@ -118,6 +123,54 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
     assert samples == (1 if stage == "bootstrap, second" else None)
 
 
+def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):
+    folder = tmp_path / "new" / "run"
+    code, out, _ = run(capsys, "learn", data, "-m", 1, "--run-dir", folder, "-o", folder / "x.bif")
+    assert code == 0 and f"written: {folder / 'x.bif'}" in out
+
+
+def test_the_declaration_of_states_is_not_written_over(data, tmp_path, capsys):
+    declared = tmp_path / "x.bif"
+    assert run(capsys, "learn", data, "-m", 1, "-o", declared)[0] == 0
+    before = declared.read_bytes()
+    assert_refused(capsys, "to be read", "learn", data, "--arities", declared, "-o", declared)
+    assert declared.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_links_in_a_circle(data, tmp_path, capsys):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
+    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
+    assert_refused(capsys, "circle of links", "learn", data, "--trace", tmp_path / "a.csv")
+
+
+def test_a_network_can_be_improved_in_place(tmp_path, capsys):
+    sets, network = tmp_path / "x.jkl", tmp_path / "x.dot"
+    run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
+    assert run(capsys, "solve", sets, "--moves", 10, "-o", network)[0] == 0
+    assert run(capsys, "solve", sets, "--moves", 10, "--start", network, "-o", network)[0] == 0
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    whole = {"moves": np.int64(50), "seed": np.int64(3), "bootstrap": np.int64(1)}
+    learned = learn(DATA, np.int64(1), solver="anneal", run_dir=tmp_path, **whole)
+    assert json.loads(json.dumps(learned.as_json()))["seed"] == 3
+    assert json.dumps(learn(DATA, 1, time_limit=np.float32(1)).as_json())
+
+
+def test_any_mapping_declares_states():
+    frame = polars.DataFrame({"a": ["x", "y"] * 9, "b": ["x", "x"] * 9})
+    reading = qubayes.ReadSettings(arities=MappingProxyType({"b": ("x", "y")}))
+    told = learn(frame, 1, reading=reading).as_json()
+    assert json.loads(json.dumps(told))["provenance"]["settings"]["reading"]["arities"] == {"b": ["x", "y"]}
+    assert learn(DATA, 1, reading=reading).as_json()["provenance"]["settings"]["reading"] is None
+
+
+def test_no_limit_of_time():
+    assert learn(DATA, 1, time_limit=math.inf).recipe.limits.seconds is None
+    assert learn(DATA, 1).recipe.limits.seconds == 10.0
+
+
 def test_few_variables_need_no_setting(tmp_path, capsys):
     path = tmp_path / "two.csv"
     path.write_text("a,b\n" + "0,0\n1,1\n" * 20)
@@ -155,7 +208,8 @@ def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
     first = learn(DATA, 2, run_dir=tmp_path, time_limit=1.0)
     second = learn(DATA, 2, run_dir=tmp_path, time_limit=2.0)
     learn(DATA, 2, run_dir=tmp_path, moves=100)
-    assert starts[0] is None and starts[2] is None
+    learn(dependent_data(8, 300, seed=9), 2, run_dir=tmp_path, time_limit=1.0)
+    assert [starts[0], *starts[2:]] == [None, None, None]
     assert starts[1].parents == first.solution.parents
     assert second.solution.score >= first.solution.score
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 
 import pytest
@@ -129,9 +130,19 @@ def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
     from qubayes.solve import bqp_gurobi
 
     monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda: False)
-    formulation = formulated(random_candidates(40, 1, sets=40))
-    solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.05))
+    monkeypatch.setattr(bqp_gurobi, "ROWS", 10)
+    add, pieces = bqp_gurobi._add, []
+
+    def slow(*arguments):
+        pieces.append(arguments)
+        time.sleep(0.6)
+        add(*arguments)
+
+    monkeypatch.setattr(bqp_gurobi, "_add", slow)
+    formulation = formulated(random_candidates(20, 1, sets=20))
+    solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.5))
     assert "while the model was built for Gurobi" in solution.status
+    assert len(pieces) <= 1 and 2 * len(formulation.order.triangles) > 20
 
 
 def test_a_time_that_is_too_short_for_digital():

@@ -51,7 +51,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     solver : str
         Which solver looks for the best network; "auto" chooses by the size of the problem.
     time_limit : float or None
-        Seconds for the solver; None lets it run until it has a proof, or has made its `moves`.
+        Seconds for the solver; `math.inf` lets it run until it has a proof. None: as long as its `moves` take, or 10.
     moves : int or None
         The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
     bootstrap : int
@@ -166,7 +166,7 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
             "an array with fractions or missing values; bin it first, as with KBinsDiscretizer, or say what to do with"
             " them: reading=ReadSettings(bins=3, missing='drop')"
         )
-    columns = np.asarray(X).T
+    columns = (X.astype(np.float64) if X.dtype.kind == "f" else X).T  # polars knows no wider floats
     if X.dtype.kind == "O":  # as lists: of an array polars would look at the first value alone
         return pl.DataFrame([pl.Series(f"x{i}", list(its), dtype=pl.Object) for i, its in enumerate(columns)])
     return pl.DataFrame([pl.Series(f"x{i}", its) for i, its in enumerate(columns)])

@@ -65,20 +65,27 @@ def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] =
 
     Asked before long work, not after it.
     """
-    taken = {path.resolve(): path for path in inputs if path is not None}
+    taken = {_place(path): "read" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
             continue
-        folder = path.absolute().parent
+        folder, place = path.absolute().parent, _place(path)
         if not folder.is_dir():
             raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another")
         if not os.access(folder, os.W_OK):
             raise FormatError(f"cannot write {path}: nothing may be written to {folder}; choose another place")
         if path.exists() and not path.is_file():
             raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
-        if path.resolve() in taken:
-            raise FormatError(f"cannot write {path}: it is {taken[path.resolve()]} as well; choose another name")
-        taken[path.resolve()] = path
+        if place in taken:
+            raise FormatError(f"cannot write {path}: it is to be {taken[place]} as well; choose another name")
+        taken[place] = "written for something else"
+
+
+def _place(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise FormatError(f"{path} leads in a circle of links; choose another ({error})") from error
 
 
 def _locked_beside(path: Path) -> tuple[int, Path]:

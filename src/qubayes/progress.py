@@ -8,11 +8,11 @@ class Progress(NamedTuple):
 
     stage: str  # "candidates", "subsets", ...
     done: float  # in units of `total`
-    total: float  # 0 where nobody can tell
+    total: float
     note: str = ""  # a few words, such as the best score so far
 
 
-COMPILING = Progress("compiling", 0, 0, "once on this machine")
+COMPILING = Progress("compiling", 0, 1, "once on this machine")  # nobody can tell how far it is
 
 
 class OnProgress(Protocol):

@@ -8,7 +8,7 @@ import typer
 
 from .candidates_command import Ess, KnowledgeFile, MaxParents, ScoreName
 from .options import AsJson, Cluster, DataFile, Seed, Threads, reads_data
-from .shell import print_json, print_written, progress_bar, say
+from .shell import counted, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import Dataset, ReadSettings
@@ -56,8 +56,12 @@ def learn(
     from ..files import check_places
     from ..knowledge import read_knowledge
     from ..learning import learn as learn_network
+    from ..learning.folder import RunFolder
 
-    check_places([output, report, trace], [data, knowledge])
+    if run_dir is not None:
+        RunFolder(run_dir)  # is made: files may go there
+    declared = reading.arities if isinstance(reading.arities, Path) else None
+    check_places([output, report, trace], [data, knowledge, declared])
     _check_endings(output, report, trace)
     with progress_bar(quiet=as_json) as show:
         learned = learn_network(
@@ -81,6 +85,7 @@ def learn(
         print_json(learned.as_json())
     else:
         print_learned(learned, [*written, *([run_dir] if run_dir else [])])
+    _tell_identifiers(learned.dataset)
     if failure is not None:
         raise failure
     if learned.interrupted:
@@ -90,13 +95,12 @@ def learn(
 
 def _check_endings(output: Path | None, report: Path | None, trace: Path | None) -> None:
     from ..errors import FormatError
-    from ..files import ending
     from ..network import check_network_path
 
     if output is not None:
         check_network_path(output)
     for path, option, allowed in ((report, "--report", (".html", ".htm")), (trace, "--trace", (".csv",))):
-        if path is not None and ending(path) not in allowed:
+        if path is not None and path.suffix.lower() not in allowed:
             raise FormatError(f"{option} {path} would not be what its ending says; give it the ending {allowed[0]}")
 
 
@@ -141,12 +145,12 @@ def print_learned(learned: "Learned", written: list[Path]) -> None:
     say("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in learned.seconds.items()))
     if learned.confidence:
         edges, samples = learned.confidence.consensus.edges, learned.confidence.samples
-        say(f"the consensus of {samples} resamplings has {edges} edges, each in more than half of them")
+        told = f"the consensus of {counted(samples, 'resampling')} has {counted(edges, 'edge')}"
+        say(f"{told}, in more than half of them")
     print_written(written)
-    _doubt(dataset)
 
 
-def _doubt(dataset: "Dataset") -> None:
+def _tell_identifiers(dataset: "Dataset") -> None:
     """A word where nearly every row has a state of its own: any variable can be told from such a parent."""
     from ..data.settings import MOST_CODES
 

@@ -170,7 +170,7 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
         tasks: dict[str, Any] = {}
 
         def show(progress: Progress, /) -> None:
-            stage, total = progress.stage, progress.total or None
+            stage, total = progress.stage, None if progress.stage == COMPILING.stage else progress.total
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note="", share="")
             share = f"{100 * progress.done / total:.0f} %" if total else ""

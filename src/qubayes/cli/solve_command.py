@@ -59,7 +59,7 @@ def solve(
     from ..solve import Limits, solver_named
     from ..solve import solve as search
 
-    check_places([output, trace], [file, start])
+    check_places([output, trace], [file])
     if output is not None:
         check_network_path(output, tables=False)
     limits = Limits(10.0 if time_limit is None and moves is None else time_limit, moves, seed)
@@ -73,7 +73,7 @@ def solve(
             reduced = presolved.candidates if presolved else candidates
             model = _formulated(reduced, order, penalty, cover, workers, show) if with_bits else reduced
         except KeyboardInterrupt:
-            solution = _start_of(candidates, beginning)
+            solution = _start_of(candidates, beginning, chosen.name, seed)
         else:
             solution = search(
                 model,
@@ -126,14 +126,15 @@ def _presolved(candidates: "Candidates", seconds: float, workers: Any, show: "On
     return presolved
 
 
-def _start_of(candidates: "Candidates", start: "Network | None") -> "Solution":
+def _start_of(candidates: "Candidates", start: "Network | None", solver: str, seed: int) -> "Solution":
     """What there is if the work was interrupted before the search."""
     from dataclasses import replace
 
     from ..solve import Limits, solve
 
-    found = solve(candidates, "hillclimb", limits=Limits(0.0), start=start)
-    return replace(found, interrupted=True, status="interrupted before the search; the start is returned")
+    found = solve(candidates, "exact", limits=Limits(0.0, None, seed), start=start)
+    status = "interrupted before the search; the start is returned"
+    return replace(found, interrupted=True, status=status, solver=solver, figures={})
 
 
 def _formulated(

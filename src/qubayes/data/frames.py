@@ -13,6 +13,8 @@ from ..errors import DataError, FormatError, QubayesError
 from ..files import read_bytes
 from .columns import Column
 
+_NUMPY_SCALARS = (np.number, np.bool_, np.str_)
+
 
 def parquet_columns(path: Path) -> Iterator[Column]:
     """The columns of a Parquet file, read one by one."""
@@ -98,14 +100,11 @@ def _typed(name: str, values: list[Any]) -> pl.Series:
     try:
         # Unless told, polars takes the type of the first value, and refuses 1, 2.5 where it takes 2.5, 1.
         series = pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
-    except (TypeError, pl.exceptions.PolarsError):
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first") from None
     if series.dtype != pl.Object:
         return series
     return pl.Series(name, [None if value is None else _as_text(value) for value in values], dtype=pl.String)
-
-
-_NUMPY_SCALARS = (np.number, np.bool_, np.str_)
 
 
 def _is_nothing(value: Any) -> bool:

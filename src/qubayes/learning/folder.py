@@ -80,6 +80,15 @@ class RunFolder:
         if self.path:
             self._write({other: key for other, key in self._keys().items() if other != name})
 
+    def note(self, name: str, depends_on: dict[str, Any]) -> None:
+        """Remember under this name what the last run depended on."""
+        if self.path and not self.noted(name, depends_on):
+            self._remember(name, key_of(depends_on))
+
+    def noted(self, name: str, depends_on: dict[str, Any]) -> bool:
+        """Whether it was the same as now."""
+        return self._keys().get(name) == key_of(depends_on)
+
     def _keys(self) -> dict[str, Any]:
         place = self.file("run.json")
         if place is None or not place.exists():

@@ -1,5 +1,6 @@
 """`learn`: one line per stage."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ Kept = TypeVar("Kept", Candidates, Subsets)
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
 USUAL_SECONDS = 10.0  # for the solver
+SEARCHED = "what solution.json was searched in"  # whatever the solver and its limits were
 
 
 def learn(
@@ -60,7 +62,7 @@ def learn(
     `score`, `ess`: the score and, where it has one, its equivalent sample size; or a `Score`.
     `knowledge`: edges that are required or forbidden, and the like.
     `solver`: `auto` proves what it can and anneals the rest; the others are those of `qubayes solve`.
-    `time_limit`: seconds for the solver alone; 10 unless it or `moves` is given.
+    `time_limit`: seconds for the solver alone; 10 unless it or `moves` is given, `math.inf` for no limit.
     `moves`: end after so many moves of the annealer instead: with `seed` the same result anywhere.
     `bootstrap`: this many resamplings tell how sure each edge is.
     `run_dir`: finished stages are kept in this folder, and a run that stopped goes on from them.
@@ -79,9 +81,11 @@ def learn(
     _check_kinds(max_parents, knowledge, reading, workers, seed, bootstrap)
     chosen = score if isinstance(score, Score) else Score(score, ess)
     seconds = USUAL_SECONDS if time_limit is None and moves is None else time_limit
-    limits = Limits(seconds, moves, seed)
+    limits = Limits(None if seconds == math.inf else seconds, moves, seed)
     solver = "anneal" if solver == "auto" and moves is not None else solver  # a proof counts no moves
-    recipe = Recipe(Search(max_parents, chosen, knowledge or Knowledge()), solver, limits, bootstrap, reading)
+    search = Search(int(max_parents), chosen, knowledge or Knowledge())
+    used = None if isinstance(data, Dataset) else reading
+    recipe = Recipe(search, solver, limits, int(bootstrap), used)
     with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
         warming = warm_in_background()
         dataset = read(data, reading)
@@ -124,12 +128,14 @@ class _Kitchen:
         candidates = self._candidates(dataset)
         subsets = self._subsets(candidates)
         problem = self._problem(candidates, subsets)
-        solution = self._solution(problem)
-        interrupted = np.array([solution.interrupted])
-        with stopping(interrupted), self._timed("bits"):
-            formulation = problem if isinstance(problem, Formulation) else None
-            bits = formulation.bits if formulation else count_bits(candidates, subsets, workers=self._threads)
+        formulation = problem if isinstance(problem, Formulation) else None
+        interrupted = np.zeros(1, np.bool_)
+        with stopping(interrupted):
+            solution = self._solution(problem)
+            with self._timed("bits"):
+                bits = formulation.bits if formulation else count_bits(candidates, subsets, workers=self._threads)
             network = fit(solution.network, dataset, self.recipe.search.score)
+        interrupted[0] |= solution.interrupted
         confidence = None if interrupted[0] else self._confidence(dataset)
         return Learned(
             self.recipe,
@@ -210,15 +216,16 @@ class _Kitchen:
             found = self.folder.kept("solution.json", depends_on, make, read_own, write_solution)
             if found.interrupted:
                 self.folder.forget("solution.json")
+            self.folder.note(SEARCHED, self.depends_on)
         self.on_progress(Progress(recipe.solver, 1.0, 1.0, f"score {found.score:,.3f}"))
         return found
 
     def _network_so_far(self, problem: Candidates | Formulation) -> Network | None:
         """What an earlier search in this folder found; nothing where the result must depend on seed and moves alone."""
         place = self.folder.file("solution.json")
-        if place is None or self.recipe.limits.moves is not None or not place.exists():
+        if place is None or self.recipe.limits.moves is not None or not self.folder.noted(SEARCHED, self.depends_on):
             return None
-        with suppress(QubayesError):  # of other candidates, or damaged
+        with suppress(QubayesError):  # damaged, or gone
             return read_solution(place, problem).network
         return None
 

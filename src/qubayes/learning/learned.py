@@ -68,6 +68,7 @@ class Learned:
         confidence = self.confidence
         return {
             **self.solution.as_json(),
+            "interrupted": self.interrupted,
             "bits": {"ours": dict(self.bits), "paper": self.paper_bits},
             "provenance": self.provenance(),
             "confidence": None

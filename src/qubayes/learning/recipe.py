@@ -1,6 +1,7 @@
 """What is learned and how: everything that a result depends on besides the data."""
 
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,12 @@ class Recipe:
             "moves": self.limits.moves,
             "seed": self.limits.seed,
             "bootstrap": self.bootstrap,
-            "reading": None if self.reading is None else _plain(asdict(self.reading)),
+            "reading": None if self.reading is None else _plain(self.reading),
         }
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+def _plain(reading: ReadSettings) -> dict[str, Any]:
     """The settings as JSON has them."""
-    return {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+    values = {each.name: getattr(reading, each.name) for each in fields(reading)}
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in values.items()}
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in plain.items()}

@@ -46,10 +46,10 @@ class Digital:
         """Search with all replicas, and offer the best states."""
         cost = reading_seconds(formulation, run)
         if run.over:
-            return _too_short()
+            return _too_short(self.replicas)
         tempering = self._tempering(formulation, run)
         if run.over:
-            return _too_short()
+            return _too_short(self.replicas)
         reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
         self._search(formulation, run, tempering, reserve)
         readings = [read_state(formulation, with_slack(formulation, best)) for best in tempering.bests]
@@ -97,9 +97,10 @@ class Digital:
                     known = _offer(formulation, run, energy, best, known)
 
 
-def _too_short() -> Ending:
-    """The ending of a run whose time went into the constrained form; the best network of no bits was offered."""
-    return Ending("the time limit is too short to begin; best so far returned", {"iterations": 0})
+def _too_short(replicas: int) -> Ending:
+    """The ending of a run whose time was over before the first iteration."""
+    figures = {"iterations": 0, "replicas": replicas, "repaired": 0}
+    return Ending("the time limit is too short to begin; best so far returned", figures)
 
 
 def _offer(formulation: Formulation, run: Run, energy: float, best: Bools, known: float) -> float:

@@ -51,6 +51,10 @@ class Limits:
             raise SettingError(f"moves = {self.moves!r}; give 0 to {MOST_MOVES}, a whole number")
         if not (is_whole(self.seed) and self.seed >= 0):
             raise SettingError(f"seed = {self.seed!r}; give a whole number, 0 or more")
+        # Numbers of numpy are none to JSON.
+        object.__setattr__(self, "seconds", None if self.seconds is None else float(self.seconds))
+        object.__setattr__(self, "moves", None if self.moves is None else int(self.moves))
+        object.__setattr__(self, "seed", int(self.seed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,15 +94,22 @@ def solve(
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
     _check_bound(bound, bound_seconds)
-    make_ready(chosen.name)
     if isinstance(chosen, Preparing):
         chosen = chosen.prepared()
+    if limits.seconds != 0 and _has_kernels(chosen):
+        make_ready(chosen.name)
     found = _bound(candidates, bound_seconds, on_progress)
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
     run.tighten(min(bound, found.value))
     run.stop[0] = found.interrupted
     ending = _search(chosen, formulation if chosen.takes == "formulation" else candidates, run)
     return _solution(candidates, formulation, run, chosen.name, ending)
+
+
+def _has_kernels(solver: Solver) -> bool:
+    """Whether there is something to compile: someone else's sampler has nothing of ours."""
+    sampler = getattr(solver, "sampler", None)
+    return sampler is None or type(sampler).__module__.startswith("qubayes.")
 
 
 def _check_kinds(problem: object, solver: object, limits: object, start: object) -> None:
