@@ -123,6 +123,15 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
     assert samples == (1 if stage == "bootstrap, second" else None)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, capsys):
+    """While its kernels are compiled: a search of an hour must not follow."""
+    module = import_module("qubayes.solve.solve")
+    monkeypatch.setattr(module, "make_ready", lambda _: os.kill(os.getpid(), signal.SIGINT))
+    code, out, error = run(capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600)
+    assert code == 130 and error == "qubayes: interrupted\n" and not out
+
+
 def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):
     folder = tmp_path / "new" / "run"
     code, out, _ = run(capsys, "learn", data, "-m", 1, "--run-dir", folder, "-o", folder / "x.bif")

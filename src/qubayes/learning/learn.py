@@ -129,13 +129,12 @@ class _Kitchen:
         subsets = self._subsets(candidates)
         problem = self._problem(candidates, subsets)
         formulation = problem if isinstance(problem, Formulation) else None
-        interrupted = np.zeros(1, np.bool_)
+        solution = self._solution(problem)  # hears an interrupt itself, as soon as it searches
+        interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
-            solution = self._solution(problem)
             with self._timed("bits"):
                 bits = formulation.bits if formulation else count_bits(candidates, subsets, workers=self._threads)
             network = fit(solution.network, dataset, self.recipe.search.score)
-        interrupted[0] |= solution.interrupted
         confidence = None if interrupted[0] else self._confidence(dataset)
         return Learned(
             self.recipe,
