@@ -67,7 +67,7 @@ def test_vertices_in_no_part_take_their_best_set():
 def test_best_of_an_order_and_inside():
     candidates = random_candidates(5, 0)
     order = [3, 1, 4, 0, 2]
-    chosen = parents_of(candidates, best_of_order(candidates, order))
+    chosen = parents_of(candidates, best_of_order(candidates.families, np.array(order)))
     inside = parents_of(candidates, best_inside(candidates, [set(order[: order.index(v)]) for v in range(5)]))
     assert chosen == inside
     for vertex, members in enumerate(chosen):

@@ -7,6 +7,7 @@ from ..candidates import Candidates
 from ..errors import SettingError
 from .anneal import Anneal
 from .exact import Exact
+from .ready import make_ready
 from .run import Ending, Run
 
 
@@ -34,5 +35,7 @@ class ExactThenAnneal:
             ending = Exact()(candidates, run)
         if run.proved or run.over:
             return ending
+        with run.paused():
+            make_ready(Anneal.name)
         annealed = Anneal()(candidates, run)
         return Ending(annealed.sentence, {**ending.figures, **annealed.figures})

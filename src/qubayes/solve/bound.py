@@ -8,6 +8,7 @@ from ..errors import SettingError
 from ..progress import OnProgress, silent
 from .component import THOROUGH
 from .exact import Proof
+from .ready import make_ready
 from .run import Limits, Run, stopping
 from .twins import without_twins
 
@@ -30,6 +31,7 @@ def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgre
     """
     if not seconds >= 0:
         raise SettingError(f"{seconds} s for a bound; give 0 or more")
+    make_ready("exact")
     run = bounding(candidates, seconds, on_progress)
     proof = Proof(without_twins(candidates), run) if candidates.n else None
     if proof:

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import Bools, Ints
 from .clusters import edge_values
 from .component import NODE, Component
-from .orders import best_of
 from .relaxation import Point
 from .run import Run
 
@@ -70,7 +69,7 @@ def _sides(component: Component, run: Run, node: Node) -> list[Side] | None:
         return [Side(loss, relaxed.allowed)]
     if not relaxed.finished or relaxed.point is None:
         return None
-    component.search(component.order_of(relaxed.point), 100, node.serial)
+    component.search(run, component.order_of(relaxed.point), 100, node.serial)
     return _branched(component, run, Side(loss, relaxed.allowed), relaxed.point)
 
 
@@ -78,7 +77,7 @@ def _branched(component: Component, run: Run, side: Side, point: Point) -> list[
     """The two sides of the edge that raises the bound most."""
     edges = fractional_edges(component, point)[:PROBED]
     if not len(edges):  # a network, seen by the search over orders; or cycles, which cuts that were added exclude
-        solved = best_of(component.problem, component.order_of(point))
+        solved = component.ordered(component.order_of(point))
         return [side._replace(solved=component.loss_of(solved) <= component.loss_of_point(point) + 1e-6)]
     best, best_merit = [], -1.0
     basis = component.relaxation.basis()

@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Bools, Floats, Ints, frozen
 from ..families import VertexSet
+from .choices import best_of_order
 from .clusters import Support, support_of, violated_clusters
 from .cuts import Cuts, Sets, chosen_cuts, joined
 from .halves import zero_half_cuts
-from .orders import Ordered, best_of, improve, order_problem
+from .orders import Ordered, OrderProblem, improve, order_problem
 from .parts import Part
+from .ready import make_ready
 from .relaxation import Bounded, Point, Relaxation
 from .run import Run
 
@@ -21,7 +24,8 @@ NEW_SETS = 5  # of each vertex in a round
 IDLE = 8  # rounds after which a cut that does nothing leaves
 FEW = 50  # cuts with k = 1 below which others are looked for
 LEAST = 1e-3  # violation of a cut that is worth its place
-QUICK = 30_000  # sets up to which a move is cheap; it takes time in proportion to them
+QUICK = 30_000  # sets up to which a move, and a round, is cheap; it takes time in proportion to them
+EASY = 30  # rounds in which most proofs that are easy end: orders are not searched until then
 FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this are taken for more than 0
 
@@ -53,7 +57,6 @@ class Component:
 
     def __init__(self, part: Part, order: Ints, tolerance: float, changed: Callable[[], None]) -> None:
         self.part, self.tolerance, self._changed = part, tolerance, changed
-        self.problem = order_problem(part.families, part.scores)
         self.numbers = np.arange(len(part.scores))  # of `sets` in the part
         self.sets = sets_of(part)
         self._losses = self.sets.losses  # of all sets of the part
@@ -64,14 +67,30 @@ class Component:
         self.relaxation.add_sets(_first_sets(self.sets))
         self._required = [(*part.families.sets_of(vertex),)[-1] for vertex in range(len(part.vertices))]
         self._idle = np.zeros(0, np.int64)  # rounds for which each cut has done nothing
-        self.best: Ordered = best_of(self.problem, order)
+        self.best: Ordered = self.ordered(order)
         self.loss = 0.0  # every network loses at least this
         self.rounds = self.found_cuts = 0
+        self._search_begun = False
 
     @property
     def n(self) -> int:
         """Number of vertices."""
-        return self.problem.n
+        return len(self.part.vertices)
+
+    @property
+    def easy(self) -> bool:
+        """Whether a proof may be near: solutions of the relaxation give networks that need no search."""
+        return self.rounds < EASY and len(self.part.scores) <= QUICK and not self._search_begun
+
+    @cached_property
+    def problem(self) -> OrderProblem:
+        """The sets, prepared for the search over orders."""
+        return order_problem(self.part.families, self.part.scores)
+
+    def ordered(self, order: Ints) -> Ordered:
+        """The best network of this order."""
+        choice = best_of_order(self.part.families, order)
+        return Ordered(order, choice, math.fsum(self.part.scores[choice].tolist()))
 
     @property
     def cutoff(self) -> float:
@@ -106,10 +125,24 @@ class Component:
             self.loss = loss
             self._changed()
 
-    def search(self, order: Ints, moves: int, seed: int, hot: float = 1.0) -> None:
+    def begin_search(self, run: Run) -> None:
+        """Look for a better network from the best one on, once; its kernels are compiled outside the time limit."""
+        if not self._search_begun:
+            self._search_begun = True
+            with run.paused():
+                make_ready("search")
+            self._walk(self.best.order, 2000, run.seed, 10.0)
+
+    def search(self, run: Run, order: Ints, moves: int, seed: int) -> None:
         """Look for a better network from this order on, with so many moves for each vertex, fewer among many sets."""
+        self.begin_search(run)
+        self._walk(order, moves, seed, 1.0)
+
+    def _walk(self, order: Ints, moves: int, seed: int, hot: float) -> None:
         moves = int(moves * self.n * min(1.0, QUICK / len(self.problem.scores)))
-        found = improve(self.problem, order, moves, seed=seed, hot=hot)
+        self._offer(improve(self.problem, order, moves, seed=seed, hot=hot))
+
+    def _offer(self, found: Ordered) -> None:
         if found.score > self.best.score:
             self.best = found
             self._changed()
@@ -128,7 +161,10 @@ class Component:
             if whole:
                 self.raise_loss(loss)
             if effort.moves and not run.over:
-                self.search(self.order_of(point), effort.moves, self.rounds)
+                if self.easy:
+                    self._offer(self.ordered(self.order_of(point)))
+                else:
+                    self.search(run, self.order_of(point), effort.moves, self.rounds)
             allowed &= bounded.with_set <= self.cutoff + self.tolerance
             self.rounds += 1
             if self.closes(loss) or run.over or stalled > effort.patience or not self._extend(point, bounded, allowed):

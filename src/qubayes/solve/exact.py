@@ -80,7 +80,8 @@ class Proof:
         for each in self.components:
             if self._run.over:
                 break
-            each.search(each.best.order, 2000, self._run.seed, hot=10.0)
+            if not each.easy:
+                each.begin_search(self._run)
             each.relax(self._run, each.alive, effort)
 
     def branch(self) -> int:

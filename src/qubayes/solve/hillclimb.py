@@ -96,7 +96,7 @@ class _Climber:
             else:
                 inside = np.zeros(self.candidates.n, np.bool_)
                 inside[best[vertex, FIRST : FIRST + best[vertex, SIZE]]] = True
-                self.choice[vertex] = first_inside(self.candidates, vertex, inside)
+                self.choice[vertex] = first_inside(self.candidates.families, vertex, inside)
         self.offered[:] = best[:, KEY]
         return self.choice
 

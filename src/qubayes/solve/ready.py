@@ -1,4 +1,4 @@
-"""Kernels compiled, or loaded, before the clock of a solver starts: a time limit is for searching."""
+"""Kernels compiled, or loaded, before the clock of a solver starts, or while it stands: a limit is for searching."""
 
 from functools import cache
 
@@ -7,6 +7,7 @@ from ..cluster import Workers
 from ..formulation import formulate
 from ..progress import silent
 from ..subsets import cover
+from .orders import improve, order_problem
 from .run import Limits, Run
 
 # What each solver is tried on: (vertices, moves). The annealer needs no kernels for fewer than 15 vertices; `exact`
@@ -25,10 +26,17 @@ TRIED = {
 
 @cache
 def make_ready(name: str) -> None:
-    """Let the solver of this name, if it is one of ours, solve a small example once."""
-    for part in ("exact", "anneal") if name == "auto" else (name,):
-        if part in TRIED:
-            _try_out(part, *TRIED[part])
+    """Let the solver of this name, if it is one of ours, solve a small example once.
+
+    `exact`, and `auto` which begins with it, leave out the `search` over orders: easy proofs do without, and what they
+    need of it they make ready themselves.
+    """
+    solver = "exact" if name == "auto" else name
+    if solver in TRIED:
+        _try_out(solver, *TRIED[solver])
+    elif name == "search":
+        candidates = example()
+        improve(order_problem(candidates.families, candidates.scores), range(candidates.n), 1)
 
 
 def _try_out(name: str, vertices: int, moves: int | None) -> None:

@@ -147,6 +147,15 @@ class Run:
             self.bound = min(self.bound, bound)
 
     @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The time inside the block does not count: kernels are compiled there."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._began += time.perf_counter() - began
+
+    @contextmanager
     def shortened(self, seconds: float) -> Iterator[None]:
         """Inside the block at most this much time is left."""
         end, self._end = self._end, min(self._end, self.elapsed + seconds)
