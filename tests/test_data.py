@@ -14,6 +14,8 @@ from qubayes.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER
 
+pytestmark = pytest.mark.usefixtures("of_any_size")
+
 
 @pytest.fixture
 def save(tmp_path):

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from qubayes.data import ReadSettings, read
 from qubayes.errors import QubayesError
 
+pytestmark = pytest.mark.usefixtures("of_any_size")
+
 LONG = "a,b\n" + "x,1\n" * 5
 IDENTIFIERS = "".join(f"k{i},1\n" for i in range(1001))
 

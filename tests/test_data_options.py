@@ -11,6 +11,8 @@ from qubayes.cli.options import DataFile, Seed, reads_data
 from qubayes.data import ReadSettings, read
 from qubayes.errors import SettingError
 
+pytestmark = pytest.mark.usefixtures("of_any_size")
+
 app = typer.Typer()
 
 

@@ -80,10 +80,9 @@ def _last_kernels() -> tuple[Any, ...]:
     """A kernel of each group that no run of `learn` does without: the last of its stage to be compiled."""
     from .formulation.closure import _pair_gains
     from .solve.clusters import _search_clusters
-    from .solve.insertions import wander
     from .subsets.tree import _grow
 
-    return _grow, _pair_gains, wander, _search_clusters
+    return _grow, _pair_gains, _search_clusters
 
 
 def warm(stages: Sequence[str] = STAGES, on_stage: Callable[[str, float], None] = lambda stage, seconds: None) -> None:

@@ -25,6 +25,8 @@ Bytes = npt.NDArray[np.uint8]
 _NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _HASH = (ord(c) for c in '\n\r \t"#')
 _FINE, _FULL, _RAGGED, _UNCLOSED, _AFTER_QUOTE = range(5)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANKS = b" \r\t"
+SMALL = 1 << 20  # bytes: fewer are split in Python before a kernel is compiled, or loaded
 
 
 class _Index(NamedTuple):
@@ -57,8 +59,25 @@ def read_separated(path: Path, separator: str) -> list[Column]:
     """The columns of a table with a header row; fields may be quoted, blanks around them do not count."""
     content = _content(path)
     start, line, names = _header(path, content, separator)
-    table = _scanned(path, content, (start, line), len(names), ord(separator))
-    return _columns(path, content, names, table)
+    if len(content) <= SMALL and (columns := _split(content[start:].tobytes(), names, separator.encode())):
+        return columns
+    return _columns(path, content, names, _scanned(path, content, (start, line), len(names), ord(separator)))
+
+
+def _split(body: bytes, names: list[str], separator: bytes) -> list[Column]:
+    """The columns of these rows; none if there is a quotation mark or something wrong, of which `_scanned` can tell."""
+    rows = [row.split(separator) for row in body.split(b"\n") if row.strip(_BLANKS.replace(separator, b""))]
+    if not rows or b'"' in body or b"\0" in body or any(len(row) != len(names) for row in rows):
+        return []
+    columns = []
+    for name, padded in zip(names, zip(*rows, strict=True), strict=True):
+        fields = [field.strip(_BLANKS) for field in padded]
+        codes = {field: code for code, field in enumerate(dict.fromkeys(fields))}
+        try:
+            columns.append(Column(name, [*map(bytes.decode, codes)], np.array([*map(codes.get, fields)], np.uint32)))
+        except UnicodeDecodeError:
+            return []
+    return columns
 
 
 def read_gobnilp(path: Path) -> list[Column]:

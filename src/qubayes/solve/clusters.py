@@ -126,14 +126,13 @@ def _search_clusters(
 def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: int) -> float:
     """The least mass on a walk from a cluster; its cluster is `cluster.best`."""
     inside, met, change, until, best = cluster
-    inside[:] = 0
-    met[:] = 0
-    change[:] = 0.0
-    until[:] = 0
-    for number in range(len(support.owners)):
-        change[support.owners[number]] += support.values[number]
     mass, size, lowest = 0.0, 0, np.inf
     n = len(inside)
+    for vertex in range(n):
+        inside[vertex], change[vertex], until[vertex] = 0, 0.0, 0
+    for number in range(len(support.owners)):
+        met[number] = 0
+        change[support.owners[number]] += support.values[number]
     for step in range(-n, SHORTEST_WALK + n // 4):
         if step < 0:
             if not starts[start, step + n]:
@@ -151,7 +150,7 @@ def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: i
             until[vertex] = step + 1 + TABU
         mass += change[vertex]
         _flip(support, need, cluster, vertex)
-        size += 2 * int(inside[vertex]) - 1
+        size += 1 if inside[vertex] else -1
     return lowest
 
 
@@ -165,7 +164,7 @@ def _next(change: Floats, until: Ints, step: int) -> int:
     return vertex
 
 
-@leaf
+@part
 def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
     """Let the vertex enter or leave: take away what its sets and those with it contribute, and add it anew."""
     own = support.own_start[vertex + 1] - support.own_start[vertex]
@@ -175,7 +174,7 @@ def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
             mine = i < support.child_start[vertex]
             number = support.own_start[vertex] + i - first if mine else support.children[i]
             if sign > 0.0 and not mine:
-                cluster.met[number] += 2 * int(cluster.inside[vertex]) - 1
+                cluster.met[number] += 1 if cluster.inside[vertex] else -1
             _weigh(support, need, cluster, number, sign * support.values[number])
         if sign < 0.0:
             cluster.inside[vertex] ^= 1

@@ -24,8 +24,9 @@ NEW_SETS = 5  # of each vertex in a round
 IDLE = 8  # rounds after which a cut that does nothing leaves
 FEW = 50  # cuts with k = 1 below which others are looked for
 LEAST = 1e-3  # violation of a cut that is worth its place
-QUICK = 30_000  # sets up to which a move, and a round, is cheap; it takes time in proportion to them
-EASY = 30  # rounds in which most proofs that are easy end: orders are not searched until then
+QUICK = 30_000  # sets up to which a move is cheap; it takes time in proportion to them
+EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
+EASY_VERTICES = 100  # at most
 FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this are taken for more than 0
 
@@ -80,7 +81,8 @@ class Component:
     @property
     def easy(self) -> bool:
         """Whether a proof may be near: solutions of the relaxation give networks that need no search."""
-        return self.rounds < EASY and len(self.part.scores) <= QUICK and not self._search_begun
+        small = self.n <= EASY_VERTICES and len(self.part.scores) <= QUICK
+        return small and self.rounds < EASY and not self._search_begun
 
     @cached_property
     def problem(self) -> OrderProblem:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
 from ..jit import leaf, part
@@ -96,41 +97,18 @@ def chosen_cuts(cuts: Cuts, which: AnyArray | slice) -> Cuts:
 
 def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallInts, Floats]:
     """(cut, place in which, coefficient) of the sets among `which`, cut by cut, where it is not 0."""
-    room = min(len(which) * cuts.total, 1 << 20)
-    while True:
-        rows, places, values = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)
-        count = _fill_coefficients(sets, which, cuts, rows, places, values)
-        if count <= room:
-            return rows[:count].copy(), places[:count].copy(), values[:count].copy()
-        room = count
-
-
-@leaf
-def _fill_coefficients(sets: Sets, which: Ints, cuts: Cuts, rows: SmallInts, places: SmallInts, values: Floats) -> int:
-    """Write as many as there is room for; their number."""
-    count = 0
-    for cut in range(len(cuts.divisors)):
-        for place in range(len(which)):
-            value = _coefficient(sets, which[place], cuts, cut)
-            if value > 0:
-                if count < len(rows):
-                    rows[count], places[count], values[count] = cut, place, value
-                count += 1
-    return count
-
-
-@part
-def _coefficient(sets: Sets, number: int, cuts: Cuts, cut: int) -> int:
-    owner = sets.owners[number]
-    crossed = np.int64(cuts.odd[cut, owner])
-    for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
-        if cuts.inside[cluster, owner]:
-            met = 0
-            for i in range(sets.start[number], sets.start[number + 1]):
-                met += cuts.inside[cluster, sets.members[i]]
-            if met >= cuts.needs[cluster]:
-                crossed += 1
-    return crossed // cuts.divisors[cut]  # type: ignore[no-any-return]
+    if not cuts.total or not len(which):
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
+    owners, sizes = sets.owners[which], sets.start[which + 1] - sets.start[which]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    members = sets.members[np.arange(start[-1]) + np.repeat(sets.start[which] - start[:-1], sizes)]
+    holds = csr_matrix((np.ones(len(members), np.uint8), members, start), shape=(len(which), cuts.inside.shape[1]))
+    met = (holds @ cuts.inside.T).T  # (clusters, sets)
+    crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
+    sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]
+    values = sums // cuts.divisors[:, None]
+    rows, places = np.nonzero(values)
+    return rows.astype(np.int32), places.astype(np.int32), values[rows, places].astype(np.float64)
 
 
 def prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats) -> Floats:
@@ -169,8 +147,10 @@ class Work(NamedTuple):
 def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: Work, values: Floats) -> None:
     words = len(work.single) - len(work.halves)
     for vertex in range(len(sets.vertex_start) - 1):
-        work.rows[:] = 0
-        work.single[:] = 0
+        for word in range(len(work.single)):
+            work.single[word] = 0
+            for other in range(len(work.rows)):
+                work.rows[other, word] = 0
         count, halves = np.int64(0), np.int64(0)  # literals would let numba compile what takes them twice
         for cut in range(len(weights)):
             if cuts.divisors[cut] == 1:
