@@ -1,7 +1,7 @@
 """Compile the kernels of later stages while earlier ones still run, and all of them ahead of time.
 
-numba compiles one function at a time in a process, so a second process does it and leaves the result in numba's cache
-on disk, where this one finds it. Each file of the cache is replaced as a whole: two processes may write the same one.
+numba compiles one function at a time in a process, so other processes do it and leave the result in numba's cache on
+disk, where this one finds it. Each file of the cache is replaced as a whole: two processes may write the same one.
 `python -m qubayes.warm` compiles everything once, for images and clusters.
 """
 
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,52 +22,72 @@ from .progress import COMPILING, OnProgress, silent
 
 if TYPE_CHECKING:
     from .candidates import Candidates
+    from .formulation.score_part import Problem
     from .subsets import Subsets
 
-STAGES = ("data", "candidates", "subsets", "bits", "formulation", "solve")
-# What `learn` needs besides: compiled while the data are read and the candidates searched, each group by a process.
-GROUPS_OF_TWO_CORES = (("subsets", "bits"), ("solve",))
-GROUPS_OF_FOUR_CORES = (("subsets",), ("bits",), ("solve",))
+STAGES = ("data", "candidates", "subsets", "exact", "order", "slack", "formulation", "solvers")
+LATER = ("subsets", "exact", "order", "slack")  # what `learn` needs after the candidates, in that order
+MOST_PROCESSES = 3
 
 
 class Warming:
-    """Processes that compile kernels of later stages, and tell of each stage when it is done."""
+    """Stages that processes in the background compile, one after the other, while this one does the first itself."""
 
-    def __init__(self, groups: Sequence[Sequence[str]]) -> None:
-        self.processes = {tuple(group): process for group in groups if (process := _started(group)) is not None}
-        self._done: set[str] = set()
+    def __init__(self, stages: Sequence[str], count: int) -> None:
+        self._waiting, self._done = deque(stages), {stage: threading.Event() for stage in stages}
+        self.processes = [process for _ in range(count) if (process := _started()) is not None]
+        for process in self.processes:
+            threading.Thread(target=self._feed, args=(process,), daemon=True).start()
 
-    def wait(self, stage: str, on_progress: OnProgress = silent) -> None:
-        """Return when the stage is compiled, or nobody works on it: then this process will compile it itself."""
-        for group, process in self.processes.items():
-            if stage in group and stage not in self._done:
+    def _feed(self, process: "subprocess.Popen[bytes]") -> None:
+        """Give the process one stage after the other until none is waiting."""
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(OSError), process.stdin:
+            while stage := self._next():
+                process.stdin.write(f"{stage}\n".encode())
+                process.stdin.flush()
+                ended = not process.stdout.readline()
+                self._done[stage].set()  # ended: whoever needs the stage compiles it
+                if ended:
+                    break
+
+    def _next(self) -> str:
+        with suppress(IndexError):
+            return self._waiting.popleft()
+        return ""
+
+    def wait(self, stages: Sequence[str], on_progress: OnProgress = silent) -> None:
+        """Return when each stage is compiled, or nobody works on it: then this process will, or does so meanwhile."""
+        for stage in (stage for stage in stages if stage in self._done):
+            with suppress(ValueError):
+                self._waiting.remove(stage)
+                self._done[stage].set()
+            while not self._done[stage].is_set():
                 on_progress(COMPILING)
-            while stage in group and stage not in self._done and (line := _line_of(process)):
-                self._done.add(line)
+                if other := self._next():
+                    warm((other,))
+                    self._done[other].set()
+                else:
+                    self._done[stage].wait()
 
 
-def warm_in_background(groups: Sequence[Sequence[str]] | None = None) -> Warming:
+def warm_in_background(stages: Sequence[str] = LATER) -> Warming:
     """Processes that compile these stages' kernels, those of `learn` unless given; none if they were compiled before.
 
     They run with low priority, read and write nothing but the cache, and end with this process.
     """
     if is_warm():
-        return Warming(())
-    usual = GROUPS_OF_FOUR_CORES if Workers().count >= 4 else GROUPS_OF_TWO_CORES
-    return Warming(usual if groups is None else groups)
+        return Warming((), 0)
+    return Warming(stages, max(1, min(MOST_PROCESSES, Workers().count - 1)))
 
 
-def _started(stages: Sequence[str]) -> "subprocess.Popen[bytes] | None":
-    nothing, command = subprocess.DEVNULL, [sys.executable, "-P", "-m", "qubayes.warm", str(os.getpid()), *stages]
+def _started() -> "subprocess.Popen[bytes] | None":
+    pipe, command = subprocess.PIPE, [sys.executable, "-P", "-m", "qubayes.warm", str(os.getpid())]
     with suppress(OSError):
-        return subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, start_new_session=True)
+        return subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True
+        )
     return None
-
-
-def _line_of(process: "subprocess.Popen[bytes]") -> str:
-    """What the process says next; nothing if it has ended."""
-    assert process.stdout is not None
-    return process.stdout.readline().decode().strip()
 
 
 def is_warm() -> bool:
@@ -77,12 +98,13 @@ def is_warm() -> bool:
 
 
 def _last_kernels() -> tuple[Any, ...]:
-    """A kernel of each group that no run of `learn` does without: the last of its stage to be compiled."""
+    """The kernel of each stage that is compiled last, of those that no run of `learn` does without."""
     from .formulation.closure import _pair_gains
+    from .formulation.elimination import _anneal
     from .solve.clusters import _search_clusters
     from .subsets.tree import _grow
 
-    return _grow, _pair_gains, _search_clusters
+    return _grow, _search_clusters, _anneal, _pair_gains
 
 
 def warm(stages: Sequence[str] = STAGES, on_stage: Callable[[str, float], None] = lambda stage, seconds: None) -> None:
@@ -123,13 +145,28 @@ def _warm_subsets() -> None:
     cover(example())
 
 
-def _warm_bits() -> None:
+def _warm_order() -> None:
+    from .formulation.order import choose_order
+
+    choose_order(_problem().relative, "chordal")
+
+
+def _warm_slack() -> None:
+    from .formulation.crowding import third_gain
+    from .formulation.score_part import count_slack, subset_gains
+
+    problem = _problem()
+    count_slack(problem, Workers(1))
+    third_gain(*subset_gains(problem, 0))  # no vertex of the example needs it
+
+
+def _problem() -> "Problem":
     """Without the kernels of `cover`, which another process may be compiling."""
     from .candidates.example import example
-    from .formulation import count_bits
+    from .formulation.score_part import Problem
 
     candidates = example()
-    count_bits(candidates, _parts_of(candidates))
+    return Problem.of(candidates, _parts_of(candidates))
 
 
 def _warm_formulation() -> None:
@@ -157,19 +194,28 @@ def _parts_of(candidates: "Candidates") -> "Subsets":
     return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "auto", 0.0)
 
 
-def _warm_solve() -> None:
+def _warm_exact() -> None:
     from .solve.ready import make_ready
 
-    make_ready("auto")
+    make_ready("exact")
+
+
+def _warm_solvers() -> None:
+    from .solve.ready import TRIED, make_ready
+
+    for name in ("search", *TRIED):
+        make_ready(name)
 
 
 _WARMERS: dict[str, Callable[[], None]] = {
     "data": _warm_data,
     "candidates": _warm_candidates,
     "subsets": _warm_subsets,
-    "bits": _warm_bits,
+    "exact": _warm_exact,
+    "order": _warm_order,
+    "slack": _warm_slack,
     "formulation": _warm_formulation,
-    "solve": _warm_solve,
+    "solvers": _warm_solvers,
 }
 
 
@@ -180,20 +226,19 @@ def _end_with(parent: int) -> None:
     os._exit(0)
 
 
-def _in_background(parent: int, stages: Sequence[str]) -> None:
+def _in_background(parent: int) -> None:
+    """Compile the stages that are named on standard input, and tell of each."""
     with suppress(AttributeError, OSError):
         os.nice(5)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    warm(stages, _tell)
-
-
-def _tell(stage: str, _: float) -> None:
     with suppress(OSError):  # nobody listens any more
-        print(stage, flush=True)
+        for line in sys.stdin:
+            warm([line.strip()])
+            print(line, end="", flush=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        _in_background(int(sys.argv[1]), sys.argv[2:])
+        _in_background(int(sys.argv[1]))
     else:
         warm(on_stage=lambda stage, seconds: print(f"{stage}: {seconds:.1f} s", flush=True))

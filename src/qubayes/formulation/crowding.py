@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts
-from ..jit import leaf
+from ..jit import leaf, part
 
 TOLERANCE = 1e-9  # a third subset that loses less than this is not trusted to lose: scores are sums with rounding
 
@@ -60,8 +60,8 @@ def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
     b, j = np.nonzero(joined)
     added = pairs[pair_index(b, j, len(singles))] - singles[j]
     core = _two_core(joined)
-    in_core = [_gain_of(b, singles, pairs, core & joined[b]) for b in np.flatnonzero(core).tolist()]
-    return float(max([0.5 * singles.max(), added.max(initial=-inf), *in_core]))
+    in_core = _gain_in(core, joined, singles, pairs, np.empty(len(singles), np.bool_)) if core.any() else -inf
+    return float(max(0.5 * singles.max(), added.max(initial=-inf), in_core))
 
 
 def _two_core(joined: Bools) -> Bools:
@@ -110,7 +110,7 @@ def _without_triangles(ways: SmallInts, first: list[int], last: list[int]) -> li
     return rows
 
 
-@leaf
+@part
 def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
     """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf if there are no such two."""
     mu = len(singles)
@@ -133,6 +133,18 @@ def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
     if first_at != pull_at:
         return first + pull
     return max(first + next_pull, second + pull)
+
+
+@leaf
+def _gain_in(core: Bools, joined: Bools, singles: Floats, pairs: Floats, there: Bools) -> float:
+    """The largest gain of a subset in the core among those in it that it is joined to."""
+    most = -inf
+    for b in range(len(core)):
+        if core[b]:
+            for j in range(len(core)):
+                there[j] = core[j] and joined[b, j]
+            most = max(most, _gain_of(b, singles, pairs, there))
+    return most
 
 
 @leaf

@@ -13,7 +13,7 @@ from ..errors import QubayesError
 from ..families import VertexSet
 from ..subsets import Subsets
 from .closure import Sets, pair_gains, parent_losses, representations, single_gains
-from .crowding import Crowding, choose_pairs, crowding
+from .crowding import Chosen, Crowding, choose_pairs, crowding
 from .order import Order
 from .parents import Relative, key_widths, relate
 from .penalties import Losses
@@ -90,22 +90,32 @@ def count_slack(problem: Problem, workers: Workers) -> int:
 
 
 def _has_slack(problem: Problem, vertex: int) -> bool:
-    return bool(_score_part(problem, vertex).crowd.slack)
+    chosen = _ways(problem, vertex)[1]
+    return chosen.has_triangle and crowding(*subset_gains(problem, vertex), chosen).slack
 
 
-def _score_part(problem: Problem, vertex: int) -> ScorePart:
+def _ways(problem: Problem, vertex: int) -> tuple[SmallInts, Chosen]:
+    """The ways to write the candidate sets of the vertex, and one of them for each."""
     candidates, subsets = problem.sets_of(vertex)
     ways = representations(candidates, subsets)
     if len(ways) and ways[:, 1].min() < 0:
         name = problem.candidates.names[vertex]
         raise QubayesError(f"a candidate set of {name} is no union of two of its subsets; cover the candidates again")
-    chosen = choose_pairs(ways, len(subsets.start) - 1)
-    if problem.union_scores is None:
-        gains = problem.gains_of(vertex)
-        singles = single_gains(candidates, gains, subsets)
-        pairs = pair_gains(candidates, gains, subsets, singles)
-    else:
-        singles, pairs = _true_gains(problem, vertex)
+    return ways, choose_pairs(ways, len(subsets.start) - 1)
+
+
+def subset_gains(problem: Problem, vertex: int) -> tuple[Floats, Floats]:
+    """The gains of the subsets of the vertex and of the unions of two."""
+    if problem.union_scores is not None:
+        return _true_gains(problem, vertex)
+    (candidates, subsets), gains = problem.sets_of(vertex), problem.gains_of(vertex)
+    singles = single_gains(candidates, gains, subsets)
+    return singles, pair_gains(candidates, gains, subsets, singles)
+
+
+def _score_part(problem: Problem, vertex: int) -> ScorePart:
+    ways, chosen = _ways(problem, vertex)
+    singles, pairs = subset_gains(problem, vertex)
     set_number, subset_number = (families.vertex_start[vertex] for families in problem.relative[1:3])
     numbers = np.array([set_number, subset_number, subset_number], np.int32)
     return ScorePart(singles, pairs, crowding(singles, pairs, chosen), ways[chosen.rows] + numbers)
