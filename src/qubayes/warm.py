@@ -84,9 +84,7 @@ def warm_in_background(stages: Sequence[str] = LATER) -> Warming:
 def _started() -> "subprocess.Popen[bytes] | None":
     pipe, command = subprocess.PIPE, [sys.executable, "-P", "-m", "qubayes.warm", str(os.getpid())]
     with suppress(OSError):
-        return subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
     return None
 
 

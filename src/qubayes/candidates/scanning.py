@@ -57,18 +57,14 @@ def scan(
     prefix = visit.prefix
     n_found: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
     for head in range(len(heads)):
-        for depth in range(head_length):
-            prefix[depth] = heads[head, depth]
-            if bits is not None:  # numba knows, and compiles only one of the two
-                add_to_prefix(depth, prefix[depth], bits)
-            else:
-                add_member(depth, prefix[depth], data, scratch)
-        depth = head_length
-        following = prefix[head_length - 1] + 1 if head_length else 0
+        depth: Any = np.int64(0)
+        following: Any = np.int64(0)
         while True:
+            if depth < head_length:
+                following = heads[head, depth]
             if depth < length and following <= n - (k - depth):
                 prefix[depth] = following
-                if bits is not None:
+                if bits is not None:  # numba knows, and compiles only one of the two
                     add_to_prefix(depth, following, bits)
                 else:
                     add_member(depth, following, data, scratch)
@@ -214,10 +210,8 @@ def _judge(
     joint = 0.0
     if rule.kind == BDEU:
         joint = sum_terms(product, rule.ess / product, n_cells, below, moments, counts)
-    elif rule.kind == K2:
-        joint = sum_by_table(n_cells * 0, 1.0, below.table, counts)
-    elif rule.kind == LIKELIHOOD:
-        joint = sum_by_table(n_cells * 0, 0.0, below.table, counts)
+    elif rule.kind != BDS:
+        joint = sum_by_table(n_cells * 0, 1.0 if rule.kind == K2 else 0.0, below.table, counts)
     for t in range(k):
         child, parent_rank = members[t], visit.bases[t]
         if t < k - 1:
