@@ -3,7 +3,13 @@
 import subprocess
 import sys
 
+import numba
+import numpy as np
 import pytest
+from numba import njit
+
+from qubayes.inner import TRIED, InnerLibrary
+from qubayes.jit import part
 
 KERNEL = """
 from qubayes.jit import leaf
@@ -95,3 +101,23 @@ def test_every_kernel_on_disk_is_stamped():
 
     for kernel in (_survivors, scan, _energies, _search, climb_data):
         assert isinstance(kernel._cache._cache_file._source_stamp, Stamp)
+
+
+@pytest.mark.skipif(numba.version_info.short > TRIED, reason="a newer numba: try it, and raise inner.TRIED")
+def test_what_only_kernels_call_is_compiled_with_them():
+    @part
+    def twice(x):
+        return 2 * x
+
+    @part
+    def more(x, array):
+        return twice(x) + array[0]
+
+    compiled = njit(lambda x, array: more(x, array) + twice(x))
+    assert compiled(3, np.array([5])) == 17
+    for inner in (twice, more):
+        (result,) = inner.overloads.values()
+        assert isinstance(result.library, InnerLibrary)
+        assert result.library._compiled_object is None  # LLVM emitted nothing
+    with pytest.raises(TypeError):
+        twice(3)

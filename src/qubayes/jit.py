@@ -4,7 +4,7 @@ What a user waits for at the first run is compilation: few functions, few arrays
 LLVM), no allocation inside where the caller can allocate, and no numpy function that numba has to compile itself.
 
 numba optimises and emits every function on its own, and then once more inside each one that calls it. What only kernels
-call is left as it is until then (`_Inner`): that saves a sixth of the time.
+call is left as it is until then (`inner.py`): that saves a fifth of the time.
 
 What is compiled is kept on disk. A kernel holds copies of what it calls and of the constants that it names, wherever
 they are defined, while numba looks for changes in the kernel's own file alone: after an upgrade it would go on with old
@@ -19,11 +19,9 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 
 from numba import njit, types
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
+
+from .inner import INNER
 
 
 class Stamp:
@@ -107,42 +105,6 @@ def _or_nothing(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, An
     return load_index
 
 
-class _Inner(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function that is linked into others and never called by itself: not optimised, not emitted."""
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _InnerLowering(NativeLowering):  # type: ignore[misc]
-    """numba's own step from typed code to LLVM's, without an address for Python to call."""
-
-    _name = "qubayes_inner_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _Inner(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        state.flags.no_compile = True
-        super().run_pass(state)
-        cannot_be_called = {}.popitem  # numba knows functions by what Python would call, here something that raises
-        state.targetctx.insert_user_function(cannot_be_called, state.cr.fndesc, [state.library])
-        state.cr = state.cr._replace(cfunc=cannot_be_called)
-        return True
-
-
-class _InnerCompiler(CompilerBase):  # type: ignore[misc]
-    def define_pipelines(self) -> list[Any]:
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(_InnerLowering if step is NativeLowering else step, why) for step, why in pipeline.passes]
-        pipeline.finalize()
-        return [pipeline]
-
-
 kernel: Any = stamped(njit(nogil=True, cache=True))
 # For what allocates nothing and is given many arrays. Without numba's reference counting a call is free and compiles
 # sooner: of alarm m=4 a set took 6.5 µs with it, 3.3 µs without. Nobody calls it from C.
@@ -150,7 +112,7 @@ leaf: Any = stamped(njit(nogil=True, cache=True, _nrt=False, no_cfunc_wrapper=Tr
 # For what allocates nothing and is called by kernels only: Python cannot. Without an entry from Python, and without a
 # copy on disk (callers hold their own), the candidates' kernels compile in two thirds of the time.
 part: Any = njit(  # type: ignore[call-overload]
-    nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_InnerCompiler
+    nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **INNER
 )
 
 
