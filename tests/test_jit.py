@@ -119,5 +119,5 @@ def test_what_only_kernels_call_is_compiled_with_them():
         (result,) = inner.overloads.values()
         assert isinstance(result.library, InnerLibrary)
         assert result.library._compiled_object is None  # LLVM emitted nothing
-    with pytest.raises(TypeError):
+    with pytest.raises(KeyError):
         twice(3)
