@@ -195,6 +195,26 @@ def test_words_that_are_states(save, word):
     assert word in read(save(f"a,b\n{word},1\nzz,2\n")).states[0]
 
 
+@pytest.mark.parametrize(
+    ("states", "wanted"),
+    [
+        (("<1.5", "1.5..3", ">=3"), [0, 1, 2, 0, 1, 2, 2]),
+        (("<0", ">=0"), [1, 1, 1, 0, "1.5..3"]),
+        (("<1.5", "1.5..4", ">=3"), ["1"]),
+        (("1", "2.5", "3", "-7", "1.5..3", ">=3", "1e300"), [0, 1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_numbers_lie_in_declared_intervals(save, states, wanted):
+    values = ["1", "2.5", "3", "-7", "1.5..3", ">=3", "1e300"]
+    path = save("a,b\n" + "".join(f"{value},x\n" for value in values))
+    if isinstance(wanted[-1], str):
+        with pytest.raises(DataError, match=f"'{wanted[-1]}', which is not declared"):
+            read(path, ReadSettings(arities={"a": states}))
+    else:
+        data = read(path, ReadSettings(arities={"a": states}))
+        assert data.states[0] == states and data.codes[0].tolist() == wanted
+
+
 def test_a_declared_state_is_never_missing(save):
     data = read(save("a,b\nNA,1\nEU,2\n"), ReadSettings(arities={"a": ["EU", "NA", "AS"]}))
     assert data.states[0] == ("EU", "NA", "AS")

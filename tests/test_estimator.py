@@ -156,6 +156,14 @@ def test_new_rows_go_into_the_intervals_of_fit(bins, missing):
     assert np.isfinite(cross_val_score(estimator, np.delete(values, 5, axis=0), cv=4)).all()
 
 
+def test_a_file_of_new_rows_goes_into_the_intervals_of_fit(tmp_path):
+    values = np.random.default_rng(1).normal(size=(60, 3)).cumsum(axis=1)
+    frame = pd.DataFrame(values, columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    estimator = BayesianNetworkEstimator(1, reading=ReadSettings(bins=3)).fit(frame[:40])
+    assert estimator.score(tmp_path / "new.csv") == estimator.score(frame)
+
+
 def test_intervals_leave_other_columns_alone():
     frame = pd.DataFrame(
         {

@@ -5,11 +5,12 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from qubayes.cli import app
-from qubayes.data import read
+from qubayes.data import ReadSettings, read
 from qubayes.network import fit, from_modelstring, write_network
 from qubayes.score import NAMES
 from reference.scores import local_score
@@ -54,6 +55,26 @@ def test_likelihood_of_a_network_with_tables(folder):
     assert found["log_likelihood"] == pytest.approx(found["score"])
     assert found["log_likelihood_per_row"] == pytest.approx(found["score"] / 6)
     assert found["log_likelihood_note"] is None and "per_vertex" not in found
+
+
+@pytest.mark.parametrize("options", [(), ("--bins", "3"), ("--arities", "train.bif")])
+def test_new_numbers_go_into_the_intervals_of_the_network(folder, options):
+    random = np.random.default_rng(0)
+    table = np.column_stack([random.normal(size=(80, 2)).cumsum(axis=1), random.integers(2, size=80)])
+    text = ["a,b,c", *(f"{a!r},{b!r},{int(c)}" for a, b, c in table.tolist())]
+    (folder / "train.csv").write_text("\n".join(text[:50]) + "\n")
+    (folder / "test.csv").write_text("\n".join([text[0], *text[50:]]) + "\n")
+    train = read("train.csv", ReadSettings(bins=3))
+    network = fit(from_modelstring("[a][b|a][c]"), train)
+    write_network(network, "train.bif")
+    wanted = 0.0
+    edges = [[float(name[1:].lstrip("=")) for name in (names[0], names[-1])] for names in train.states[:2]]
+    for a, b, c in table[49:].tolist():
+        place = [sum(number >= edge for edge in its) for number, its in zip((a, b), edges, strict=True)]
+        chances = network.tables[0][place[0]], network.tables[1][place[0], place[1]], network.tables[2][int(c)]
+        wanted += sum(map(math.log, chances))
+    found = json.loads(run("test.csv", "train.bif", "--json", *options))
+    assert found["log_likelihood"] == pytest.approx(wanted)
 
 
 def test_declared_arities_and_other_reading_options_count(folder):

@@ -1,7 +1,7 @@
 """A scikit-learn estimator around `learn` (extra: `pip install 'qubayes[sklearn]'`)."""
 
 from dataclasses import replace
-from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 
 from .cluster import Workers
 from .data import Dataset, ReadSettings, read
-from .data.columns import MISSING_STATE, Column, missing_values
-from .data.frames import frame_columns
+from .data.columns import MISSING_STATE
+from .data.declared import intervals_of
 from .errors import DataError, MissingPackageError
 from .knowledge import Knowledge
 from .learning import Learned, learn
@@ -134,12 +134,10 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _read_new(self, X: Any) -> Dataset:
         """The rows as a Dataset, continuous columns in the intervals of `fit`."""
-        table = _table(X, self.reading)
-        if self.reading is None or self.reading.bins is None or isinstance(table, Dataset | str | PathLike):
-            return read(table, self.reading)
-        states = _states_by_name(self.network_)
-        columns = [_in_intervals(column, states.get(column.name, ())) for column in frame_columns(table)]
-        return read(pl.DataFrame([_series(column) for column in columns]), replace(self.reading, bins=None))
+        reading = self.reading
+        if reading is not None and reading.bins is not None and not isinstance(reading.arities, str | Path):
+            reading = replace(reading, bins=None, arities=intervals_of(self.network_) | {**(reading.arities or {})})
+        return read(_table(X, self.reading), reading)
 
 
 def _seed(random_state: Randomness) -> int:
@@ -204,32 +202,3 @@ def _remedy(name: str, state: str) -> str:
 def _states_by_name(network: Network) -> dict[str, tuple[str, ...]]:
     assert network.states is not None  # `learn` fits every network
     return dict(zip(network.names, network.states, strict=True))
-
-
-def _in_intervals(column: Column, states: tuple[str, ...]) -> Column:
-    """The column with its numbers replaced by the intervals that hold them, if the states are intervals."""
-    intervals = [state for state in states if state != MISSING_STATE]
-    present = np.flatnonzero(~missing_values(column)).tolist()
-    try:
-        edges = _edges(intervals)
-        numbers = np.array([float(column.distinct[i]) for i in present])
-    except ValueError:  # other states, or text
-        return column
-    texts = [""] * len(column.distinct)  # which is how a missing value is written
-    for i, place in zip(present, np.searchsorted(edges, numbers, side="right"), strict=True):
-        texts[i] = intervals[place]
-    return Column(column.name, texts, column.codes)
-
-
-def _edges(intervals: list[str]) -> list[float]:
-    """Where the intervals `<a`, `a..b`, `>=b` begin, but for the first; ValueError if they are none."""
-    begins = [name.removeprefix(">=").split("..")[0] for name in intervals[1:]]
-    if not begins or intervals[0] != f"<{begins[0]}":
-        raise ValueError
-    return [float(begin) for begin in begins]
-
-
-def _series(column: Column) -> pl.Series:
-    """The column as it stood in the frame."""
-    kind = pl.Enum(column.declared) if isinstance(column.declared, tuple) else None
-    return pl.Series(column.name, [*column.distinct, None], dtype=kind).gather(column.codes)

@@ -1,6 +1,7 @@
 """`qubayes score`: how well any network explains data."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,14 +30,20 @@ def score(
     per_vertex: Annotated[bool, typer.Option("--per-vertex", help="List the score of every vertex.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score a network on data; with probabilities, also the log-likelihood of the rows."""
+    """Score a network on data; with probabilities, also the log-likelihood of the rows.
+
+    Where the states of the network are intervals, numbers are put into them.
+    """
     from ..data import read
+    from ..data.declared import intervals_of
     from ..network import read_network, vertex_scores
     from ..score import Score
 
     clock = Clock()
     chosen = Score(score, ess)
     graph = read_network(network)
+    if reading.arities is None and (intervals := intervals_of(graph)):
+        reading = replace(reading, arities=intervals)
     dataset = read(data, reading)
     scores = dict(zip(graph.names, vertex_scores(graph, dataset, chosen).tolist(), strict=True))
     result = {

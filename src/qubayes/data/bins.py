@@ -69,6 +69,15 @@ def _interval_names(edges: list[float], least: float) -> tuple[str, ...]:
     return (f"<{_shown(edges[0])}", *inner, f">={_shown(edges[-1])}")
 
 
+def edges_of(names: Sequence[str]) -> list[float] | None:
+    """Where the intervals of these names begin, but for the first; None if the names are no intervals."""
+    try:
+        edges = [float(name.removeprefix(">=").split("..")[0]) for name in names[1:]]
+    except ValueError:
+        return None
+    return edges if edges and _interval_names(edges, edges[0]) == tuple(names) else None
+
+
 def _shown(number: float) -> str:
     """The shortest text that reads back as the number, without a needless fraction."""
     text = repr(number)

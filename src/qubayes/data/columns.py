@@ -1,6 +1,7 @@
 """From the distinct values of a column to its states."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Bools, Ints
 from ..errors import DataError
-from .bins import cut
+from .bins import cut, edges_of
 from .settings import MOST_CODES, MOST_STATES, ReadSettings
 
 # What people write for "no value". Not "None" and not "none": many variables have a state of that name.
@@ -147,10 +148,13 @@ def _in_order(name: str, texts: list[str], key: type[int] | None) -> tuple[tuple
 
 
 def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...], Ints]:
-    """The declared states, and the state of each text; a text that is not declared is an error."""
+    """The declared states, and the state of each text; numbers lie in intervals, other texts must be declared."""
     assert column.declared is not None
     names = column.declared if isinstance(column.declared, tuple) else _named(column, texts, column.declared)
     known = set(names)
+    if edges := edges_of(names):
+        numbers = {text for text in texts if text not in known and _NUMBER.fullmatch(text)}
+        texts = [names[bisect_right(edges, float(text))] if text in numbers else text for text in texts]
     unknown = [text for text in texts if text not in known]
     if unknown:
         shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, FormatError
 from ..files import ending, parse_json, read_text, shown
-from .columns import Column
+from .bins import edges_of
+from .columns import MISSING_STATE, Column
 from .settings import MOST_STATES, Arities
+
+if TYPE_CHECKING:
+    from ..network import Network
 
 
 def declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list[Column], str]:
@@ -41,10 +45,23 @@ def _with_network(columns: list[Column], path: Path) -> list[Column]:
     from ..network.bif import read_bif
 
     network = read_bif(path)
-    states = dict(zip(network.names, network.states or (), strict=True))
+    states = dict(zip(network.names, network.states or (), strict=True)) | intervals_of(network)
     if not any(column.name in states for column in columns):
         raise DataError(f"{path} declares no column of the data ({columns[0].name!r}, ...); give their network")
     return [column._replace(declared=states.get(column.name, column.declared)) for column in columns]
+
+
+def intervals_of(network: "Network") -> dict[str, tuple[str, ...]]:
+    """The intervals into which numbers were cut before the network was learned, by the names of their columns.
+
+    As the `arities` of settings they cut other rows alike: `<1.5`, `1.5..3`, `>=3`.
+    """
+    found = {}
+    for name, states in zip(network.names, network.states or (), strict=bool(network.states)):
+        intervals = tuple(state for state in states if state != MISSING_STATE)  # which is a state if there is need
+        if edges_of(intervals):
+            found[name] = intervals
+    return found
 
 
 def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str) -> list[Column]:
