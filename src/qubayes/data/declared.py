@@ -54,7 +54,17 @@ def _with_network(columns: list[Column], path: Path) -> list[Column]:
 def intervals_of(network: "Network") -> dict[str, tuple[str, ...]]:
     """The intervals into which numbers were cut before the network was learned, by the names of their columns.
 
-    As the `arities` of settings they cut other rows alike: `<1.5`, `1.5..3`, `>=3`.
+    As the `arities` of settings they cut other rows alike.
+
+    >>> import polars
+    >>> from qubayes import ReadSettings, learn, read
+    >>> table = polars.DataFrame({"dose": [0.5, 1.5, 2.5, 3.5] * 5, "cured": ["no", "yes"] * 10})
+    >>> network = learn(table, max_parents=1, reading=ReadSettings(bins=2)).network
+    >>> intervals_of(network)
+    {'dose': ('<2.5', '>=2.5')}
+    >>> others = polars.DataFrame({"dose": [9.9, 0.1], "cured": ["yes", "no"]})
+    >>> read(others, ReadSettings(arities=intervals_of(network))).codes.tolist()
+    [[1, 0], [1, 0]]
     """
     found = {}
     for name, states in zip(network.names, network.states or (), strict=bool(network.states)):

@@ -37,10 +37,11 @@ class Effort(NamedTuple):
     rounds: int
     patience: int  # rounds in which the bound may stand still: rise by less than 0.5 % of the gap
     moves: int  # of the search over orders, for each vertex, from the order that each solution suggests
+    lightly: bool = False  # whether proofs that look easy are tried without that search
 
 
-ROOT = Effort(1_000_000, 8, 100)
-THOROUGH = Effort(1_000_000, 40, 100)  # where no branching follows
+ROOT = Effort(1_000_000, 8, 100, lightly=True)
+THOROUGH = Effort(1_000_000, 40, 100)  # where no branching follows, and sets are excluded
 NODE = Effort(6, 2, 0)
 
 
@@ -78,11 +79,10 @@ class Component:
         """Number of vertices."""
         return len(self.part.vertices)
 
-    @property
-    def easy(self) -> bool:
-        """Whether a proof may be near: solutions of the relaxation give networks that need no search."""
+    def needs_search(self, effort: Effort) -> bool:
+        """Whether there is more to do than to take the networks that solutions of the relaxation suggest."""
         small = self.n <= EASY_VERTICES and len(self.part.scores) <= QUICK
-        return small and self.rounds < EASY and not self._search_begun
+        return not (effort.lightly and small and self.rounds < EASY) or self._search_begun
 
     @cached_property
     def problem(self) -> OrderProblem:
@@ -163,14 +163,19 @@ class Component:
             if whole:
                 self.raise_loss(loss)
             if effort.moves and not run.over:
-                if self.easy:
-                    self._offer(self.ordered(self.order_of(point)))
-                else:
+                if self.needs_search(effort):
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
+                else:
+                    self._offer(self.ordered(self.order_of(point)))
             allowed &= bounded.with_set <= self.cutoff + self.tolerance
             self.rounds += 1
-            if self.closes(loss) or run.over or stalled > effort.patience or not self._extend(point, bounded, allowed):
+            if self.closes(loss) or run.over:
                 break
+            if stalled > effort.patience or not self._extend(point, bounded, allowed):
+                if self.needs_search(effort):
+                    break
+                self.begin_search(run)  # and a last look with what it finds
+                stalled = 0
         return Relaxed(loss, point, allowed, not run.over)
 
     def shrink(self) -> None:
