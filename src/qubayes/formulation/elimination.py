@@ -3,6 +3,7 @@
 A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are sets of bits in words.
 """
 
+from collections.abc import Iterator
 from math import inf
 from typing import Any, NamedTuple
 
@@ -23,12 +24,6 @@ class Graph(NamedTuple):
         """The graph with an arc a -> b where adjacency[a, b]."""
         return Graph(_packed(adjacency), _packed(adjacency.T))
 
-    @property
-    def adjacency(self) -> Bools:
-        """(n, n) whether there is an arc a -> b."""
-        n = len(self.outward)
-        return np.unpackbits(self.outward.view(np.uint8), axis=1, count=n, bitorder="little").astype(np.bool_)
-
     def copy(self) -> "Graph":
         """The same arcs in arrays of their own."""
         return Graph(self.outward.copy(), self.inward.copy())
@@ -37,7 +32,8 @@ class Graph(NamedTuple):
 class Filled(NamedTuple):
     """The useful arcs of an elimination: those that can be part of what closes a cycle."""
 
-    useful: Graph
+    sequence: Ints  # in which the vertices leave
+    useful: Bools  # (n, n) whether a -> b is one
     pairs: int  # unordered pairs with a useful arc
 
 
@@ -58,11 +54,49 @@ def _packed(adjacency: Bools) -> Words:
 
 
 def eliminate(graph: Graph, sequence: Ints) -> Filled:
-    """The useful arcs when the vertices leave in this sequence."""
-    useful = Graph(np.zeros_like(graph.outward), np.zeros_like(graph.inward))
-    spare = _spare(graph)
-    pairs = _eliminate(spare.graph, useful, sequence, spare.later)
-    return Filled(useful, int(pairs))
+    """The useful arcs when the vertices leave in this sequence.
+
+    Called twice for a component, so in Python, where a row of arcs is the bits of a number.
+    """
+    outward, inward = _numbers(graph.outward), _numbers(graph.inward)
+    n, leaving = len(outward), sequence.tolist()
+    later = (1 << n) - 1
+    for v in leaving:
+        later ^= 1 << v
+        outward[v] &= later
+        inward[v] &= later
+        for a in _members(inward[v]):
+            outward[a] = (outward[a] | outward[v]) & ~(1 << a)
+        for b in _members(outward[v]):
+            inward[b] = (inward[b] | inward[v]) & ~(1 << b)
+    useful_out, useful_in, pairs = [0] * n, [0] * n, 0
+    for v in reversed(leaving):
+        both, either = outward[v] & inward[v], outward[v] | inward[v]
+        for b in _members(either):
+            bit = 1 << b
+            leaves = outward[v] & bit and (both & bit or useful_in[b] & inward[v])
+            enters = inward[v] & bit and (both & bit or useful_out[b] & outward[v])
+            if leaves:
+                useful_out[v] |= bit
+                useful_in[b] |= 1 << v
+            if enters:
+                useful_in[v] |= bit
+                useful_out[b] |= 1 << v
+            pairs += bool(leaves or enters)
+    packed = np.frombuffer(b"".join(row.to_bytes(-(-n // 8), "little") for row in useful_out), np.uint8)
+    useful = np.unpackbits(packed.reshape(n, -1), axis=1, count=n, bitorder="little").astype(np.bool_)
+    return Filled(sequence, useful, pairs)
+
+
+def _numbers(rows: Words) -> list[int]:
+    return [int.from_bytes(row.tobytes(), "little") for row in rows]
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def count_pairs(graph: Graph, sequence: Ints) -> int:
@@ -105,33 +139,8 @@ def _has(row: Words, b: int) -> Any:
 
 
 @part
-def _set(row: Words, b: int) -> None:
-    row[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
-
-
-@part
 def _clear(row: Words, b: int) -> None:
     row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
-
-
-@part
-def _meets(row: Words, other: Words) -> bool:
-    for w in range(len(row)):  # noqa: SIM110 - a bare loop is what numba compiles
-        if row[w] & other[w] != np.uint64(0):
-            return True
-    return False
-
-
-@leaf
-def _eliminate(graph: Graph, useful: Graph, sequence: Ints, later: Words) -> int:
-    """Pairs with a useful arc, which are added to `useful`; `graph` and `later`, at first all vertices, are used up."""
-    for t in range(len(sequence)):
-        _clear(later, sequence[t])
-        _leave(graph, later, sequence[t])
-    pairs = 0
-    for t in range(len(sequence) - 1, -1, -1):
-        pairs += _keep_useful(graph, useful, sequence[t])
-    return pairs
 
 
 @part
@@ -158,28 +167,6 @@ def _join(rows: Words, members: Words, added: Words) -> None:
             for x in range(len(added)):
                 row[x] |= added[x]
             _clear(row, b)
-
-
-@part
-def _keep_useful(graph: Graph, useful: Graph, v: int) -> int:
-    """Mark the useful arcs between v and the vertices that left after it; the number of pairs they make."""
-    pairs = 0
-    for b in range(len(graph.outward)):
-        leaves, enters = _has(graph.outward[v], b), _has(graph.inward[v], b)
-        both = leaves and enters
-        leaves = leaves and (both or _meets(useful.inward[b], graph.inward[v]))
-        enters = enters and (both or _meets(useful.outward[b], graph.outward[v]))
-        if leaves:
-            _set(useful.outward[v], b)
-        if enters:
-            _set(useful.inward[v], b)
-        pairs += leaves or enters
-    for b in range(len(graph.outward)):
-        if _has(useful.outward[v], b):
-            _set(useful.inward[b], v)
-        if _has(useful.inward[v], b):
-            _set(useful.outward[b], v)
-    return pairs
 
 
 @leaf

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import AnyArray, Bools, Ints, SmallInts, frozen
 from ..errors import SettingError
-from .elimination import Graph, anneal_sequence, eliminate, greedy_sequence
+from .elimination import Filled, Graph, anneal_sequence, count_pairs, eliminate, greedy_sequence
 from .parents import Relative
 
 ORDERS = ("chordal", "scc")
@@ -92,14 +92,13 @@ def _ordered(part: Ints, arcs: Bools, kind: str, seed: int) -> tuple[SmallInts, 
     if kind == "scc":
         pairs, corners = _pairs_and_corners(~np.eye(n, dtype=np.bool_), np.arange(n))
     else:
-        graph = Graph.of(arcs)
-        sequence = elimination_sequence(graph, seed)
-        pairs, corners = _pairs_and_corners(eliminate(graph, sequence).useful.adjacency, sequence)
+        filled = best_elimination(Graph.of(arcs), seed)
+        pairs, corners = _pairs_and_corners(filled.useful, filled.sequence)
     return part[pairs].astype(np.int32), part[corners].astype(np.int32)
 
 
-def elimination_sequence(graph: Graph, seed: int = 0) -> Ints:
-    """A sequence that makes few pairs: the best of several greedy ones, annealed."""
+def best_elimination(graph: Graph, seed: int = 0) -> Filled:
+    """One that makes few pairs: the best of several greedy ones, annealed."""
     n, words = graph.outward.shape
     random = np.random.default_rng(np.random.SeedSequence(seed))
     neighbours, thorough = graph.outward | graph.inward, n <= THOROUGH
@@ -107,14 +106,14 @@ def elimination_sequence(graph: Graph, seed: int = 0) -> Ints:
     sequences = [
         greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
     ]
-    best = min(sequences, key=lambda sequence: eliminate(graph, sequence).pairs)
+    best = eliminate(graph, min(sequences, key=lambda sequence: count_pairs(graph, sequence)))
     tries = int(min(20_000, SEARCH_WORK / (n * n * words)))
     moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
-    pairs = max(500, eliminate(graph, best).pairs)
+    pairs = max(500, best.pairs)
     hot, cold = HOT * pairs, COLD * pairs
     allowances = draws * hot * (cold / hot) ** (np.arange(tries) / tries)
-    annealed = anneal_sequence(graph, best, moves, allowances)
-    return min(best, annealed, key=lambda sequence: eliminate(graph, sequence).pairs)
+    annealed = eliminate(graph, anneal_sequence(graph, best.sequence, moves, allowances))
+    return min(best, annealed, key=lambda filled: filled.pairs)
 
 
 def _pairs_and_corners(arcs: Bools, sequence: Ints) -> tuple[Ints, Ints]:
