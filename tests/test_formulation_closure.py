@@ -10,13 +10,37 @@ from qubayes.candidates import Candidates
 from qubayes.cluster import Workers
 from qubayes.errors import QubayesError
 from qubayes.families import Families
-from qubayes.formulation import formulate
+from qubayes.formulation import closure, formulate
 from qubayes.formulation.crowding import third_gain
 from qubayes.formulation.order import choose_order
 from qubayes.formulation.penalties import Losses, order_bounds
 from qubayes.formulation.score_part import Problem, losses, score_parts
 from qubayes.subsets import Subsets
 from reference import energies as reference
+
+
+def test_both_ways_to_gains_agree():
+    for _, candidates, subsets in cases():
+        problem = Problem.of(candidates, subsets)
+        for vertex in range(candidates.n):
+            (sets, parts), gains = problem.sets_of(vertex), problem.gains_of(vertex)
+            for known, sought in ((sets, parts), (parts, sets), (sets, sets)):
+                np.testing.assert_array_equal(
+                    closure.look_up_sorted(known, sought), closure.look_up_hashed(known, sought)
+                )
+            singles = closure.single_gains(sets, gains, parts)
+            compared = closure.pair_gains_compared(sets, gains, parts)
+            np.testing.assert_array_equal(compared, closure.pair_gains_by_rests(sets, gains, parts, singles))
+
+
+@pytest.fixture(autouse=True, scope="module", params=["few sets", "many sets"])
+def of_any_size(request):
+    """Few sets are treated as such, and then as many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "many sets":
+            patch.setattr(closure, "FEW_KEYS", -1)
+            patch.setattr(closure, "FEW_COMPARISONS", -1)
+        yield
 
 
 def cases():

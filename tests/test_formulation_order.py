@@ -11,7 +11,7 @@ from qubayes.errors import SettingError
 from qubayes.formulation import energy
 from qubayes.formulation.balance import balanced
 from qubayes.formulation.elimination import Graph, count_pairs, eliminate, greedy_sequence
-from qubayes.formulation.order import Order, choose_order, best_elimination
+from qubayes.formulation.order import Order, best_elimination, choose_order
 from qubayes.formulation.parents import relate
 from qubayes.formulation.terms import summed, triangle_terms
 from reference import energies as reference

@@ -22,7 +22,6 @@ from .progress import COMPILING, OnProgress, silent
 
 if TYPE_CHECKING:
     from .candidates import Candidates
-    from .formulation.score_part import Problem
     from .subsets import Subsets
 
 STAGES = ("data", "candidates", "subsets", "exact", "order", "slack", "formulation", "solvers")
@@ -97,12 +96,12 @@ def is_warm() -> bool:
 
 def _last_kernels() -> tuple[Any, ...]:
     """The kernel of each stage that is compiled last, of those that no run of `learn` does without."""
-    from .formulation.closure import _pair_gains
+    from .formulation.crowding import _third_gain
     from .formulation.elimination import _anneal
     from .solve.clusters import _search_clusters
     from .subsets.tree import _grow
 
-    return _grow, _search_clusters, _anneal, _pair_gains
+    return _grow, _search_clusters, _anneal, _third_gain
 
 
 def warm(stages: Sequence[str] = STAGES, on_stage: Callable[[str, float], None] = lambda stage, seconds: None) -> None:
@@ -144,36 +143,34 @@ def _warm_subsets() -> None:
 
 
 def _warm_order() -> None:
+    from .candidates.example import example
     from .formulation.order import choose_order
+    from .formulation.parents import relate
 
-    choose_order(_problem().relative, "chordal")
+    choose_order(relate(example()), "chordal")
 
 
 def _warm_slack() -> None:
+    import numpy as np
+
     from .formulation.crowding import third_gain
-    from .formulation.score_part import count_slack, subset_gains
 
-    problem = _problem()
-    count_slack(problem, Workers(1))
-    third_gain(*subset_gains(problem, 0))  # no vertex of the example needs it
-
-
-def _problem() -> "Problem":
-    """Without the kernels of `cover`, which another process may be compiling."""
-    from .candidates.example import example
-    from .formulation.score_part import Problem
-
-    candidates = example()
-    return Problem.of(candidates, _parts_of(candidates))
+    third_gain(np.zeros(3), np.zeros(3))
 
 
 def _warm_formulation() -> None:
     from .candidates.example import example
     from .formulation import best_sets, decode, encode_sets, formulate
+    from .formulation.closure import closure_gains, look_up_hashed, pair_gains_by_rests
+    from .formulation.score_part import Problem
 
     candidates = example()
     formulation = formulate(candidates, _parts_of(candidates))
     decode(formulation, encode_sets(formulation, best_sets(formulation, list(range(candidates.n)))))
+    problem = Problem.of(candidates, _parts_of(candidates))
+    (sets, subsets), gains = problem.sets_of(0), problem.gains_of(0)
+    singles = closure_gains(look_up_hashed(sets, subsets), gains)[:, -1]  # what only many sets need
+    pair_gains_by_rests(sets, gains, subsets, singles.copy())
 
 
 def _parts_of(candidates: "Candidates") -> "Subsets":

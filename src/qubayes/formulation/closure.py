@@ -1,7 +1,8 @@
 """Closure scores: the gain of the best candidate set inside a set (design §5, docs/theory.md §1).
 
 gain(W) = max { log S(C) - log S(base) : C a candidate set, C <= base | W }. Everything is about one vertex, on sets in
-local numbers (`parents.py`). Kernels find sets by packed keys in open-addressing tables (key 0: a free slot).
+local numbers (`parents.py`). Kernels find sets by packed keys in open-addressing tables (key 0: a free slot). Where
+there are few sets numpy is as fast, and nothing has to be compiled or loaded.
 """
 
 from typing import Any, NamedTuple
@@ -11,6 +12,9 @@ import numpy as np
 from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..families import Families
 from ..jit import leaf, part
+
+FEW_KEYS = 20_000  # up to which keys are looked up by numpy
+FEW_COMPARISONS = 1_000_000  # of candidate sets with unions, up to which all are made
 
 
 class Sets(NamedTuple):
@@ -42,9 +46,33 @@ def look_up(known: Sets, sought: Sets) -> SmallInts:
     Masks beyond the size of a sought set, and the empty set, are not found.
     """
     masks = 1 << int(sought.sizes.max(initial=0))
+    few = masks * len(sought.start) + len(known.start) <= FEW_KEYS
+    return look_up_sorted(known, sought) if few else look_up_hashed(known, sought)
+
+
+def look_up_hashed(known: Sets, sought: Sets) -> SmallInts:
+    """By a table of keys."""
+    masks, size = 1 << int(sought.sizes.max(initial=0)), _table_size(len(known.start) - 1)
     found = np.full((len(sought.start) - 1, masks), -1, np.int32)
-    size = _table_size(len(known.start) - 1)
     _look_up(known, sought, np.zeros(size, np.int64), np.empty(size, np.int32), np.empty(masks, np.int64), found)
+    return found
+
+
+def look_up_sorted(known: Sets, sought: Sets) -> SmallInts:
+    """By sorted keys."""
+    found = np.full((len(sought.start) - 1, 1 << int(sought.sizes.max(initial=0))), -1, np.int32)
+    whole, keys = np.zeros(len(known.sizes), np.int64), np.zeros(found.shape, np.int64)
+    for place in range(int(known.sizes.max(initial=0))):
+        longer = np.flatnonzero(known.sizes > place)
+        whole[longer] = whole[longer] << known.width | known.member(place, longer)
+    for place in range(int(sought.sizes.max(initial=0))):
+        longer, half = np.flatnonzero(sought.sizes > place), 1 << place
+        keys[longer, half : 2 * half] = keys[longer, :half] << sought.width | sought.member(place, longer)[:, None]
+    order = np.argsort(whole)
+    ascending = np.append(whole[order], -1)  # a key that nobody has, behind the last
+    places = np.searchsorted(ascending[:-1], keys)
+    there = (ascending[places] == keys) & (keys > 0)
+    found[there] = order[places[there]]
     return found
 
 
@@ -119,20 +147,48 @@ def _complements(size: int) -> tuple[Ints, Ints]:
 
 
 def pair_gains(candidates: Sets, gains: Floats, subsets: Sets, singles: Floats) -> Floats:
-    """gain(U | V) of each pair of subsets of the vertex, in lexicographic order.
+    """gain(U | V) of each pair of subsets of the vertex, in lexicographic order."""
+    few = len(gains) * len(singles) * (len(singles) - 1) // 2 <= FEW_COMPARISONS
+    if few and max(_largest(candidates), _largest(subsets)) <= 63:
+        return pair_gains_compared(candidates, gains, subsets)
+    return pair_gains_by_rests(candidates, gains, subsets, singles)
 
-    A candidate set inside U | V lies inside U, inside V, or meets U and leaves a rest inside V - U. So for each U the
-    rests of the candidate sets that meet it go into a table, and each V looks up the 2^|V - U| - 1 sets inside V - U.
+
+def _largest(sets: Sets) -> int:
+    return int(sets.members[sets.start[0] : sets.start[-1]].max(initial=0))
+
+
+def pair_gains_by_rests(candidates: Sets, gains: Floats, subsets: Sets, singles: Floats) -> Floats:
+    """A candidate set inside U | V lies inside U, inside V, or meets U and leaves a rest inside V - U.
+
+    So for each U the rests of the candidate sets that meet it go into a table, and each V looks up the 2^|V - U| - 1
+    sets inside V - U.
     """
     mu, size = len(singles), _table_size(len(gains))
     members = candidates.members[candidates.start[0] : candidates.start[-1]]
-    most = int(max(members.max(initial=0), subsets.members[subsets.start[0] : subsets.start[-1]].max(initial=0)))
+    most = max(_largest(candidates), _largest(subsets))
     masks = 1 << int(subsets.sizes.max(initial=0))
     rests = _Rests(np.zeros(size, np.int64), np.zeros(size), np.empty(size, np.int32), np.zeros(most + 1, np.bool_))
     result = np.empty(mu * (mu - 1) // 2)
     holders = _holders(candidates, members, most)
     _pair_gains(candidates, gains, subsets, singles, holders, rests, np.empty(masks, np.int64), result)
     return result
+
+
+def pair_gains_compared(candidates: Sets, gains: Floats, subsets: Sets) -> Floats:
+    """Each union is compared with each candidate set; both are the bits of words."""
+    words = _as_words(subsets)
+    first, second = np.triu_indices(len(words), 1)
+    outside = _as_words(candidates) & ~(words[first] | words[second])[:, None]
+    result: Floats = np.where(outside == 0, gains, 0.0).max(axis=1, initial=0.0)
+    return result
+
+
+def _as_words(sets: Sets) -> Ints:
+    words = np.zeros(len(sets.sizes), np.int64)
+    members = sets.members[sets.start[0] : sets.start[-1]].astype(np.int64)
+    np.bitwise_or.at(words, np.repeat(np.arange(len(words)), sets.sizes), 1 << (members - 1))
+    return words
 
 
 class _Holders(NamedTuple):
