@@ -13,8 +13,8 @@ from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..families import Families
 from ..jit import leaf, part
 
-FEW_KEYS = 20_000  # up to which keys are looked up by numpy
-FEW_COMPARISONS = 1_000_000  # of candidate sets with unions, up to which all are made
+FEW_KEYS = 4_000  # up to which keys are looked up by numpy
+FEW_COMPARISONS = 200_000  # of candidate sets with unions, up to which all are made
 
 
 class Sets(NamedTuple):
