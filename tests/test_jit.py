@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from qubayes.inner import TRIED, InnerLibrary
+from qubayes.compilers import TRIED, InnerLibrary
 from qubayes.jit import part
 
 KERNEL = """
@@ -105,7 +105,7 @@ def test_every_kernel_on_disk_is_stamped():
         assert isinstance(kernel._cache._cache_file._source_stamp, Stamp)
 
 
-@pytest.mark.skipif(numba.version_info.short > TRIED, reason="a newer numba: try it, and raise inner.TRIED")
+@pytest.mark.skipif(numba.version_info.short > TRIED, reason="a newer numba: try it, and raise compilers.TRIED")
 def test_what_only_kernels_call_is_compiled_with_them():
     @part
     def twice(x):

@@ -3,9 +3,6 @@
 What a user waits for at the first run is compilation: few functions, few arrays for each (every one is seven values to
 LLVM), no allocation inside where the caller can allocate, and no numpy function that numba has to compile itself.
 
-numba optimises and emits every function on its own, and then once more inside each one that calls it. What only kernels
-call is left as it is until then (`inner.py`): that saves a fifth of the time.
-
 What is compiled is kept on disk. A kernel holds copies of what it calls and of the constants that it names, wherever
 they are defined, while numba looks for changes in the kernel's own file alone: after an upgrade it would go on with old
 copies. So the stamp by which numba tells whether a kept kernel still fits is made of all that went into it, and what
@@ -21,7 +18,7 @@ from typing import Any, cast
 from numba import njit, types
 from numba.extending import intrinsic
 
-from .inner import INNER
+from .compilers import INNER, LEAF
 
 
 class Stamp:
@@ -108,7 +105,9 @@ def _or_nothing(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, An
 kernel: Any = stamped(njit(nogil=True, cache=True))
 # For what allocates nothing and is given many arrays. Without numba's reference counting a call is free and compiles
 # sooner: of alarm m=4 a set took 6.5 µs with it, 3.3 µs without. Nobody calls it from C.
-leaf: Any = stamped(njit(nogil=True, cache=True, _nrt=False, no_cfunc_wrapper=True))  # type: ignore[call-overload]
+leaf: Any = stamped(
+    njit(nogil=True, cache=True, _nrt=False, no_cfunc_wrapper=True, **LEAF)  # type: ignore[call-overload]
+)
 # For what allocates nothing and is called by kernels only: Python cannot. Without an entry from Python, and without a
 # copy on disk (callers hold their own), the candidates' kernels compile in two thirds of the time.
 part: Any = njit(  # type: ignore[call-overload]
