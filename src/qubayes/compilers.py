@@ -14,9 +14,11 @@ from numba import version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 TRIED = (0, 68)  # the newest version
+NEEDLESS = (InlineClosureLikes, InlineOverloads, NopythonRewrites)  # closures; what numba inlines; sums of whole arrays
 
 
 class LeafLibrary(JITCodeLibrary):
@@ -74,9 +76,10 @@ class InnerLowering(NativeLowering):
 
 
 def _pipelines(state: Any, lowering: type) -> list[Any]:
-    """numba's steps, with this one in place of its own."""
+    """numba's steps, with this one in place of its own, and without those that look for what no kernel has."""
     pipeline = DefaultPassBuilder.define_nopython_pipeline(state)
-    pipeline.passes = [(lowering if step is NativeLowering else step, why) for step, why in pipeline.passes]
+    steps = [(lowering if step is NativeLowering else step, why) for step, why in pipeline.passes]
+    pipeline.passes = [(step, why) for step, why in steps if step not in NEEDLESS]
     pipeline.finalize()
     return [pipeline]
 
