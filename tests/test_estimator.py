@@ -164,6 +164,16 @@ def test_a_file_of_new_rows_goes_into_the_intervals_of_fit(tmp_path):
     assert estimator.score(tmp_path / "new.csv") == estimator.score(frame)
 
 
+def test_intervals_win_over_what_is_declared_elsewhere(tmp_path):
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 40), "b": ["x", "y"] * 20})
+    (tmp_path / "s.json").write_text('{"b": ["x", "y", "z"]}')
+    for bins, arities in ((3, str(tmp_path / "s.json")), ({"a": 3}, {"a": 5, "b": ["x", "y", "z"]})):
+        estimator = BayesianNetworkEstimator(1, reading=ReadSettings(bins=bins, arities=arities)).fit(frame[:30])
+        assert [len(states) for states in estimator.network_.states] == [3, 3]
+        rows = [estimator.score(frame[i : i + 1]) for i in range(40)]
+        assert np.mean(rows) == pytest.approx(estimator.score(frame))
+
+
 def test_intervals_leave_other_columns_alone():
     frame = pd.DataFrame(
         {

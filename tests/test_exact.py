@@ -124,6 +124,16 @@ def test_coefficients_and_prices_follow_the_definition(seed):
         assert found[number] == pytest.approx(price, rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [255, 256, 257])
+def test_many_members_in_a_cluster(size):
+    members = np.arange(1, size + 1, dtype=np.int32)
+    owners = np.zeros(1, np.int32)
+    n = size + 1
+    sets = Sets(np.array([0] + [1] * n), owners, np.array([0, size]), members, np.zeros(1))
+    cuts, places, values = coefficients(sets, np.array([0]), cluster_cuts(np.ones((1, n), np.uint8), 1))
+    assert (cuts.tolist(), places.tolist(), values.tolist()) == ([0], [0], [1.0])
+
+
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_the_bound_of_any_multipliers_is_sound(seed):
@@ -222,7 +232,8 @@ def test_proofs_agree_with_exhaustion(seed, n, ties):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_search_over_orders_helps_where_a_proof_is_not_near(seed, monkeypatch):
+@pytest.mark.parametrize("limit", ["EASY", "EASY_TIME", "EASY_VERTICES"])
+def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monkeypatch):
     """Its kernels take no time of the run, and the proof is the same with and without it."""
     ready: list[str] = []
 
@@ -234,7 +245,7 @@ def test_a_search_over_orders_helps_where_a_proof_is_not_near(seed, monkeypatch)
     best = best_score(candidates)
     assert solve(candidates, "exact").score == pytest.approx(best, abs=1e-9)
     monkeypatch.setattr(component_module, "make_ready", make_ready)
-    monkeypatch.setattr(component_module, "EASY", 0)
+    monkeypatch.setattr(component_module, limit, 0)
     began = time.perf_counter()
     searched = solve(candidates, "exact", limits=Limits(30.0))
     took = time.perf_counter() - began

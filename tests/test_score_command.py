@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from qubayes.cli import app
 from qubayes.data import ReadSettings, read
+from qubayes.errors import QubayesError
 from qubayes.network import fit, from_modelstring, write_network
 from qubayes.score import NAMES
 from reference.scores import local_score
@@ -75,6 +76,43 @@ def test_new_numbers_go_into_the_intervals_of_the_network(folder, options):
         wanted += sum(map(math.log, chances))
     found = json.loads(run("test.csv", "train.bif", "--json", *options))
     assert found["log_likelihood"] == pytest.approx(wanted)
+
+
+def test_intervals_with_missing_values(folder):
+    """Rows that were drawn hold the text `missing`, rows that were measured hold nothing."""
+    (folder / "holes.csv").write_text("a,b\n" + "1.5,x\n2.5,y\n,x\n3.5,y\n" * 5)
+    network = fit(from_modelstring("[a][b|a]"), read("holes.csv", ReadSettings(bins=2, missing="state")))
+    assert network.states[0] == ("<2.5", ">=2.5", "missing")
+    write_network(network, "holes.bif")
+    (folder / "drawn.csv").write_text("a,b\n" + "<2.5,x\n>=2.5,y\nmissing,x\n>=2.5,y\n" * 5)
+    found = [
+        json.loads(run(name, "holes.bif", "--missing", "state", "--json", *options))
+        for name in ("holes.csv", "drawn.csv")
+        for options in ((), ("--arities", "holes.bif"))
+    ]
+    assert len({each["log_likelihood"] for each in found}) == 1 and found[0]["log_likelihood"] < 0
+    assert len({each["score"] for each in found}) == 1
+    assert [each["arities"] for each in found[:2]] == ["data", "network holes.bif"]
+
+
+def test_codes_are_no_measurements(folder):
+    train = fit(from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5, 2.5]), ReadSettings(bins=3)))
+    write_network(train, "cut.bif")
+    (folder / "coded.dat").write_text("a b\n3 2\n" + "0 0\n1 1\n2 1\n" * 4)
+    found = json.loads(run("coded.dat", "cut.bif", "--json"))
+    assert found["log_likelihood"] is None and "is no state of the network" in found["log_likelihood_note"]
+
+
+def test_a_column_that_is_not_there_is_told(folder):
+    write_network(fit(from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5]), ReadSettings(bins=2))), "cut.bif")
+    (folder / "few.csv").write_text("b,c\nx,y\ny,y\n")
+    with pytest.raises(QubayesError, match="no column 'a'"):
+        run("few.csv", "cut.bif")
+
+
+def _table(folder, numbers):
+    (folder / "cut.csv").write_text("a,b\n" + "".join(f"{x},{'xy'[i % 2]}\n" for i, x in enumerate(numbers * 4)))
+    return folder / "cut.csv"
 
 
 def test_declared_arities_and_other_reading_options_count(folder):

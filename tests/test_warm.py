@@ -112,6 +112,38 @@ def test_a_process_that_ends_keeps_nobody_waiting(pretended, monkeypatch):
     assert [pretended[0].asked.get(timeout=5) for _ in range(2)] == ["one", "closed"]
 
 
+def test_a_process_that_cannot_be_told_keeps_nobody_waiting(pretended, monkeypatch):
+    def fail(line):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(Workers, "count", 2)
+    monkeypatch.setattr(Pretended, "write", lambda self, line: fail(line))
+    monkeypatch.setattr(warm, "warm", lambda stages: None)
+    warm.warm_in_background(["one", "two"]).wait(["one", "two"])
+    assert pretended[0].asked.get(timeout=5) == "closed"
+
+
+def test_what_fails_here_keeps_nobody_waiting(pretended, monkeypatch):
+    def fail(stages):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workers, "count", 2)
+    monkeypatch.setattr(warm, "warm", fail)
+    warming = warm.warm_in_background(["one", "two"])
+    assert pretended[0].asked.get(timeout=5) == "one"
+    with pytest.raises(KeyboardInterrupt):
+        warming.wait(["one"])
+    warming.wait(["two"])
+    pretended[0].answers.put(b"one\n")
+    warming.wait(["one"])
+
+
+def test_the_data_stage_compiles_the_scanner():
+    script = "from qubayes import warm; from qubayes.data.text import _scan as scan; warm.warm(['data']); "
+    script += "print(len(scan.signatures))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "1\n"
+
+
 def test_stages_are_compiled_in_turn():
     seconds: dict[str, float] = {}
     stages = ["data", *warm.LATER]
@@ -155,7 +187,8 @@ def test_background_fills_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(Workers, "count", 2)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     warming, told = warm.warm_in_background(["order"]), []
-    while not list(tmp_path.rglob("*.nbi")):  # it has begun
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("*.nbi")) and time.monotonic() < deadline:  # it has not begun
         time.sleep(0.05)
     warming.wait(["order"], told.append)
     warming.wait(["order"], told.append)

@@ -1,7 +1,5 @@
 """A scikit-learn estimator around `learn` (extra: `pip install 'qubayes[sklearn]'`)."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +9,6 @@ from scipy.sparse import issparse
 from .cluster import Workers
 from .data import Dataset, ReadSettings, read
 from .data.columns import MISSING_STATE
-from .data.declared import intervals_of
 from .errors import DataError, MissingPackageError
 from .knowledge import Knowledge
 from .learning import Learned, learn
@@ -123,7 +120,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-likelihood of the rows of X; a state that `fit` neither saw nor was told of is an error."""
         check_is_fitted(self, "network_")
-        dataset = self._read_new(X)
+        dataset = read(_table(X, self.reading), self.reading, like=self.network_)
         _check_states(self.network_, dataset)
         return log_likelihood(self.network_, dataset) / max(1, dataset.rows)
 
@@ -131,13 +128,6 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows drawn from the network."""
         check_is_fitted(self, "network_")
         return sample(self.network_, rows, seed)
-
-    def _read_new(self, X: Any) -> Dataset:
-        """The rows as a Dataset, continuous columns in the intervals of `fit`."""
-        reading = self.reading
-        if reading is not None and reading.bins is not None and not isinstance(reading.arities, str | Path):
-            reading = replace(reading, bins=None, arities=intervals_of(self.network_) | {**(reading.arities or {})})
-        return read(_table(X, self.reading), reading)
 
 
 def _seed(random_state: Randomness) -> int:

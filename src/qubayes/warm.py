@@ -43,11 +43,13 @@ class Warming:
         assert process.stdin is not None and process.stdout is not None
         with suppress(OSError), process.stdin:
             while stage := self._next():
-                process.stdin.write(f"{stage}\n".encode())
-                process.stdin.flush()
-                ended = not process.stdout.readline()
-                self._done[stage].set()  # ended: whoever needs the stage compiles it
-                if ended:
+                try:
+                    process.stdin.write(f"{stage}\n".encode())
+                    process.stdin.flush()
+                    answer = process.stdout.readline()
+                finally:
+                    self._done[stage].set()  # if the process has ended, whoever needs the stage compiles it
+                if not answer:
                     break
 
     def _next(self) -> str:
@@ -64,8 +66,10 @@ class Warming:
             while not self._done[stage].is_set():
                 on_progress(COMPILING)
                 if other := self._next():
-                    warm((other,))
-                    self._done[other].set()
+                    try:
+                        warm((other,))
+                    finally:
+                        self._done[other].set()
                 else:
                     self._done[stage].wait()
 
@@ -95,7 +99,7 @@ def is_warm() -> bool:
 
 
 def _last_kernels() -> tuple[Any, ...]:
-    """The kernel of each stage that is compiled last, of those that no run of `learn` does without."""
+    """The kernel of each stage that is compiled last, of those that most runs of `learn` need."""
     from .formulation.crowding import _third_gain
     from .formulation.elimination import _anneal
     from .solve.clusters import _search_clusters
@@ -117,7 +121,7 @@ def _warm_data() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        path.write_text("a,b\n" + "x,y\nz,x\n" * 9)
+        path.write_text("a,b\n" + '"x",y\nz,x\n' * 9)  # with quotation marks, or no kernel would be asked
         read(path)
 
 

@@ -1,7 +1,6 @@
 """`qubayes score`: how well any network explains data."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,16 +34,13 @@ def score(
     Where the states of the network are intervals, numbers are put into them.
     """
     from ..data import read
-    from ..data.declared import intervals_of
     from ..network import read_network, vertex_scores
     from ..score import Score
 
     clock = Clock()
     chosen = Score(score, ess)
     graph = read_network(network)
-    if reading.arities is None and (intervals := intervals_of(graph)):
-        reading = replace(reading, arities=intervals)
-    dataset = read(data, reading)
+    dataset = read(data, reading, like=graph)
     scores = dict(zip(graph.names, vertex_scores(graph, dataset, chosen).tolist(), strict=True))
     result = {
         "score": math.fsum(scores.values()),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 
 import numpy as np
 
@@ -75,7 +76,8 @@ def edges_of(names: Sequence[str]) -> list[float] | None:
         edges = [float(name.removeprefix(">=").split("..")[0]) for name in names[1:]]
     except ValueError:
         return None
-    return edges if edges and _interval_names(edges, edges[0]) == tuple(names) else None
+    ascending = all(low < high for low, high in pairwise([-inf, *edges, inf]))
+    return edges if edges and ascending and _interval_names(edges, edges[0]) == tuple(names) else None
 
 
 def _shown(number: float) -> str:

@@ -23,6 +23,21 @@ _NUMBER = re.compile(
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 
 
+class Intervals(tuple[str, ...]):
+    """Declared states that are intervals, into which numbers go, and perhaps one for missing values."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(states: Sequence[str]) -> "Intervals | None":
+        """These states if they are intervals."""
+        return Intervals(states) if edges_of(_without_missing(states)) else None
+
+
+def _without_missing(states: Sequence[str]) -> tuple[str, ...]:
+    return tuple(state for state in states if state != MISSING_STATE)
+
+
 class Column(NamedTuple):
     """A column as its distinct values: row r holds `distinct[codes[r]]`; code len(distinct) is a missing value."""
 
@@ -57,6 +72,9 @@ def states_of(column: Column, settings: ReadSettings) -> States:
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
     if counts[none].any():  # the caller has raised or dropped these rows unless they are to be a state
+        if MISSING_STATE in names and isinstance(column.declared, Intervals):
+            lookup[none] = names.index(MISSING_STATE)
+            return States(names, lookup)
         if MISSING_STATE in names:
             raise DataError(
                 f"column {column.name!r} has a state named {MISSING_STATE!r} and missing values; rename the state"
@@ -70,7 +88,7 @@ def _present_states(
     column: Column, present: Ints, counts: Ints, settings: ReadSettings
 ) -> tuple[tuple[str, ...], Ints]:
     """The names of the states, and the state of each value that is present."""
-    bins = settings.bins_of(column.name)
+    bins = None if isinstance(column.declared, Intervals) else settings.bins_of(column.name)
     if column.declared is not None and bins is None:
         return _declared_states(column, _texts(column, present))
     numbers = _numbers(column, present)
@@ -152,9 +170,8 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
     assert column.declared is not None
     names = column.declared if isinstance(column.declared, tuple) else _named(column, texts, column.declared)
     known = set(names)
-    if edges := edges_of(names):
-        numbers = {text for text in texts if text not in known and _NUMBER.fullmatch(text)}
-        texts = [names[bisect_right(edges, float(text))] if text in numbers else text for text in texts]
+    if isinstance(column.declared, Intervals):
+        texts = [_interval_of(text, column.declared) if text not in known else text for text in texts]
     unknown = [text for text in texts if text not in known]
     if unknown:
         shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -163,6 +180,13 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
             f" mend the declaration or the data"
         )
     return names, _positions(texts, names)
+
+
+def _interval_of(text: str, states: Intervals) -> str:
+    """The interval that holds the number; text stays what it is."""
+    intervals = _without_missing(states)
+    edges = edges_of(intervals)
+    return intervals[bisect_right(edges, float(text))] if edges and _NUMBER.fullmatch(text) else text
 
 
 def _named(column: Column, texts: list[str], count: int) -> tuple[str, ...]:

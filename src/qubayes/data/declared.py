@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, FormatError
 from ..files import ending, parse_json, read_text, shown
-from .bins import edges_of
-from .columns import MISSING_STATE, Column
+from .columns import Column, Intervals
 from .settings import MOST_STATES, Arities
 
 if TYPE_CHECKING:
@@ -45,33 +44,28 @@ def _with_network(columns: list[Column], path: Path) -> list[Column]:
     from ..network.bif import read_bif
 
     network = read_bif(path)
-    states = dict(zip(network.names, network.states or (), strict=True)) | intervals_of(network)
+    states = dict(zip(network.names, network.states or (), strict=True))
     if not any(column.name in states for column in columns):
         raise DataError(f"{path} declares no column of the data ({columns[0].name!r}, ...); give their network")
-    return [column._replace(declared=states.get(column.name, column.declared)) for column in columns]
+    return [_declared(column, states.get(column.name)) for column in columns]
 
 
-def intervals_of(network: "Network") -> dict[str, tuple[str, ...]]:
-    """The intervals into which numbers were cut before the network was learned, by the names of their columns.
+def in_intervals_of(network: "Network", columns: list[Column]) -> list[Column]:
+    """The columns, numbers in the intervals of the network where it has such; codes and types stay what they are."""
+    states = dict(zip(network.names, network.states or (), strict=bool(network.states)))
+    found = {name: intervals for name, its in states.items() if (intervals := Intervals.of(its))}
+    return [
+        column._replace(declared=found[column.name]) if column.declared is None and column.name in found else column
+        for column in columns
+    ]
 
-    As the `arities` of settings they cut other rows alike.
 
-    >>> import polars
-    >>> from qubayes import ReadSettings, learn, read
-    >>> table = polars.DataFrame({"dose": [0.5, 1.5, 2.5, 3.5] * 5, "cured": ["no", "yes"] * 10})
-    >>> network = learn(table, max_parents=1, reading=ReadSettings(bins=2)).network
-    >>> intervals_of(network)
-    {'dose': ('<2.5', '>=2.5')}
-    >>> others = polars.DataFrame({"dose": [9.9, 0.1], "cured": ["yes", "no"]})
-    >>> read(others, ReadSettings(arities=intervals_of(network))).codes.tolist()
-    [[1, 0], [1, 0]]
-    """
-    found = {}
-    for name, states in zip(network.names, network.states or (), strict=bool(network.states)):
-        intervals = tuple(state for state in states if state != MISSING_STATE)  # which is a state if there is need
-        if edges_of(intervals):
-            found[name] = intervals
-    return found
+def _declared(column: Column, states: Any) -> Column:
+    """The column with these states if there are any; a column of intervals stays one."""
+    if states is None or isinstance(column.declared, Intervals):
+        return column
+    own = Intervals.of(states) if column.declared is None and isinstance(states, tuple) else None
+    return column._replace(declared=own or states)
 
 
 def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str) -> list[Column]:
@@ -86,7 +80,7 @@ def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str)
                 f" from 1 to {MOST_STATES}"
             )
     declared = {name: s if isinstance(s, int) else tuple(s) for name, s in arities.items()}
-    return [column._replace(declared=declared.get(column.name, column.declared)) for column in columns]
+    return [_declared(column, declared.get(column.name)) for column in columns]
 
 
 def _fine(states: Any) -> bool:

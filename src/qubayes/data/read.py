@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from ..errors import DataError, FormatError
 from ..files import ending
 from .columns import Column, States, missing_values, states_of
 from .dataset import Dataset, code_type
-from .declared import declare
+from .declared import declare, in_intervals_of
 from .settings import DataFormat, ReadSettings
+
+if TYPE_CHECKING:
+    from ..network import Network
 
 _FORMATS: dict[str, DataFormat] = {
     ".csv": "csv",
@@ -28,23 +31,30 @@ _FORMATS: dict[str, DataFormat] = {
 }
 
 
-def read(source: Any, settings: ReadSettings | None = None) -> Dataset:
+def read(source: Any, settings: ReadSettings | None = None, *, like: "Network | None" = None) -> Dataset:
     """The data as integer codes with the names of their states.
 
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), a data frame (pandas,
     polars, pyarrow) or a Dataset, which is returned as it is. States come in the declared order if the column's type
     or `settings.arities` declares them, else in numeric order if all are whole numbers, else sorted as text.
+    Numbers that were cut before the network `like` was learned, so that its states are intervals, are cut alike.
 
     >>> import polars
     >>> dataset = read(polars.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), ReadSettings(bins=2))
     >>> dataset.n, dataset.rows, dataset.states[0], dataset.codes.tolist()
     (2, 2, ('no', 'yes'), [[0, 1], [0, 1]])
+    >>> from qubayes.network import fit, from_modelstring
+    >>> network = fit(from_modelstring("[mm][rain|mm]"), dataset)
+    >>> read(polars.DataFrame({"rain": ["yes", "no"], "mm": [99.5, 0.0]}), like=network).codes.tolist()
+    [[1, 0], [1, 0]]
     """
     if isinstance(source, Dataset):
         return source
     settings = settings or ReadSettings()
     columns, arities_from = _load(source, settings)
     columns = _chosen(columns, settings)
+    if like is not None:
+        columns = in_intervals_of(like, columns)
     if settings.arities is not None:
         columns, arities_from = declare(columns, settings.arities)
     columns = _without_missing(columns, settings)

@@ -84,7 +84,7 @@ def eliminate(graph: Graph, sequence: Ints) -> Filled:
                 useful_out[b] |= 1 << v
             pairs += bool(leaves or enters)
     packed = np.frombuffer(b"".join(row.to_bytes(-(-n // 8), "little") for row in useful_out), np.uint8)
-    useful = np.unpackbits(packed.reshape(n, -1), axis=1, count=n, bitorder="little").astype(np.bool_)
+    useful = np.unpackbits(packed.reshape(n, -(-n // 8)), axis=1, count=n, bitorder="little").astype(np.bool_)
     return Filled(sequence, useful, pairs)
 
 

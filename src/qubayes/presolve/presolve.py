@@ -10,6 +10,7 @@ from ..progress import OnProgress, silent
 from ..solve.choices import parents_of
 from ..solve.component import THOROUGH
 from ..solve.exact import Proof
+from ..solve.ready import make_ready
 from ..solve.run import Limits, Run, stopping
 from ..solve.solution import Solution
 from ..solve.solve import check
@@ -74,6 +75,7 @@ def presolve(
     True
     """
     check(candidates)
+    make_ready("exact")
     bases = candidates.families.vertex_start[1:] - 1
     run = Run(candidates, Limits(seconds), workers or Workers(1), bases, on_progress, "presolve")
     reduced = without_twins(candidates) if twins else whole(candidates)

@@ -27,6 +27,7 @@ LEAST = 1e-3  # violation of a cut that is worth its place
 QUICK = 30_000  # sets up to which a move is cheap; it takes time in proportion to them
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
 EASY_VERTICES = 100  # at most
+EASY_TIME = 0.1  # of the time limit, at most
 FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this are taken for more than 0
 
@@ -79,10 +80,11 @@ class Component:
         """Number of vertices."""
         return len(self.part.vertices)
 
-    def needs_search(self, effort: Effort) -> bool:
+    def needs_search(self, run: Run, effort: Effort) -> bool:
         """Whether there is more to do than to take the networks that solutions of the relaxation suggest."""
         small = self.n <= EASY_VERTICES and len(self.part.scores) <= QUICK
-        return not (effort.lightly and small and self.rounds < EASY) or self._search_begun
+        soon = self.rounds < EASY and run.elapsed <= EASY_TIME * (run.limits.seconds or math.inf)
+        return not (effort.lightly and small and soon) or self._search_begun
 
     @cached_property
     def problem(self) -> OrderProblem:
@@ -163,7 +165,7 @@ class Component:
             if whole:
                 self.raise_loss(loss)
             if effort.moves and not run.over:
-                if self.needs_search(effort):
+                if self.needs_search(run, effort):
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
                 else:
                     self._offer(self.ordered(self.order_of(point)))
@@ -172,7 +174,7 @@ class Component:
             if self.closes(loss) or run.over:
                 break
             if stalled > effort.patience or not self._extend(point, bounded, allowed):
-                if self.needs_search(effort):
+                if self.needs_search(run, effort):
                     break
                 self.begin_search(run)  # and a last look with what it finds
                 stalled = 0

@@ -102,7 +102,7 @@ def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallI
     owners, sizes = sets.owners[which], sets.start[which + 1] - sets.start[which]
     start = np.concatenate([[0], np.cumsum(sizes)])
     members = sets.members[np.arange(start[-1]) + np.repeat(sets.start[which] - start[:-1], sizes)]
-    holds = csr_matrix((np.ones(len(members), np.uint8), members, start), shape=(len(which), cuts.inside.shape[1]))
+    holds = csr_matrix((np.ones(len(members), np.int32), members, start), shape=(len(which), cuts.inside.shape[1]))
     met = (holds @ cuts.inside.T).T  # (clusters, sets)
     crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
     sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]

@@ -80,7 +80,7 @@ class Proof:
         for each in self.components:
             if self._run.over:
                 break
-            if each.needs_search(effort):
+            if each.needs_search(self._run, effort):
                 each.begin_search(self._run)
             each.relax(self._run, each.alive, effort)
 
