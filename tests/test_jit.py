@@ -1,5 +1,6 @@
 """A kernel that was kept on disk is used again only if all that went into it is still the same."""
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 from numba import njit
 
 from qubayes.compilers import TRIED, InnerLibrary
-from qubayes.jit import part
+from qubayes.jit import leaf, part
 
 KERNEL = """
 from qubayes.jit import leaf
@@ -20,7 +21,7 @@ def run(x):
     return add(x) + LIMIT
 """
 PARTS = """
-from qubayes.jit import part
+from qubayes.jit import leaf, part
 
 LIMIT = {limit}
 
@@ -123,3 +124,16 @@ def test_what_only_kernels_call_is_compiled_with_them():
         assert result.library._compiled_object is None  # LLVM emitted nothing
     with pytest.raises(KeyError):
         twice(3)
+
+
+@pytest.mark.skipif(numba.version_info.short > TRIED, reason="a newer numba: try it, and raise compilers.TRIED")
+def test_what_unpacks_the_arguments_of_a_kernel_is_not_optimised():
+    @leaf
+    def total(pair):
+        return pair[0][0] + pair[1][0]
+
+    assert total((np.array([2]), np.array([3]))) == 5
+    (text,) = total.inspect_llvm().values()
+    (group,) = re.findall(r"^attributes (#\d+) = {[^}]* optnone", text, re.MULTILINE)
+    functions = re.findall(r"^define .* @(\S+)\(.* (#\d+) ", text, re.MULTILINE)
+    assert [name.startswith("_ZN7cpython") for name, its in functions if its == group] == [True]

@@ -24,12 +24,13 @@ NEEDLESS = (InlineClosureLikes, InlineOverloads, NopythonRewrites)  # closures; 
 class LeafLibrary(JITCodeLibrary):
     """The code of a kernel that Python calls."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        for function in ll_module.functions:
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add code, that for Python's arguments as it is."""
+        for function in ir_module.functions:
             if function.name.startswith("_ZN7cpython") and not function.is_declaration:
-                function.add_function_attribute("noinline")
-                function.add_function_attribute("optnone")
-        super()._optimize_functions(ll_module)
+                function.attributes.add("noinline")
+                function.attributes.add("optnone")
+        super().add_ir_module(ir_module)
 
 
 class InnerLibrary(JITCodeLibrary):
