@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qubayes.candidates import Candidates, read_candidates
-from qubayes.cluster import Workers
-from qubayes.solve import Limits, Solution, solve
-from qubayes.solve.anneal import Anneal
-from qubayes.solve.orders import order_problem, order_state
-from qubayes.solve.parts import split
+from qubayes.foundation.workers import Workers
+from qubayes.search import Limits, Solution, solve
+from qubayes.search.components import split
+from qubayes.search.orders.anneal import Anneal
+from qubayes.search.orders.orders import order_problem, order_state
 
 INSTANCES = (
     "alarm:4,barley:4,hailfinder:4,hepar2:4,chess:2,chess:3,win95pts:2,win95pts:3,pathfinder:2,pathfinder:3,"

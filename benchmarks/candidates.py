@@ -261,8 +261,8 @@ def search(task: Task) -> Outcome:
     """Run the search of the task here."""
     from qubayes.bench import instance
     from qubayes.candidates import Search, identify, write_candidates
-    from qubayes.cluster import Workers
-    from qubayes.score import Score
+    from qubayes.foundation.workers import Workers
+    from qubayes.scores import Score
 
     dataset = instance(task.name, task.seed, task.data, task.rows)
     what, workers = Search(task.max_parents, Score(task.score)), Workers(task.threads)
@@ -309,7 +309,7 @@ def measure_peer(task: Task) -> dict[str, float]:
     from pgmpy.structure_score import BDeu
 
     from qubayes.bench import instance
-    from qubayes.score import Score, local_score
+    from qubayes.scores import Score, local_score
 
     dataset = instance(task.name, task.seed, task.data, task.rows)
     names = list(dataset.names)

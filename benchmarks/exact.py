@@ -55,8 +55,8 @@ def _files(folder: Path, instances: list[tuple[str, str]] | None, seeds: list[st
 
 def _warm_up() -> None:
     from qubayes.candidates.prune import prune
-    from qubayes.presolve import presolve
-    from qubayes.solve import solve
+    from qubayes.search import solve
+    from qubayes.search.presolve import presolve
 
     sets = [[((1, 2), -1.0), ((), -3.0)], [((0, 2), -1.0), ((), -3.5)], [((0, 1), -1.0), ((), -4.0)]]
     candidates = prune("abc", sets)
@@ -65,16 +65,16 @@ def _warm_up() -> None:
 
 
 def _bits(candidates: "Candidates") -> int:
-    from qubayes.formulation import count_bits
-    from qubayes.subsets import Budget, cover
+    from qubayes.qubo import count_bits
+    from qubayes.qubo.subsets import Budget, cover
 
     return count_bits(candidates, cover(candidates, budget=Budget(effort=0.1, rounds=0)))["total"]
 
 
 def _measured(path: Path, seconds: float) -> dict[str, Any]:
     from qubayes.candidates import read_candidates
-    from qubayes.presolve import presolve
-    from qubayes.solve import Limits, solve
+    from qubayes.search import Limits, solve
+    from qubayes.search.presolve import presolve
 
     candidates = read_candidates(path)
     start = time.process_time()

@@ -101,11 +101,11 @@ def run(path: str, max_parents: int) -> dict[str, Any]:
     """Stage by stage: seconds, and the functions that were compiled."""
     stages = Stages()
     with stages.timed("imports"):
-        import qubayes.formulation
-        import qubayes.solve
+        import qubayes.qubo
+        import qubayes.search
         from qubayes.candidates import Search, identify
         from qubayes.data import read
-        from qubayes.subsets import cover
+        from qubayes.qubo.subsets import cover
 
         stages.listen()
     with stages.timed("data"):
@@ -115,9 +115,9 @@ def run(path: str, max_parents: int) -> dict[str, Any]:
     with stages.timed("subsets"):
         subsets = cover(candidates)
     with stages.timed("solve"):
-        qubayes.solve.solve(candidates, qubayes.solve.solver_named("auto"), limits=qubayes.solve.Limits(10.0))
+        qubayes.search.solve(candidates, qubayes.search.solver_named("auto"), limits=qubayes.search.Limits(10.0))
     with stages.timed("bits"):
-        qubayes.formulation.count_bits(candidates, subsets)
+        qubayes.qubo.count_bits(candidates, subsets)
     return stages.outcomes
 
 

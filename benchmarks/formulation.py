@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qubayes.candidates import Candidates
-    from qubayes.subsets import Subsets
+    from qubayes.qubo.subsets import Subsets
 
 # Table 1, "IP + Algorithm 2": binary variables; Table 2, right column: seconds.
 PAPER = {
@@ -80,8 +80,8 @@ def _instances(text: str) -> list[tuple[str, int]]:
 def _measured(directory: Path, name: str, parents: int, options: argparse.Namespace) -> dict[str, Any] | None:
     """One row, or None if the instance is not there."""
     from qubayes.candidates import read_candidates, write_candidates
-    from qubayes.formulation import ogorman_bits
-    from qubayes.subsets import write_subsets
+    from qubayes.qubo import ogorman_bits
+    from qubayes.qubo.subsets import write_subsets
 
     stem = f"{name}_m{parents}_s{options.seed}"
     found = sorted(file for file in directory.glob(f"{stem}.*") if file.suffix != ".qbs")
@@ -104,7 +104,7 @@ def _measured(directory: Path, name: str, parents: int, options: argparse.Namesp
 
 def _subsets(candidates: "Candidates", stem: str, options: argparse.Namespace) -> "Subsets":
     """Those of the file if there is one, new ones otherwise."""
-    from qubayes.subsets import cover, read_subsets
+    from qubayes.qubo.subsets import cover, read_subsets
 
     if options.subsets and (file := options.subsets / f"{stem}.qbs").exists():
         return read_subsets(file)
@@ -116,9 +116,9 @@ def _assembled(folder: Path, order: str, penalty: str) -> dict[str, Any]:
     import numpy as np
 
     from qubayes.candidates import Candidates, read_candidates
-    from qubayes.families import Families
-    from qubayes.formulation import formulate
-    from qubayes.subsets import cover, read_subsets
+    from qubayes.foundation.families import Families
+    from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import cover, read_subsets
 
     small = Candidates(("a", "b"), Families.of([[(1,), ()], [(0,), ()]]), np.array([-1.0, -2.0, -1.0, -2.0]))
     formulate(small, cover(small), order=order, penalty=penalty)

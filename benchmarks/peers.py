@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from qubayes import Candidates, Dataset, Formulation, Score, Search, cover, formulate, identify, local_score, read
-from qubayes.cluster import Workers
-from qubayes.formulation import to_bqm
-from qubayes.solve import SOLVERS, Limits, Solver, solve, solver_named
+from qubayes.foundation.workers import Workers
+from qubayes.qubo import to_bqm
+from qubayes.search import SOLVERS, Limits, Solver, solve, solver_named
 
 Parents = Mapping[str, Sequence[str]]
 APART = ("dimod", "bqp")  # solvers that have rows of their own

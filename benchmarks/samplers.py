@@ -103,7 +103,7 @@ def samplers() -> list[tuple[str, str, Sampler]]:
     """(order of the spins, name, sampler) of all that are installed."""
     from dwave.samplers import SimulatedAnnealingSampler as Theirs
 
-    from qubayes.solve.dimod_samplers import SimulatedAnnealingSampler as Ours
+    from qubayes.qubo.samplers.dimod_samplers import SimulatedAnnealingSampler as Ours
 
     def dwave(at_random: bool) -> Sampler:
         return lambda model, sweeps, reads, seed, betas: Theirs().sample(
@@ -169,10 +169,10 @@ def compare_formulations(options: argparse.Namespace) -> None:
 def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     """For each seed the runs on both formulations."""
     from qubayes.candidates import read_candidates
-    from qubayes.formulation import formulate
-    from qubayes.solve import Limits, solve
-    from qubayes.subsets import cover, read_subsets
-    from qubayes.subsets.cover import Budget
+    from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import cover, read_subsets
+    from qubayes.qubo.subsets.cover import Budget
+    from qubayes.search import Limits, solve
 
     stem = f"{name}_m{parents}_s0"
     candidates = read_candidates(next(file for file in options.directory.glob(f"{stem}.*") if file.suffix != ".qbs"))

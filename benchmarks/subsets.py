@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from qubayes.candidates import Candidates, read_candidates
-from qubayes.cluster import Workers
-from qubayes.families import Families
-from qubayes.subsets import Budget, Subsets, cover, write_subsets
+from qubayes.foundation.families import Families
+from qubayes.foundation.workers import Workers
+from qubayes.qubo.subsets import Budget, Subsets, cover, write_subsets
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 
 from qubayes.bench import instance
 from qubayes.data import Dataset
-from qubayes.score.score import count
+from qubayes.scores.score import count
 
 TOLERANCES = (0.0, 1e-10)
 

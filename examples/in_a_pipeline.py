@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
 from qubayes.data import ReadSettings
-from qubayes.estimator import BayesianNetworkEstimator
+from qubayes.learning.estimator import BayesianNetworkEstimator
 
 values = load_wine().data[:, 5:11]
 bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import qubayes as qb
-from qubayes.solve import Limits, solve
+from qubayes.search import Limits, solve
 
 here = Path(__file__).parent
 

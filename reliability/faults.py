@@ -34,10 +34,10 @@ from distributed import Client
 
 from common import Run, dependent_data, files_in, finish, run, start, table
 from kill import essence
-from qubayes.arrays import frozen
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.data import write_csv
-from qubayes.families import Families
+from qubayes.foundation.arrays import frozen
+from qubayes.foundation.families import Families
 
 COMMANDS = ("candidates", "formulate", "learn")
 LEAST_MEMORY, LITTLE_MEMORY = 699, 1000  # MB: the libraries do not fit; they do, and the problem does not

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 os.environ.update(POLARS_MAX_THREADS="1", NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from fuzz_readers import READERS, Reader
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 
 SECONDS = 5.0  # of processor time, for one input
 MEMORY = 2 << 30  # bytes of address space beyond what the libraries take

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fuzz_mutations as damage
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 
 Read = Callable[[Path, Random], object]
 
@@ -140,7 +140,7 @@ def _arities_bif(folder: Path) -> tuple[list[bytes], Read]:
 
 def _candidates(seed: int = 3) -> Any:
     from qubayes.candidates import Search, identify
-    from qubayes.score import Score
+    from qubayes.scores import Score
 
     return identify(_table(seed, rows=200), Search(3, Score("bdeu", 1.0)))
 
@@ -172,14 +172,14 @@ def _scores(folder: Path, kind: str) -> tuple[list[bytes], Read]:
 
 
 def _subsets(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.subsets import cover, read_subsets, write_subsets
+    from qubayes.qubo.subsets import cover, read_subsets, write_subsets
 
     made = [cover(_candidates(states)) for states in (2, 3)]
     seeds = [_bytes(folder, ".qbs", lambda path, one=one: write_subsets(one, path)) for one in made]
 
     def read(path: Path, random: Random) -> object:
         found = read_subsets(path)
-        from qubayes.formulation import formulate
+        from qubayes.qubo import formulate
 
         return formulate(_KEPT["candidates"], found) if random.random() < 0.2 else found
 
@@ -194,8 +194,8 @@ def _blocks(folder: Path) -> tuple[list[bytes], Read]:
     """Finished blocks of a search that was killed: read, and gone on with."""
     from qubayes.candidates import Search, identify
     from qubayes.candidates.checkpoint import Checkpoint
-    from qubayes.cluster import Workers
-    from qubayes.score import Score
+    from qubayes.foundation.workers import Workers
+    from qubayes.scores import Score
 
     table, search = _table(3, n=5, rows=60), Search(2, Score("bdeu", 1.0))
     place, kept = folder / "kept.blocks", []
@@ -287,7 +287,7 @@ _BY_HAND = {
 
 
 def _knowledge(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.knowledge import read_knowledge
+    from qubayes.candidates.knowledge import read_knowledge
 
     seeds = [
         b'{"forbidden": [["a", "b"]], "required": [["c", "d"]], "tiers": [["a", "b"], ["c"], ["d"]],'
@@ -320,16 +320,16 @@ def _decoder(folder: Path) -> tuple[list[bytes], Read]:
 
 
 def _formulation() -> Any:
-    from qubayes.formulation import formulate
-    from qubayes.subsets import cover
+    from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import cover
 
     candidates = _candidates(3)
     return formulate(candidates, cover(candidates))
 
 
 def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
-    from qubayes.formulation.qubo import qubo_from_couplers
     from qubayes.machines import read_model, read_qubo, write_model, write_qubo
+    from qubayes.machines.qubo import qubo_from_couplers
 
     small = qubo_from_couplers(
         np.array([1.0, -2.5, 0.0]), np.array([0, 1]), np.array([1, 2]), np.array([3.0, -0.5]), 7.0
@@ -366,8 +366,8 @@ def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
 
 
 def _solutions(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.solve import Limits, solve
-    from qubayes.solve.files import read_solution, write_solution
+    from qubayes.search import Limits, solve
+    from qubayes.search.solution_files import read_solution, write_solution
 
     formulation = _formulation()
     solution = solve(formulation, "anneal", limits=Limits(None, 200, 0))
@@ -429,10 +429,10 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
     """Answers of the Digital Annealer's service, given to the client in the place of the network."""
     import os
 
-    from qubayes.formulation.qubo import qubo_from_couplers
     from qubayes.machines import DigitalAnnealer, Patience, annealer_client, problem_of
     from qubayes.machines.annealer_client import KEY_VARIABLE
     from qubayes.machines.http_exchange import Answer
+    from qubayes.machines.qubo import qubo_from_couplers
 
     os.environ[KEY_VARIABLE] = key = "secret-4711"
     problem = problem_of(qubo_from_couplers(np.ones(3), np.array([0]), np.array([1]), np.array([2.0])))

@@ -35,15 +35,15 @@ from qubayes.bench.store import Store
 from qubayes.candidates import Search, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.identify import _fingerprint
-from qubayes.cluster import Workers
 from qubayes.data import read, write_csv
-from qubayes.files import json_object, read_text
+from qubayes.foundation.files import json_object, read_text
+from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
 from qubayes.machines import read_model
 from qubayes.network import read_network, write_network
-from qubayes.score import Score
-from qubayes.solve.files import read_solution
-from qubayes.subsets import read_subsets
+from qubayes.qubo.subsets import read_subsets
+from qubayes.scores import Score
+from qubayes.search.solution_files import read_solution
 
 UMASK = 0o027
 MOST_KILLS = 4  # of one run before it is left to end

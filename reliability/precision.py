@@ -25,18 +25,18 @@ import numpy as np
 
 from qubayes.candidates import Candidates, Search, identify
 from qubayes.cli import main as command_line
-from qubayes.cluster import Workers
 from qubayes.data import Dataset
 from qubayes.data.write import write_csv
-from qubayes.formulation import Formulation, Qubo, encode_sets, energy, formulate
+from qubayes.foundation.workers import Workers
 from qubayes.network import Network, fit, log_likelihood, write_network
-from qubayes.presolve import presolve
-from qubayes.score import NAMES, Score, local_score
-from qubayes.solve.choices import parents_of
-from qubayes.solve.hillclimb_scores import data_of, score_by_data
-from qubayes.solve.hillclimb_state import new_climb, possible_edges
-from qubayes.solve.walks import stream_of
-from qubayes.subsets import cover
+from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
+from qubayes.qubo.subsets import cover
+from qubayes.scores import NAMES, Score, local_score
+from qubayes.search.choices import parents_of
+from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
+from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
+from qubayes.search.orders.walks import stream_of
+from qubayes.search.presolve import presolve
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)

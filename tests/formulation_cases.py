@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 
 from qubayes.candidates import Candidates
-from qubayes.families import Families
-from qubayes.subsets import Subsets
+from qubayes.foundation.families import Families
+from qubayes.qubo.subsets import Subsets
 
 Set = frozenset[int]
 

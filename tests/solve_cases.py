@@ -7,8 +7,8 @@ import numpy as np
 
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
-from qubayes.formulation import Formulation, formulate
-from qubayes.subsets import cover
+from qubayes.qubo import Formulation, formulate
+from qubayes.qubo.subsets import cover
 
 
 def random_candidates(n: int, seed: int, sets: int = 6, most: int = 3, ties: bool = False) -> Candidates:

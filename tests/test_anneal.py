@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from formulation_cases import candidates_of, random_scores
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
-from qubayes.cluster import Workers
-from qubayes.errors import SettingError
-from qubayes.families import Families
-from qubayes.jit import kernel
-from qubayes.progress import Progress
-from qubayes.solve import Limits, solve
-from qubayes.solve.anneal import Anneal
-from qubayes.solve.choices import parents_of
-from qubayes.solve.insertions import regroup, settle, wander
-from qubayes.solve.orders import best_of, improve, order_problem, order_state
-from qubayes.solve.parts import split
-from qubayes.solve.small import best_of_all
-from qubayes.solve.twins import without_twins
-from qubayes.solve.walks import draw_below
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.families import Families
+from qubayes.foundation.jit import kernel
+from qubayes.foundation.progress import Progress
+from qubayes.foundation.workers import Workers
+from qubayes.search import Limits, solve
+from qubayes.search.choices import parents_of
+from qubayes.search.components import split
+from qubayes.search.exact.small import best_of_all
+from qubayes.search.exact.twins import without_twins
+from qubayes.search.orders.anneal import Anneal
+from qubayes.search.orders.insertions import regroup, settle, wander
+from qubayes.search.orders.orders import best_of, improve, order_problem, order_state
+from qubayes.search.orders.walks import draw_below
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import random_candidates
 
@@ -183,7 +183,7 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_population_finds_the_best_of_all(monkeypatch, ties):
-    monkeypatch.setattr("qubayes.solve.anneal.LARGEST", 1)
+    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
     candidates = random_candidates(11, 5, sets=15, ties=ties)
     solution = solve(candidates, limits=Limits(None, moves=100_000))
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
@@ -277,7 +277,7 @@ def test_a_limit_that_is_too_short_to_prepare_is_told():
 
 @pytest.mark.parametrize("twins", [False, True])
 def test_twins_leave_before_the_search(monkeypatch, twins):
-    monkeypatch.setattr("qubayes.solve.anneal.LARGEST", 1)
+    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
     scores = random_scores(np.random.default_rng(3), 5, 2, 0.8)
     copies = [
         {
@@ -298,7 +298,7 @@ def test_twins_leave_before_the_search(monkeypatch, twins):
 
 
 def test_no_table_is_made_where_no_two_vertices_are_alike(monkeypatch):
-    monkeypatch.delattr("qubayes.solve.twins.Table")
+    monkeypatch.delattr("qubayes.search.exact.twins.Table")
     candidates = large(40, 3)
     assert without_twins(candidates).candidates is candidates
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from qubayes.solve import Limits, solve
-from qubayes.solve.asobs import FOUND, PLACE, RESTARTS, new_selection, swap_neighbours
-from qubayes.solve.choices import parents_of
-from qubayes.solve.orders import order_problem
+from qubayes.search import Limits, solve
+from qubayes.search.choices import parents_of
+from qubayes.search.orders.asobs import FOUND, PLACE, RESTARTS, new_selection, swap_neighbours
+from qubayes.search.orders.orders import order_problem
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 

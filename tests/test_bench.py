@@ -21,7 +21,7 @@ from qubayes.bench.store import Store
 from qubayes.bench.table import Table, spread
 from qubayes.bench.tables import scores_table, wins_table
 from qubayes.bench.trial import Place, Trial, measure
-from qubayes.errors import QubayesError, ServiceError, SettingError
+from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.network import Network, write_network
 
 CONTENT = b"1 2 3\n" * 50_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qubayes.bench import instance
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 
 NETWORK = """network unknown { }
 variable a { type discrete [ 2 ] { no, yes }; }

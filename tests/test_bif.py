@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.errors import FormatError, QubayesError
+from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.network import Network, read_bif
 from qubayes.network.network import find_cycle, topological_order
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, crowded_scores
-from qubayes.errors import MissingPackageError, QubayesError, SettingError
-from qubayes.formulation import formulate
-from qubayes.solve import Limits, bqp, solve, solver_named
-from qubayes.subsets import cover
+from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes.qubo import formulate
+from qubayes.qubo.samplers import bqp
+from qubayes.qubo.subsets import cover
+from qubayes.search import Limits, solve, solver_named
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
@@ -56,9 +57,9 @@ def test_a_start_is_taken(backend):
 def test_products_of_the_start_satisfy_the_model():
     from pyscipopt import Model
 
-    from qubayes.cluster import Workers
-    from qubayes.solve.bqp_scip import _build, _start
-    from qubayes.solve.run import Run
+    from qubayes.foundation.workers import Workers
+    from qubayes.qubo.samplers.bqp_scip import _build, _start
+    from qubayes.search.run import Run
 
     candidates = random_candidates(8, 8, sets=12)
     formulation = formulated(candidates)

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, Stamp
+from qubayes.candidates.candidate_files import read_candidates, write_candidates
 from qubayes.candidates.candidates import tolerance
-from qubayes.candidates.files import read_candidates, write_candidates
 from qubayes.candidates.prune import prune
-from qubayes.errors import FormatError, QubayesError
-from qubayes.families import Families
+from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes.foundation.families import Families
 from reference import candidates as reference
 
 Lists = list[list[tuple[tuple[int, ...], float]]]

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from qubayes import Workers
 from qubayes.candidates import Search, identify
+from qubayes.candidates.knowledge import Knowledge
 from qubayes.candidates.levels import _series
 from qubayes.candidates.problem import merge_rows, prepare_rows
 from qubayes.candidates.terms import SERIES, SMALL_PRIOR
 from qubayes.data import Dataset
-from qubayes.errors import ConstraintError, DataError, SettingError
-from qubayes.knowledge import Knowledge
-from qubayes.score import NAMES, Score, local_score
+from qubayes.foundation.errors import ConstraintError, DataError, SettingError
+from qubayes.scores import NAMES, Score, local_score
 from reference import scores
 from strategies import datasets
 

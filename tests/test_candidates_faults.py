@@ -14,11 +14,11 @@ from candidate_cases import assert_one_line, data_file, dependent_data, finish, 
 from qubayes.candidates import Search, identify, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.identify import _fingerprint
-from qubayes.cluster import Workers
+from qubayes.candidates.knowledge import Knowledge
 from qubayes.data import read
-from qubayes.errors import FormatError
-from qubayes.knowledge import Knowledge
-from qubayes.score import Score
+from qubayes.foundation.errors import FormatError
+from qubayes.foundation.workers import Workers
+from qubayes.scores import Score
 
 SETTINGS = ("-m", 4, "--score", "bds")
 

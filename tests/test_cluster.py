@@ -14,12 +14,12 @@ import pytest
 from distributed import Client, LocalCluster
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes import cluster as cluster_module
 from qubayes.candidates import Search, identify, write_candidates
-from qubayes.cluster import Workers
-from qubayes.cluster import run as run_tasks
-from qubayes.errors import MissingPackageError, QubayesError, SettingError
-from qubayes.score import Score
+from qubayes.foundation import workers as cluster_module
+from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes.foundation.workers import Workers
+from qubayes.foundation.workers import run as run_tasks
+from qubayes.scores import Score
 
 DATASET, SEARCH = dependent_data(25, 200, seed=5), Search(3, Score("bds"))
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from qubayes.cli import app
-from qubayes.errors import FormatError, QubayesError
+from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.network import Network, read_network, write_network
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 
 pytestmark = pytest.mark.usefixtures("of_any_size")
 

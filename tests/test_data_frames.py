@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read
-from qubayes.errors import DataError
+from qubayes.foundation.errors import DataError
 from reference import data as oracle
 
 COLUMNS = {

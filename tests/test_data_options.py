@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from qubayes.cli.options import DataFile, Seed, reads_data
 from qubayes.data import ReadSettings, read
-from qubayes.errors import SettingError
+from qubayes.foundation.errors import SettingError
 
 pytestmark = pytest.mark.usefixtures("of_any_size")
 

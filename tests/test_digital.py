@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets
-from qubayes.cluster import Workers
-from qubayes.errors import SettingError
-from qubayes.formulation import constrain, decode, energy, formulate, qubo_from_couplers
-from qubayes.solve import Limits, solve, solver_named
-from qubayes.solve.digital import _sum
-from qubayes.solve.exchange import Tempering
-from qubayes.solve.reads import Model, halting
-from qubayes.solve.states import with_slack
-from qubayes.solve.trial import Groups, replica_from, try_all
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.workers import Workers
+from qubayes.qubo import constrain, decode, energy, formulate, qubo_from_couplers
+from qubayes.qubo.samplers.digital import _sum
+from qubayes.qubo.samplers.exchange import Tempering
+from qubayes.qubo.samplers.reads import Model, halting
+from qubayes.qubo.samplers.states import with_slack
+from qubayes.qubo.samplers.trial import Groups, replica_from, try_all
+from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
 

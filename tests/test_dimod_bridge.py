@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of
-from qubayes.errors import MissingPackageError, ServiceError, SettingError
-from qubayes.formulation import decode, formulate
-from qubayes.solve import Limits, solve, solver_named
+from qubayes.foundation.errors import MissingPackageError, ServiceError, SettingError
+from qubayes.qubo import decode, formulate
+from qubayes.search import Limits, solve, solver_named
 from reference import energies as exhaustive
 
 
@@ -56,7 +56,10 @@ def test_the_exact_solver_of_dimod_finds_the_optimum(seed):
 
 @pytest.mark.parametrize(
     "name",
-    ["qubayes.solve.dimod_samplers:SimulatedAnnealingSampler", "qubayes.solve.dimod_samplers:DigitalAnnealingSampler"],
+    [
+        "qubayes.qubo.samplers.dimod_samplers:SimulatedAnnealingSampler",
+        "qubayes.qubo.samplers.dimod_samplers:DigitalAnnealingSampler",
+    ],
 )
 def test_a_class_by_name_with_parameters_as_json(name):
     scores, formulation = problem(1)

@@ -12,8 +12,8 @@ import dimod.testing
 import numpy as np
 import pytest
 
-from qubayes.errors import QubayesError, SettingError
-from qubayes.solve.dimod_samplers import (
+from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.qubo.samplers.dimod_samplers import (
     DigitalAnnealingSampler,
     SimulatedAnnealingSampler,
     _qubo_of,

@@ -23,9 +23,9 @@ def test_every_stage_has_an_example():
     stages = (
         "data.read",
         "candidates.identify",
-        "subsets.cover",
-        "formulation.formulation",
-        "solve.solve",
+        "qubo.subsets.cover",
+        "qubo.formulation",
+        "search.solve",
         "learning.learn",
     )
     assert {f"qubayes.{stage}" for stage in stages} <= set(_with_examples())

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from qubayes.cli import app
-from qubayes.errors import MissingPackageError, QubayesError
+from qubayes.foundation.errors import MissingPackageError, QubayesError
 from qubayes.network import Network, read_network, write_network
 from qubayes.report import draw, write_drawing
 from report_cases import TRICKY, random_network

@@ -19,12 +19,12 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
-from qubayes.cluster import Workers
+from qubayes.candidates.knowledge import Knowledge
 from qubayes.data import ReadSettings
-from qubayes.errors import DataError
-from qubayes.estimator import BayesianNetworkEstimator
-from qubayes.knowledge import Knowledge
+from qubayes.foundation.errors import DataError
+from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
+from qubayes.learning.estimator import BayesianNetworkEstimator
 
 DATA = dependent_data(5, 200, seed=1)
 TABLE = np.ascontiguousarray(DATA.codes.T.astype(np.int64))

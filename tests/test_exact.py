@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
-from qubayes.errors import SettingError
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.progress import silent
 from qubayes.network.network import find_cycle
-from qubayes.progress import silent
-from qubayes.solve import Limits, solve, solver_named
-from qubayes.solve import component as component_module
-from qubayes.solve.bound import bounding, upper_bound
-from qubayes.solve.branching import both_ways, fractional_edges
-from qubayes.solve.clusters import edge_values, support_of, violated_clusters
-from qubayes.solve.component import ROOT, Component
-from qubayes.solve.cuts import Cuts, Sets, chosen_cuts, cluster_cuts, coefficients, joined, no_cuts, prices
-from qubayes.solve.halves import zero_half_cuts
-from qubayes.solve.parts import split
-from qubayes.solve.relaxation import Point, Relaxation
+from qubayes.search import Limits, solve, solver_named
+from qubayes.search.components import split
+from qubayes.search.exact import component as component_module
+from qubayes.search.exact.bound import bounding, upper_bound
+from qubayes.search.exact.branching import both_ways, fractional_edges
+from qubayes.search.exact.clusters import edge_values, support_of, violated_clusters
+from qubayes.search.exact.component import ROOT, Component
+from qubayes.search.exact.cut_rows import Cuts, Sets, chosen_cuts, cluster_cuts, coefficients, joined, no_cuts, prices
+from qubayes.search.exact.halves import zero_half_cuts
+from qubayes.search.exact.relaxation import Point, Relaxation
 from solve_cases import best_score, random_candidates, with_required_edge
 
 

@@ -15,12 +15,12 @@ from distributed.comm import CommClosedError
 
 from candidate_cases import data_file, dependent_data
 from qubayes import __version__
-from qubayes import cluster as cluster_module
 from qubayes.candidates import Search, identify
-from qubayes.cluster import Workers, _Batch, _check_versions
-from qubayes.cluster import run as run_tasks
-from qubayes.errors import FormatError, QubayesError
-from qubayes.files import remove_strays, replacing
+from qubayes.foundation import workers as cluster_module
+from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes.foundation.files import remove_strays, replacing
+from qubayes.foundation.workers import Workers, _Batch, _check_versions
+from qubayes.foundation.workers import run as run_tasks
 from qubayes.learning import learn
 
 RELIABILITY = Path(__file__).parent.parent / "reliability"
@@ -59,7 +59,7 @@ def left_by_a_kill(path: Path) -> Path:
     """The temporary file of a process that was killed while it wrote."""
     code = f"""
 import os, signal
-from qubayes.files import replacing
+from qubayes.foundation.files import replacing
 with replacing({str(path)!r}) as file:
     file.write("half")
     file.flush()

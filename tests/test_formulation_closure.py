@@ -7,15 +7,15 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
 from qubayes.candidates import Candidates
-from qubayes.cluster import Workers
-from qubayes.errors import QubayesError
-from qubayes.families import Families
-from qubayes.formulation import closure, formulate
-from qubayes.formulation.crowding import third_gain
-from qubayes.formulation.order import choose_order
-from qubayes.formulation.penalties import Losses, order_bounds
-from qubayes.formulation.score_part import Problem, losses, score_parts
-from qubayes.subsets import Subsets
+from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.families import Families
+from qubayes.foundation.workers import Workers
+from qubayes.qubo import closure, formulate
+from qubayes.qubo.crowding import third_gain
+from qubayes.qubo.order import choose_order
+from qubayes.qubo.penalties import Losses, order_bounds
+from qubayes.qubo.score_part import Problem, losses, score_parts
+from qubayes.qubo.subsets import Subsets
 from reference import energies as reference
 
 

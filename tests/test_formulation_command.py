@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from formulation_cases import candidates_of, random_scores, subsets_of, whole_subsets
 from qubayes.candidates import read_candidates
 from qubayes.cli import app
-from qubayes.errors import QubayesError
-from qubayes.formulation import energy
+from qubayes.foundation.errors import QubayesError
 from qubayes.machines import read_model, read_qubo
-from qubayes.subsets import cover, write_subsets
+from qubayes.qubo import energy
+from qubayes.qubo.subsets import cover, write_subsets
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp
 
 
 def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("qubayes.cluster._PATIENCE", 1)
+    monkeypatch.setattr("qubayes.foundation.workers._PATIENCE", 1)
     candidates = read_candidates(scores_file)
     whole = whole_subsets(candidates)
     lists = [list(whole.families.sets_of(vertex)) for vertex in range(candidates.n)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, crowded_scores, random_scores, split_subsets, state_of
-from qubayes.errors import SettingError
-from qubayes.formulation import annealer_problem, constrain, formulate, to_bqm, to_cqm
+from qubayes.foundation.errors import SettingError
+from qubayes.qubo import annealer_problem, constrain, formulate, to_bqm, to_cqm
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
-from qubayes.errors import QubayesError
-from qubayes.formulation import best_sets, decode, encode, encode_sets, energy, formulate, implied_order
-from qubayes.formulation.decoding import Violation, topological_order
+from qubayes.foundation.errors import QubayesError
+from qubayes.qubo import best_sets, decode, encode, encode_sets, energy, formulate, implied_order
+from qubayes.qubo.decoding import Violation, topological_order
 from reference import energies as reference
 
 

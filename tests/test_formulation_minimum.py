@@ -14,12 +14,12 @@ from formulation_cases import (
     subsets_of,
     whole_subsets,
 )
-from qubayes.cluster import Workers
-from qubayes.formulation import Formulation, Qubo, decode, formulate
-from qubayes.formulation.formulation import assemble
-from qubayes.formulation.penalties import MARGIN
-from qubayes.formulation.qubo import upper_triangle
-from qubayes.formulation.score_part import score_parts
+from qubayes.foundation.workers import Workers
+from qubayes.machines.qubo import upper_triangle
+from qubayes.qubo import Formulation, Qubo, decode, formulate
+from qubayes.qubo.formulation import assemble
+from qubayes.qubo.penalties import MARGIN
+from qubayes.qubo.score_part import score_parts
 from reference import energies as reference
 
 MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "paper")]

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores
-from qubayes.errors import SettingError
-from qubayes.formulation import energy
-from qubayes.formulation.balance import balanced
-from qubayes.formulation.elimination import Graph, count_pairs, eliminate, greedy_sequence
-from qubayes.formulation.order import Order, best_elimination, choose_order
-from qubayes.formulation.parents import relate
-from qubayes.formulation.terms import summed, triangle_terms
+from qubayes.foundation.errors import SettingError
+from qubayes.qubo import energy
+from qubayes.qubo.balance import balanced
+from qubayes.qubo.elimination import Graph, count_pairs, eliminate, greedy_sequence
+from qubayes.qubo.order import Order, best_elimination, choose_order
+from qubayes.qubo.parents import relate
+from qubayes.qubo.terms import summed, triangle_terms
 from reference import energies as reference
 
 

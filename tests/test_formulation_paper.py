@@ -7,7 +7,7 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of
 from qubayes.candidates import Candidates, Stamp
-from qubayes.formulation import decode, formulate
+from qubayes.qubo import decode, formulate
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 

@@ -21,20 +21,29 @@ from qubayes.bench.store import Store
 from qubayes.bench.trial import Trial
 from qubayes.candidates import Search, identify, read_candidates, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.cluster import Workers
+from qubayes.candidates.knowledge import Knowledge, read_knowledge
 from qubayes.data import ReadSettings, read
-from qubayes.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
-from qubayes.files import LIMIT_VARIABLE, json_object, lines_of, opened, parse_json, read_bytes, shown, unpacked_limit
-from qubayes.knowledge import Knowledge, read_knowledge
+from qubayes.foundation.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
+from qubayes.foundation.files import (
+    LIMIT_VARIABLE,
+    json_object,
+    lines_of,
+    opened,
+    parse_json,
+    read_bytes,
+    shown,
+    unpacked_limit,
+)
+from qubayes.foundation.workers import Workers
 from qubayes.learning.learn import learn
 from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
 from qubayes.machines.http_exchange import Answer
 from qubayes.network import Network, read_network
 from qubayes.quadratize.decoder import Decoder
 from qubayes.quadratize.polynomial import read_polynomial
-from qubayes.score import Score
-from qubayes.solve import Limits, solve
-from qubayes.solve.files import read_solution, write_solution
+from qubayes.scores import Score
+from qubayes.search import Limits, solve
+from qubayes.search.solution_files import read_solution, write_solution
 
 ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable

@@ -5,18 +5,28 @@ import pytest
 
 from qubayes import Score, Search, identify
 from qubayes.candidates import Candidates
-from qubayes.cluster import Workers
 from qubayes.data import Dataset
-from qubayes.errors import QubayesError, SettingError
+from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.workers import Workers
 from qubayes.network.network import find_cycle
-from qubayes.solve import Limits, solve, solver_named
-from qubayes.solve.choices import parents_of
-from qubayes.solve.hillclimb import _Climber, _most
-from qubayes.solve.hillclimb_moves import TABU, sets_of
-from qubayes.solve.hillclimb_scores import data_of
-from qubayes.solve.hillclimb_state import ANCESTORS, CLIMB_BEST, FIRST, KICK, SIZE, STALL, STEPS, TOTAL, possible_edges
-from qubayes.solve.run import Run
-from qubayes.solve.walks import Pace
+from qubayes.search import Limits, solve, solver_named
+from qubayes.search.choices import parents_of
+from qubayes.search.orders.hillclimb import _Climber, _most
+from qubayes.search.orders.hillclimb_moves import TABU, sets_of
+from qubayes.search.orders.hillclimb_scores import data_of
+from qubayes.search.orders.hillclimb_state import (
+    ANCESTORS,
+    CLIMB_BEST,
+    FIRST,
+    KICK,
+    SIZE,
+    STALL,
+    STEPS,
+    TOTAL,
+    possible_edges,
+)
+from qubayes.search.orders.walks import Pace
+from qubayes.search.run import Run
 from reference import searches
 from reference.scores import local_score as reference_score
 from solve_cases import best_score, random_candidates, with_required_edge

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from qubayes.compilers import TRIED, InnerLibrary
-from qubayes.jit import leaf, part
+from qubayes.foundation.compilers import TRIED, InnerLibrary
+from qubayes.foundation.jit import leaf, part
 
 KERNEL = """
-from qubayes.jit import leaf
+from qubayes.foundation.jit import leaf
 from .parts import LIMIT, add
 
 @leaf
@@ -21,7 +21,7 @@ def run(x):
     return add(x) + LIMIT
 """
 PARTS = """
-from qubayes.jit import leaf, part
+from qubayes.foundation.jit import leaf, part
 
 LIMIT = {limit}
 
@@ -61,7 +61,7 @@ def test_what_a_kernel_calls_and_names_elsewhere_counts(tmp_path, change):
 
 OF_A_TYPE = """
 from typing import NamedTuple
-from qubayes.jit import leaf
+from qubayes.foundation.jit import leaf
 
 class {name}(NamedTuple):
     x: int
@@ -97,10 +97,10 @@ def test_a_damaged_index_is_made_anew(tmp_path):
 def test_every_kernel_on_disk_is_stamped():
     from qubayes.candidates.prune import _survivors
     from qubayes.candidates.scanning import scan
-    from qubayes.formulation.qubo import _energies
-    from qubayes.jit import Stamp
+    from qubayes.foundation.jit import Stamp
+    from qubayes.machines.qubo import _energies
     from qubayes.quadratize.local_search import _search
-    from qubayes.solve.hillclimb_scores import climb_data
+    from qubayes.search.orders.hillclimb_scores import climb_data
 
     for kernel in (_survivors, scan, _energies, _search, climb_data):
         assert isinstance(kernel._cache._cache_file._source_stamp, Stamp)

@@ -16,7 +16,7 @@ import pytest
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learning
-from qubayes.errors import SettingError
+from qubayes.foundation.errors import SettingError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
 
@@ -126,7 +126,7 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, capsys):
     """While its kernels are compiled: a search of an hour must not follow."""
-    module = import_module("qubayes.solve.solve")
+    module = import_module("qubayes.search.solve")
     monkeypatch.setattr(module, "make_ready", lambda _: os.kill(os.getpid(), signal.SIGINT))
     code, out, error = run(capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600)
     assert code == 130 and error == "qubayes: interrupted\n" and not out

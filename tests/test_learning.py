@@ -9,16 +9,16 @@ import pytest
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
-from qubayes.errors import QubayesError, SettingError, TooLargeError
-from qubayes.formulation import decode, encode_sets
+from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
 from qubayes.learning import bootstrap, learn
 from qubayes.learning.confidence import consensus, frequencies_of
 from qubayes.learning.folder import RunFolder
 from qubayes.network import read_network
-from qubayes.score import Score, local_score
-from qubayes.solve import Limits, solve
-from qubayes.solve.files import read_solution, write_solution
-from qubayes.subsets import cover
+from qubayes.qubo import decode, encode_sets
+from qubayes.qubo.subsets import cover
+from qubayes.scores import Score, local_score
+from qubayes.search import Limits, solve
+from qubayes.search.solution_files import read_solution, write_solution
 
 DATA = dependent_data(8, 300, seed=1)
 
@@ -80,7 +80,7 @@ def test_only_a_solver_of_the_qubo_needs_one(solver, monkeypatch):
     learned = learn(DATA, 2, solver=solver, time_limit=0.5)
     assert (learned.solution.energy is None) == (solver == "auto")
     assert ("formulation" in learned.seconds) == (solver == "sa")
-    monkeypatch.setattr("qubayes.formulation.formulation.memory_here", lambda: 10)
+    monkeypatch.setattr("qubayes.qubo.formulation.memory_here", lambda: 10)
     if solver == "auto":
         assert learn(DATA, 2).bits == learned.bits
     else:

@@ -7,24 +7,24 @@ import pytest
 
 from qubayes.candidates import Candidates, Search, identify
 from qubayes.candidates.identify import MOST_BYTES, assemble, check, stamp_of
+from qubayes.candidates.knowledge import Knowledge
 from qubayes.candidates.levels import concatenate, make_above, next_level, scan, split, start_level
 from qubayes.candidates.problem import MOST_ROWS, prepare_rule
 from qubayes.candidates.tables import Rows
-from qubayes.cluster import Workers
 from qubayes.data import Dataset, ReadSettings, read
-from qubayes.errors import DataError, FormatError, QubayesError, SettingError
-from qubayes.families import Families
-from qubayes.formulation import decode, encode, formulate
-from qubayes.formulation.qubo import MOST_BITS, check_bits
-from qubayes.formulation.score_part import MOST_SETS, check_sets
-from qubayes.knowledge import Knowledge
+from qubayes.foundation.errors import DataError, FormatError, QubayesError, SettingError
+from qubayes.foundation.families import Families
+from qubayes.foundation.workers import Workers
+from qubayes.machines.qubo import MOST_BITS, check_bits
 from qubayes.network import Network, fit
 from qubayes.network.parameters import LARGEST_TABLES
-from qubayes.score import NAMES, Score, local_score
-from qubayes.score.score import LARGEST_ESS, LEAST_ESS
-from qubayes.solve import Limits, solve
-from qubayes.solve.run import MOST_MOVES
-from qubayes.subsets import cover
+from qubayes.qubo import decode, encode, formulate
+from qubayes.qubo.score_part import MOST_SETS, check_sets
+from qubayes.qubo.subsets import cover
+from qubayes.scores import NAMES, Score, local_score
+from qubayes.scores.score import LARGEST_ESS, LEAST_ESS
+from qubayes.search import Limits, solve
+from qubayes.search.run import MOST_MOVES
 
 ONE = Workers(1)
 

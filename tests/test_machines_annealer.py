@@ -14,8 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from qubayes.errors import QubayesError, ServiceError, SettingError
-from qubayes.formulation.qubo import energy, qubo_from_couplers
+from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.machines import (
     KEY_VARIABLE,
     AnnealerParameters,
@@ -27,6 +26,7 @@ from qubayes.machines import (
     no_inequalities,
     problem_of,
 )
+from qubayes.machines.qubo import energy, qubo_from_couplers
 
 KEY = "s3cret-KEY-0123456789"
 

@@ -6,10 +6,10 @@ import networkx
 import numpy as np
 import pytest
 
-from qubayes.errors import SettingError
-from qubayes.formulation.qubo import qubo_from_couplers
+from qubayes.foundation.errors import SettingError
 from qubayes.machines import embed, write_qubo
 from qubayes.machines.embedding import target_graph
+from qubayes.machines.qubo import qubo_from_couplers
 
 pytest.importorskip("minorminer")
 pytest.importorskip("dwave_networkx")

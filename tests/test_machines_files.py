@@ -15,8 +15,7 @@ from dimod.serialization import coo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.errors import FormatError, QubayesError
-from qubayes.formulation.qubo import energy, qubo_from_couplers, to_bqm
+from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.machines import (
     ENDINGS,
     AnnealerProblem,
@@ -27,6 +26,7 @@ from qubayes.machines import (
     write_qubo,
 )
 from qubayes.machines import terms as terms_module
+from qubayes.machines.qubo import energy, qubo_from_couplers, to_bqm
 
 QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz")
 LABELLED = tuple(ending for ending in ENDINGS if ending != ".json")

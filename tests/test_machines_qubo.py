@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.errors import QubayesError
-from qubayes.formulation.qubo import (
+from qubayes.foundation.errors import QubayesError
+from qubayes.machines.qubo import (
     Qubo,
     coefficient_range,
     energy,

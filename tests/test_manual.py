@@ -12,7 +12,7 @@ import pytest
 
 from candidate_cases import assert_one_line, run
 from qubayes.cli.formulate_command import write_picture
-from qubayes.errors import SettingError
+from qubayes.foundation.errors import SettingError
 from qubayes.report.model_picture import MOST_BITS
 from solve_cases import formulated, random_candidates
 

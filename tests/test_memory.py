@@ -6,15 +6,15 @@ from dataclasses import asdict
 import pytest
 
 from candidate_cases import run
-from qubayes import memory
 from qubayes.bench import trial
 from qubayes.bench.store import Store
 from qubayes.candidates import write_candidates
 from qubayes.candidates.example import example
-from qubayes.errors import TooLargeError
-from qubayes.formulation import count_bits, formulate
-from qubayes.formulation import formulation as module
-from qubayes.subsets import cover
+from qubayes.foundation import memory
+from qubayes.foundation.errors import TooLargeError
+from qubayes.qubo import count_bits, formulate
+from qubayes.qubo import formulation as module
+from qubayes.qubo.subsets import cover
 from solve_cases import random_candidates
 
 

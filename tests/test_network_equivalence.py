@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from network_cases import graphs
 from qubayes.data import Dataset
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 from qubayes.network import Agreement, Network, compare, cpdag, skeleton, v_structures, vertex_scores
-from qubayes.score import Score
+from qubayes.scores import Score
 from reference import network as reference
 
 

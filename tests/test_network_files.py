@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import NASTY, equal_tables, graphs, names, networks
-from qubayes.errors import FormatError, QubayesError
+from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.network import (
     Network,
     from_modelstring,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from network_cases import graphs, networks
 from qubayes.data import Dataset
-from qubayes.errors import DataError, QubayesError, SettingError
+from qubayes.foundation.errors import DataError, QubayesError, SettingError
 from qubayes.network import Network, fit, log_likelihood, sample, vertex_scores
-from qubayes.score import NAMES, Score
+from qubayes.scores import NAMES, Score
 from reference import network as reference
 from reference.data import joint_probability
 from reference.scores import local_score

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import equal_tables, graphs, networks, random_tables
-from qubayes.errors import MissingPackageError, QubayesError
+from qubayes.foundation.errors import MissingPackageError, QubayesError
 from qubayes.network import (
     Network,
     from_networkx,

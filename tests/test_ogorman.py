@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, state_of
-from qubayes.errors import QubayesError
-from qubayes.formulation import formulate_ogorman, ogorman_bits
-from qubayes.formulation.ogorman import products_of, score_monomials
-from qubayes.formulation.score_part import Problem
+from qubayes.foundation.errors import QubayesError
+from qubayes.qubo import formulate_ogorman, ogorman_bits
+from qubayes.qubo.ogorman import products_of, score_monomials
+from qubayes.qubo.score_part import Problem
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 

@@ -6,11 +6,11 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from qubayes.errors import SettingError
-from qubayes.solve import Limits, solve, solver_named
-from qubayes.solve.order_sa import new_swaps, swap_places
-from qubayes.solve.orders import order_problem
-from qubayes.solve.walks import Pace, random_order
+from qubayes.foundation.errors import SettingError
+from qubayes.search import Limits, solve, solver_named
+from qubayes.search.orders.order_sa import new_swaps, swap_places
+from qubayes.search.orders.orders import order_problem
+from qubayes.search.orders.walks import Pace, random_order
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 from qubayes.candidates import Search, identify
 from qubayes.cli import app
 from qubayes.cli.plan_command import largest_that_fits
-from qubayes.cluster import Workers
 from qubayes.data import Dataset, write_csv
-from qubayes.errors import SettingError
-from qubayes.formulation import formulate
-from qubayes.plan import Forecast, plan
-from qubayes.score import Score
-from qubayes.subsets import cover
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.workers import Workers
+from qubayes.learning.plan import Forecast, plan
+from qubayes.qubo import formulate
+from qubayes.qubo.subsets import cover
+from qubayes.scores import Score
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_costs_grow_with_the_number_of_parents(dataset):
 
 
 def test_levels_beyond_reach_are_extrapolated(monkeypatch, dataset):
-    monkeypatch.setattr("qubayes.plan._WHOLE", 0.0)
+    monkeypatch.setattr("qubayes.learning.plan._WHOLE", 0.0)
     forecasts = plan(dataset, Search(3))
     assert [f.how for f in forecasts] == ["extrapolated"] * 3
     assert [f.bits for f in forecasts] == [None] * 3

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from qubayes.families import Families
-from qubayes.solve.orders import best_of, order_problem
-from qubayes.solve.population import BEGINNINGS, CROSSING, SWEEPS, Leg, OrderWalk, Population, _sprints
-from qubayes.solve.small import best_of_all
+from qubayes.foundation.families import Families
+from qubayes.search.exact.small import best_of_all
+from qubayes.search.orders.orders import best_of, order_problem
+from qubayes.search.orders.population import BEGINNINGS, CROSSING, SWEEPS, Leg, OrderWalk, Population, _sprints
 from solve_cases import random_candidates
 
 NEVER = np.zeros(1, np.bool_)

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
 from qubayes.candidates.prune import prune
 from qubayes.data import read
-from qubayes.errors import ConstraintError
-from qubayes.families import Families, well_formed
-from qubayes.formulation import formulate
-from qubayes.presolve import presolve
-from qubayes.presolve.required import reachable
-from qubayes.score import Score
-from qubayes.solve import Limits, solve
-from qubayes.solve.twins import without_twins
-from qubayes.subsets import cover
+from qubayes.foundation.errors import ConstraintError
+from qubayes.foundation.families import Families, well_formed
+from qubayes.qubo import formulate
+from qubayes.qubo.subsets import cover
+from qubayes.scores import Score
+from qubayes.search import Limits, solve
+from qubayes.search.exact.twins import without_twins
+from qubayes.search.presolve import presolve
+from qubayes.search.presolve.required import reachable
 from solve_cases import best_score, random_candidates, with_required_edge
 
 

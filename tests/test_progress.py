@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from qubayes.cli import shell
-from qubayes.progress import COMPILING, Progress
+from qubayes.foundation.progress import COMPILING, Progress
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.errors import QubayesError, SettingError
+from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.quadratize import Decoder, quadratize, trade_off
 from qubayes.quadratize.family import holds as compact_holds
 from qubayes.quadratize.reduction import counting_bound, merge_twins, simple_bound

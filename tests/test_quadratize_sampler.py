@@ -5,7 +5,7 @@ import dimod.testing
 import pytest
 from hypothesis import given, settings
 
-from qubayes.errors import SettingError
+from qubayes.foundation.errors import SettingError
 from qubayes.quadratize import DecomposedQuadratizationComposite, quadratize
 from reference import polynomials as oracle
 from test_quadratize import EXAMPLE, polynomials

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import reference.pictures as reference
 from qubayes.candidates.candidates import Candidates
-from qubayes.errors import QubayesError
-from qubayes.families import Families
+from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.families import Families
 from qubayes.learning import learn
 from qubayes.learning.learned import Learned
 from qubayes.learning.page import report_of

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
-from qubayes.cluster import Workers
-from qubayes.errors import SettingError
-from qubayes.formulation import energy, formulate, qubo_from_couplers
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.random import dice_of, next_picks, next_waits
+from qubayes.foundation.workers import Workers
 from qubayes.network import Network
-from qubayes.solve import Limits, solve, solver_named
-from qubayes.solve.dice import dice_of, next_picks, next_waits
-from qubayes.solve.flips import couplings_of, flip, state_of, sweep_at_random, sweep_in_order, walk_from
-from qubayes.solve.reads import Clock, Model, Plan, Read, Schedule, clocks
+from qubayes.qubo import energy, formulate, qubo_from_couplers
+from qubayes.qubo.samplers.flips import couplings_of, flip, state_of, sweep_at_random, sweep_in_order, walk_from
+from qubayes.qubo.samplers.reads import Clock, Model, Plan, Read, Schedule, clocks
+from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
 

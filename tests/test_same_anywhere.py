@@ -10,10 +10,10 @@ import pytest
 import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates import Search, identify, write_candidates
-from qubayes.cluster import Workers
-from qubayes.formulation import encode_sets, formulate
-from qubayes.score import Score
-from qubayes.subsets import Subsets, cover, read_subsets, write_subsets
+from qubayes.foundation.workers import Workers
+from qubayes.qubo import encode_sets, formulate
+from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
+from qubayes.scores import Score
 
 SCORES = ("bdeu", "bds", "bic", "k2")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qubayes.data import read
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 from qubayes.network import Network, read_bif, sample
 from reference.data import all_rows, joint_probability
 from test_bif import SPRINKLER

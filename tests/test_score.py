@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import Dataset
-from qubayes.errors import SettingError
-from qubayes.score import NAMES, Score, local_score
+from qubayes.foundation.errors import SettingError
+from qubayes.scores import NAMES, Score, local_score
 from reference import scores as reference
 from strategies import datasets
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from qubayes.cli import app
 from qubayes.data import ReadSettings, read
-from qubayes.errors import QubayesError
+from qubayes.foundation.errors import QubayesError
 from qubayes.network import fit, from_modelstring, write_network
-from qubayes.score import NAMES
+from qubayes.scores import NAMES
 from reference.scores import local_score
 
 ROWS = [("x", "p", "0"), ("x", "q", "1"), ("y", "q", "1"), ("y", "q", "0"), ("x", "p", "1"), ("y", "p", "2")]

@@ -26,14 +26,14 @@ import pytest
 from candidate_cases import dependent_data
 from qubayes.cli import app, shell
 from qubayes.data import Dataset, write_csv
-from qubayes.errors import QubayesError
-from qubayes.files import replacing
-from qubayes.formulation.qubo import qubo_from_couplers
+from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.files import replacing
+from qubayes.foundation.progress import Progress
 from qubayes.learning.learn import learn
 from qubayes.learning.page import report_of
 from qubayes.machines import KEY_VARIABLE, DigitalAnnealer, Patience, problem_of
+from qubayes.machines.qubo import qubo_from_couplers
 from qubayes.network import Network, fit, read_network, write_network
-from qubayes.progress import Progress
 from qubayes.report import Report, draw, render
 
 SOURCES = sorted((Path(__file__).parents[1] / "src/qubayes").rglob("*.py"))

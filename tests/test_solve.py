@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from qubayes.candidates import Candidates
-from qubayes.cluster import Workers
-from qubayes.errors import ConstraintError, QubayesError, SettingError
-from qubayes.families import Families
-from qubayes.formulation import Formulation
+from qubayes.foundation.errors import ConstraintError, QubayesError, SettingError
+from qubayes.foundation.families import Families
+from qubayes.foundation.progress import Progress
+from qubayes.foundation.workers import Workers
 from qubayes.network import Network
 from qubayes.network.network import find_cycle
-from qubayes.progress import Progress
-from qubayes.solve import SOLVERS, Limits, Solution, Solver, solve, solver_named
+from qubayes.qubo import Formulation
+from qubayes.search import SOLVERS, Limits, Solution, Solver, solve, solver_named
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
 NAMES = [name for name in SOLVERS if name != "bqp" or find_spec("pyscipopt")]

@@ -8,9 +8,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from qubayes.cluster import Workers
-from qubayes.progress import Progress
-from qubayes.solve import Limits, bqp, solve, solver_named
+from qubayes.foundation.progress import Progress
+from qubayes.foundation.workers import Workers
+from qubayes.qubo.samplers import bqp
+from qubayes.search import Limits, solve, solver_named
 from solve_cases import best_score, formulated, random_candidates
 
 LOOK_FOR_KERNELS = """
@@ -18,9 +19,9 @@ import gc, json
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from qubayes.candidates import Candidates
-from qubayes.families import Families
-from qubayes.solve import Limits, solve
-from qubayes.solve.ready import make_ready
+from qubayes.foundation.families import Families
+from qubayes.search import Limits, solve
+from qubayes.search.ready import make_ready
 
 def loaded():
     kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
@@ -101,14 +102,14 @@ def test_moves_are_what_progress_counts(name):
 @pytest.mark.parametrize("sampler", ["SimulatedAnnealingSampler", "DigitalAnnealingSampler"])
 def test_our_samplers_tell_how_far_they_are(sampler):
     told: list[Progress] = []
-    solver = solver_named("dimod", sampler=f"qubayes.solve.dimod_samplers:{sampler}")
+    solver = solver_named("dimod", sampler=f"qubayes.qubo.samplers.dimod_samplers:{sampler}")
     solve(formulated(random_candidates(12, 7, sets=20)), solver, limits=Limits(1.0), on_progress=told.append)
     assert len(told) > 3 and 0 < told[-1].done <= told[-1].total
 
 
 @pytest.mark.skipif(not (find_spec("pyscipopt") and find_spec("gurobipy")), reason="needs both backends")
 def test_the_program_is_made_once(monkeypatch):
-    from qubayes.solve import bqp_gurobi
+    from qubayes.search import bqp_gurobi
 
     made, make = [], bqp._program
     monkeypatch.setattr(bqp, "_program", lambda *given: made.append(make(*given)) or made[-1])
@@ -127,7 +128,7 @@ def test_the_program_is_made_once(monkeypatch):
 
 @pytest.mark.skipif(not find_spec("gurobipy"), reason="needs gurobipy")
 def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
-    from qubayes.solve import bqp_gurobi
+    from qubayes.search import bqp_gurobi
 
     monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda: False)
     monkeypatch.setattr(bqp_gurobi, "ROWS", 10)

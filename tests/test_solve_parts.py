@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
-from qubayes.families import Families
-from qubayes.solve.choices import best_inside, best_of_order, parents_of
-from qubayes.solve.parts import join, split
+from qubayes.foundation.families import Families
+from qubayes.search.choices import best_inside, best_of_order, parents_of
+from qubayes.search.components import join, split
 from solve_cases import best_score, random_candidates
 
 

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from qubayes import Score, Search, identify
-from qubayes.candidates.files import read_candidates, write_candidates
+from qubayes.candidates.candidate_files import read_candidates, write_candidates
 from qubayes.cli import app
 from qubayes.data import read, write
-from qubayes.errors import FormatError, QubayesError, SettingError
-from qubayes.solve import SOLVERS, Limits, solve, solver_named
+from qubayes.foundation.errors import FormatError, QubayesError, SettingError
+from qubayes.search import SOLVERS, Limits, solve, solver_named
 from solve_cases import formulated, random_candidates
 from test_hillclimb import dataset_of
 

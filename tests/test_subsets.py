@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
-from qubayes.cluster import Workers
-from qubayes.errors import QubayesError, SettingError
-from qubayes.families import Families
-from qubayes.subsets import Budget, Subsets, cover
-from qubayes.subsets.cover import METHODS, Covered, counting_bound, verified
-from qubayes.subsets.family import family_from
-from qubayes.subsets.verify import uncovered
+from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.families import Families
+from qubayes.foundation.workers import Workers
+from qubayes.qubo.subsets import Budget, Subsets, cover
+from qubayes.qubo.subsets.cover import METHODS, Covered, counting_bound, verified
+from qubayes.qubo.subsets.family import family_from
+from qubayes.qubo.subsets.verify import uncovered
 from reference.covers import covers, optimum
 
 
@@ -120,9 +120,9 @@ def test_rounds_of_cuts_raise_the_bound():
     sets = [frozenset({e}) for e in range(7)] + [
         frozenset({a, b, c}) for a in range(7) for b in range(a) for c in range(b)
     ]
-    from qubayes.subsets.bounds import relaxation_bound
-    from qubayes.subsets.incidence import incidence_of
-    from qubayes.subsets.presolve import presolve
+    from qubayes.qubo.subsets.bounds import relaxation_bound
+    from qubayes.qubo.subsets.incidence import incidence_of
+    from qubayes.qubo.subsets.presolve import presolve
 
     incidence = incidence_of(family_from(sets))
     _, (core,) = presolve(incidence)

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from qubayes.subsets import cuts
-from qubayes.subsets.bounds import relaxation_bound
-from qubayes.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
-from qubayes.subsets.family import family_from
-from qubayes.subsets.incidence import incidence_of
-from qubayes.subsets.presolve import presolve
-from qubayes.subsets.program import Limits, program_of, solve_program
-from qubayes.subsets.relaxation import advance, relaxation_of
+from qubayes.qubo.subsets import cuts
+from qubayes.qubo.subsets.bounds import relaxation_bound
+from qubayes.qubo.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
+from qubayes.qubo.subsets.family import family_from
+from qubayes.qubo.subsets.incidence import incidence_of
+from qubayes.qubo.subsets.presolve import presolve
+from qubayes.qubo.subsets.program import Limits, program_of, solve_program
+from qubayes.qubo.subsets.relaxation import advance, relaxation_of
 
 
 def largest_core(sets):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from qubayes.subsets import read_subsets
+from qubayes.qubo.subsets import read_subsets
 
 FILE = """3
 a 4

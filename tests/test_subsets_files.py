@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, read_candidates, write_candidates
-from qubayes.errors import FormatError, QubayesError
-from qubayes.families import Families
-from qubayes.subsets import Subsets, cover, read_subsets, write_subsets
+from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes.foundation.families import Families
+from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
 
 quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LISTS = [[(1,), (1, 2)], [], [(0, 1)]]

@@ -5,12 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from qubayes.subsets import reduction
-from qubayes.subsets.family import family_from
-from qubayes.subsets.incidence import incidence_of, pivot_table, table_starts
-from qubayes.subsets.presolve import CLOSED, OPEN, presolve, reduce_exactly
-from qubayes.subsets.program import Limits, program_of, solve_program
-from qubayes.subsets.search import search
+from qubayes.qubo.subsets import reduction
+from qubayes.qubo.subsets.family import family_from
+from qubayes.qubo.subsets.incidence import incidence_of, pivot_table, table_starts
+from qubayes.qubo.subsets.presolve import CLOSED, OPEN, presolve, reduce_exactly
+from qubayes.qubo.subsets.program import Limits, program_of, solve_program
+from qubayes.qubo.subsets.search import search
 from reference.covers import covers, optimum, subsets_of
 
 ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close_unrepresentable"]
@@ -137,7 +137,7 @@ def test_the_table_of_pivots_is_the_definition(size):
 
 
 def test_states_without_a_table_are_looked_at_alike():
-    from qubayes.subsets.search import _look, walk_of
+    from qubayes.qubo.subsets.search import _look, walk_of
 
     rng = random.Random(9)
     core = presolve_free_core([frozenset(range(4))])
@@ -147,7 +147,7 @@ def test_states_without_a_table_are_looked_at_alike():
 
 
 def presolve_free_core(sets):
-    from qubayes.subsets.presolve import core_of
+    from qubayes.qubo.subsets.presolve import core_of
 
     incidence, status, row_open = problem(sets)
     return core_of(incidence, status, np.flatnonzero(row_open))
@@ -158,7 +158,7 @@ def test_six_element_cuts_are_true(seed):
     """The table of cuts against exhaustion over sets of pairs."""
     from itertools import combinations
 
-    from qubayes.subsets.cuts import TRIPLES, smallest_edge_covers
+    from qubayes.qubo.subsets.cuts import TRIPLES, smallest_edge_covers
 
     rng = random.Random(seed)
     pairs = [set(pair) for pair in combinations(range(6), 2)]

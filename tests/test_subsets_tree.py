@@ -4,10 +4,10 @@ import random
 
 import numpy as np
 
-from qubayes.subsets.family import family_from
-from qubayes.subsets.incidence import incidence_of
-from qubayes.subsets.presolve import OPEN, core_of, presolve
-from qubayes.subsets.tree import MOST_COLUMNS, smallest_cover, ways_of
+from qubayes.qubo.subsets.family import family_from
+from qubayes.qubo.subsets.incidence import incidence_of
+from qubayes.qubo.subsets.presolve import OPEN, core_of, presolve
+from qubayes.qubo.subsets.tree import MOST_COLUMNS, smallest_cover, ways_of
 from reference.covers import covers, optimum
 
 
@@ -55,8 +55,8 @@ def test_the_ways_of_a_row():
 
 def test_small_families_are_settled_without_the_search(monkeypatch):
     """The search takes seconds to compile: where it is not needed it is not touched."""
-    from qubayes.subsets import vertex
-    from qubayes.subsets.cover import Budget, Task, cover_family
+    from qubayes.qubo.subsets import vertex
+    from qubayes.qubo.subsets.cover import Budget, Task, cover_family
 
     monkeypatch.setattr(vertex, "search", None)
     rng = random.Random(6)

@@ -5,7 +5,7 @@ import pytest
 import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.errors import FormatError, QubayesError
+from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.learning.folder import RunFolder
 
 

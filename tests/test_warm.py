@@ -13,10 +13,10 @@ import pytest
 from qubayes import warm
 from qubayes.candidates import tolerance
 from qubayes.candidates.example import example as example_of
-from qubayes.cluster import Workers
-from qubayes.families import well_formed
-from qubayes.progress import COMPILING
-from qubayes.solve.ready import TRIED
+from qubayes.foundation.families import well_formed
+from qubayes.foundation.progress import COMPILING
+from qubayes.foundation.workers import Workers
+from qubayes.search.ready import TRIED
 
 
 @pytest.mark.parametrize("vertices", [8, 16])
@@ -236,10 +236,10 @@ LOOK_FOR_KERNELS = """
 import gc, json
 from numba.core.dispatcher import Dispatcher
 from qubayes.candidates.example import example
-from qubayes.formulation import formulate
-from qubayes.solve import Limits, solve
-from qubayes.solve.ready import TRIED, make_ready
-from qubayes.subsets import cover
+from qubayes.qubo import formulate
+from qubayes.search import Limits, solve
+from qubayes.search.ready import TRIED, make_ready
+from qubayes.qubo.subsets import cover
 
 def loaded():
     kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
@@ -251,6 +251,6 @@ for name in TRIED:
     make_ready(name)
     before = loaded()
     solve(formulation, name, limits=Limits(0.3))
-    late[name] = sorted(name for module, name, types in loaded() - before if module.startswith("qubayes.solve"))
+    late[name] = sorted(name for module, name, types in loaded() - before if module.startswith("qubayes.search"))
 print(json.dumps(late))
 """

@@ -7,35 +7,35 @@ One verb per stage: `read` data, `identify` candidate parent sets, `cover` them 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import QubayesError
+from .foundation.errors import QubayesError
 
 if TYPE_CHECKING:
     from .candidates import Candidates, Search, read_candidates, write_candidates
     from .candidates.identify import identify
-    from .cluster import Workers
+    from .candidates.knowledge import Knowledge
     from .data import Dataset, ReadSettings
     from .data.read import read
-    from .formulation import Formulation, decode, formulate
-    from .knowledge import Knowledge
+    from .foundation.workers import Workers
     from .learning import Confidence, Learned, bootstrap
     from .learning.learn import learn
     from .network import Network, cpdag, fit, log_likelihood, read_network, write_network
     from .network.compare import compare
     from .network.sample import sample
-    from .score import Score, local_score
-    from .solve import Limits, Solution
-    from .subsets import Subsets
-    from .subsets.cover import cover
+    from .qubo import Formulation, decode, formulate
+    from .qubo.subsets import Subsets
+    from .qubo.subsets.cover import cover
+    from .scores import Score, local_score
+    from .search import Limits, Solution
 
 __version__ = "0.1.0"
 
 # Where each name lives. Loaded on first use: importing qubayes alone loads no numba, polars or dimod.
 _HOMES = {
     "candidates": ("Candidates", "Search", "identify", "read_candidates", "write_candidates"),
-    "cluster": ("Workers",),
+    "foundation.workers": ("Workers",),
     "data": ("Dataset", "ReadSettings", "read"),
-    "formulation": ("Formulation", "decode", "formulate"),
-    "knowledge": ("Knowledge",),
+    "qubo": ("Formulation", "decode", "formulate"),
+    "candidates.knowledge": ("Knowledge",),
     "learning": ("Confidence", "Learned", "bootstrap", "learn"),
     "network": (
         "Network",
@@ -47,9 +47,9 @@ _HOMES = {
         "sample",
         "write_network",
     ),
-    "score": ("Score", "local_score"),
-    "solve": ("Limits", "Solution"),
-    "subsets": ("Subsets", "cover"),
+    "scores": ("Score", "local_score"),
+    "search": ("Limits", "Solution"),
+    "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .cluster import Workers
-from .progress import COMPILING, OnProgress, silent
+from .foundation.progress import COMPILING, OnProgress, silent
+from .foundation.workers import Workers
 
 if TYPE_CHECKING:
     from .candidates import Candidates
-    from .subsets import Subsets
+    from .qubo.subsets import Subsets
 
 STAGES = ("data", "candidates", "subsets", "exact", "order", "slack", "formulation", "solvers")
 LATER = ("subsets", "exact", "order", "slack")  # what `learn` needs after the candidates, in that order
@@ -100,10 +100,10 @@ def is_warm() -> bool:
 
 def _last_kernels() -> tuple[Any, ...]:
     """The kernel of each stage that is compiled last, of those that most runs of `learn` need."""
-    from .formulation.crowding import _third_gain
-    from .formulation.elimination import _anneal
-    from .solve.clusters import _search_clusters
-    from .subsets.tree import _grow
+    from .qubo.crowding import _third_gain
+    from .qubo.elimination import _anneal
+    from .qubo.subsets.tree import _grow
+    from .search.exact.clusters import _search_clusters
 
     return _grow, _search_clusters, _anneal, _third_gain
 
@@ -129,8 +129,8 @@ def _warm_candidates() -> None:
     import numpy as np
 
     from .candidates import Search, identify
-    from .cluster import Workers
     from .data import Dataset
+    from .foundation.workers import Workers
 
     names = tuple("abcde")
     for states in (2, 3):  # rows as bits, and as labels
@@ -141,15 +141,15 @@ def _warm_candidates() -> None:
 
 def _warm_subsets() -> None:
     from .candidates.example import example
-    from .subsets import cover
+    from .qubo.subsets import cover
 
     cover(example())
 
 
 def _warm_order() -> None:
     from .candidates.example import example
-    from .formulation.order import choose_order
-    from .formulation.parents import relate
+    from .qubo.order import choose_order
+    from .qubo.parents import relate
 
     choose_order(relate(example()), "chordal")
 
@@ -157,16 +157,16 @@ def _warm_order() -> None:
 def _warm_slack() -> None:
     import numpy as np
 
-    from .formulation.crowding import third_gain
+    from .qubo.crowding import third_gain
 
     third_gain(np.zeros(3), np.zeros(3))
 
 
 def _warm_formulation() -> None:
     from .candidates.example import example
-    from .formulation import best_sets, decode, encode_sets, formulate
-    from .formulation.closure import closure_gains, look_up_hashed, pair_gains_by_rests
-    from .formulation.score_part import Problem
+    from .qubo import best_sets, decode, encode_sets, formulate
+    from .qubo.closure import closure_gains, look_up_hashed, pair_gains_by_rests
+    from .qubo.score_part import Problem
 
     candidates = example()
     formulation = formulate(candidates, _parts_of(candidates))
@@ -183,8 +183,8 @@ def _parts_of(candidates: "Candidates") -> "Subsets":
 
     import numpy as np
 
-    from .families import Families
-    from .subsets import Subsets
+    from .foundation.families import Families
+    from .qubo.subsets import Subsets
 
     lists = [
         sorted({part for chosen, _ in candidates.of(vertex) for size in (1, 2) for part in combinations(chosen, size)})
@@ -194,13 +194,13 @@ def _parts_of(candidates: "Candidates") -> "Subsets":
 
 
 def _warm_exact() -> None:
-    from .solve.ready import make_ready
+    from .search.ready import make_ready
 
     make_ready("exact")
 
 
 def _warm_solvers() -> None:
-    from .solve.ready import TRIED, make_ready
+    from .search.ready import TRIED, make_ready
 
     for name in ("search", *TRIED):
         make_ready(name)

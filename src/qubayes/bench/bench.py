@@ -6,11 +6,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..cluster import Workers
-from ..cluster import run as run_all
-from ..errors import SettingError
-from ..files import replacing
-from ..progress import OnProgress, Progress, silent
+from ..foundation.errors import SettingError
+from ..foundation.files import replacing
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.workers import Workers
+from ..foundation.workers import run as run_all
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance
 from .store import Store

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import frozen
 from ..data import Dataset, ReadSettings, read
-from ..errors import SettingError
+from ..foundation.arrays import frozen
+from ..foundation.errors import SettingError
 from ..network import read_bif, sample
 
 # Item sets, with the items that are left out: the first two of mushroom are its class, edible or poisonous.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackageError
-from ..files import replacing
+from ..foundation.errors import MissingPackageError
+from ..foundation.files import replacing
 from .growth import AXES, Axis, points_of, slope
 from .printed import BITS, STEPS, Instance
 from .store import Store

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from ..errors import ServiceError, SettingError
-from ..files import private, publish
-from ..progress import OnProgress, Progress, silent
+from ..foundation.errors import ServiceError, SettingError
+from ..foundation.files import private, publish
+from ..foundation.progress import OnProgress, Progress, silent
 
 NETWORKS = "https://www.bnlearn.com/bnrepository"
 ITEMS = "http://fimi.uantwerpen.be/data"

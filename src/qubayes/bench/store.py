@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, QubayesError
+from ..foundation.errors import FormatError, QubayesError
 from .trial import Trial
 
 Record = dict[str, Any]

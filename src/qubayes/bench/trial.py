@@ -15,13 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..arrays import frozen
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
 from ..candidates.example import example
-from ..cluster import Workers
 from ..data import Dataset
-from ..errors import QubayesError, SettingError, TooLargeError
-from ..score import Score
+from ..foundation.arrays import frozen
+from ..foundation.errors import QubayesError, SettingError, TooLargeError
+from ..foundation.workers import Workers
+from ..scores import Score
 from .instances import instance
 
 KINDS = ("candidates", "bits", "solve")
@@ -168,8 +168,8 @@ def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     """Bits by kind, and the seconds of each step; what does not fit the memory is counted, not assembled."""
-    from ..formulation import count_bits, formulate
-    from ..subsets import Budget, cover
+    from ..qubo import count_bits, formulate
+    from ..qubo.subsets import Budget, cover
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
     if trial.approach == "ogorman":
@@ -204,7 +204,7 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
     """The size of O'Gorman's formulation; it is counted, not assembled."""
-    from ..formulation import ogorman_bits
+    from ..qubo import ogorman_bits
 
     began = time.perf_counter()
     bits = ogorman_bits(candidates)
@@ -216,9 +216,9 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
 
     Nothing can be gained after a proved optimum: the solver ends when it reaches one.
     """
-    from ..formulation import formulate
-    from ..solve import Limits, solve, solver_named
-    from ..subsets import Budget, cover
+    from ..qubo import formulate
+    from ..qubo.subsets import Budget, cover
+    from ..search import Limits, solve, solver_named
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
     solver, began = solver_named(trial.approach), time.perf_counter()

@@ -1,7 +1,7 @@
 """Stage 3: the parent sets that a best network can use, and their scores."""
 
+from .candidate_files import check_output, read_candidates, write_candidates
 from .candidates import Candidates, Stamp, tolerance
-from .files import check_output, read_candidates, write_candidates
 from .identify import Search, identify
 
 __all__ = [

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import log
 
-from ..arrays import Floats, Ints
-from ..families import Families, VertexSet
+from ..foundation.arrays import Floats, Ints
+from ..foundation.families import Families, VertexSet
 
 
 @dataclass(frozen=True, slots=True)

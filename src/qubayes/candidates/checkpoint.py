@@ -16,8 +16,8 @@ from typing import IO
 import numpy as np
 
 from .. import __version__
-from ..errors import FormatError, QubayesError
-from ..files import lock, private
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import lock, private
 from .levels import Block
 
 _HEAD = struct.Struct("<IIQ")  # block, parents per set, sets

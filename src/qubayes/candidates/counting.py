@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Ints, SmallInts
-from ..jit import part, popcount
+from ..foundation.arrays import Ints, SmallInts
+from ..foundation.jit import part, popcount
 from .tables import Below, Bits, Labels, Rows
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves

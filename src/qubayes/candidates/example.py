@@ -5,8 +5,8 @@ from math import inf
 
 import numpy as np
 
-from ..arrays import frozen
-from ..families import Families
+from ..foundation.arrays import frozen
+from ..foundation.families import Families
 from .candidates import Candidates
 
 SETS = 32  # about so many for each vertex

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import frozen
-from ..cluster import Workers, run
 from ..data.dataset import Dataset
-from ..errors import DataError, SettingError
-from ..families import Families
-from ..knowledge import Knowledge
-from ..progress import OnProgress, Progress, silent
-from ..score import Score
-from ..score.score import check_joint_states
+from ..foundation.arrays import frozen
+from ..foundation.errors import DataError, SettingError
+from ..foundation.families import Families
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.workers import Workers, run
+from ..scores import Score
+from ..scores.score import check_joint_states
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
+from .knowledge import Knowledge
 from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
 from .problem import check_rows, prepare_constraints, prepare_rows, prepare_rule
 from .tables import Above

@@ -6,7 +6,7 @@ begin with `#` are comments; one of them keeps the stamp of our own files.
 
 from typing import IO, BinaryIO
 
-from ..files import json_object
+from ..foundation.files import json_object
 from .candidates import Candidates, Stamp
 from .lines import Lines, Listing, check_words, shown, write_sections
 from .stamps import stamp_as_json, stamp_of

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints, SmallInts
-from ..score.score import rising
+from ..foundation.arrays import Floats, Ints, SmallInts
+from ..scores.score import rising
 from .counting import make_bits, make_scratch
 from .scanning import make_visit
 from .scanning import scan as scan_heads

@@ -9,9 +9,9 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from ..errors import FormatError
-from ..families import Families
-from ..files import opened as opened_file
+from ..foundation.errors import FormatError
+from ..foundation.families import Families
+from ..foundation.files import opened as opened_file
 from .candidates import Candidates, Stamp
 from .prune import prune_families
 

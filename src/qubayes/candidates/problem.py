@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints, SmallInts, Words
 from ..data.dataset import Dataset
-from ..errors import DataError
-from ..families import VertexSet
-from ..knowledge import Allowed
-from ..score import Score, local_score
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words
+from ..foundation.errors import DataError
+from ..foundation.families import VertexSet
+from ..scores import Score, local_score
 from .candidates import tolerance
+from .knowledge import Allowed
 from .tables import BDEU, BDS, K2, LIKELIHOOD, Constraints, Rows, Rule
 
 MOST_ROWS = 2**31 - 1  # counts are 32-bit integers

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints, SmallInts, Words, frozen
-from ..errors import FormatError
-from ..families import Families, VertexSet
-from ..jit import kernel
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts, Words, frozen
+from ..foundation.errors import FormatError
+from ..foundation.families import Families, VertexSet
+from ..foundation.jit import kernel
 from .candidates import Candidates, Stamp, tolerance
 
 _FINE, _UNKNOWN, _SELF, _REPEATED = range(4)

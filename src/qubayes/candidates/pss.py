@@ -6,7 +6,7 @@ format has no counts; our own files keep them with the stamp, so that a file tha
 
 from typing import IO, Any, BinaryIO
 
-from ..files import json_object
+from ..foundation.files import json_object
 from .candidates import Candidates, Stamp
 from .lines import Lines, Listing, check_words, shown, write_sections
 from .stamps import stamp_as_json, stamp_of

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats, Ints
-from ..jit import leaf, part
+from ..foundation.arrays import Floats, Ints
+from ..foundation.jit import leaf, part
 from .counting import Scratch, add_member, add_to_prefix, base_rank, count_bits, count_rows, set_prefix_cells
 from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Bits, Constraints, Counts, Found, Labels, Rule
 from .terms import SERIES, sum_by_table, sum_terms

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any, get_type_hints
 
-from ..errors import FormatError
-from ..files import shown
+from ..foundation.errors import FormatError
+from ..foundation.files import shown
 from .candidates import Stamp
 
 _TYPES = get_type_hints(Stamp)

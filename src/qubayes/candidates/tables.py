@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
 
 BDEU, BDS, K2, LIKELIHOOD = 0, 1, 2, 3
 

@@ -2,9 +2,9 @@
 
 from math import lgamma, log, log1p
 
-from ..arrays import Floats
-from ..jit import part
-from ..score.score import LARGE, STIRLING
+from ..foundation.arrays import Floats
+from ..foundation.jit import part
+from ..scores.score import LARGE, STIRLING
 from .tables import Below, Counts
 
 TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache

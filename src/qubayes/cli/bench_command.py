@@ -48,7 +48,7 @@ def bench(
     from ..bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
     from ..bench.bench import bench as measure
     from ..bench.store import Store
-    from ..cluster import Workers
+    from ..foundation.workers import Workers
 
     chosen: dict[str, Any] = {"tables": parsed_tables(tables.split(",")), "threads": threads}
     chosen["solvers"] = tuple(solvers.split(",")) if solvers else SOLVERS

@@ -40,11 +40,11 @@ def candidates(
 ) -> None:
     """Find the parent sets that score more than all their subsets."""
     from ..candidates import Search, check_output, identify, write_candidates
-    from ..cluster import Workers
+    from ..candidates.knowledge import Knowledge, read_knowledge
     from ..data import read
-    from ..errors import SettingError
-    from ..knowledge import Knowledge, read_knowledge
-    from ..score import Score
+    from ..foundation.errors import SettingError
+    from ..foundation.workers import Workers
+    from ..scores import Score
 
     if resume and output is None:
         raise SettingError("--resume without -o; finished blocks are kept beside the output file, so name it with -o")

@@ -51,7 +51,7 @@ def draw(
 def _strengths(network: "Network", candidates: Path) -> dict[tuple[int, int], float]:
     """The strength of each edge; the vertices of the file of candidates are found by name."""
     from ..candidates import read_candidates
-    from ..errors import QubayesError
+    from ..foundation.errors import QubayesError
     from ..report import edge_strengths
 
     scored = read_candidates(candidates)

@@ -9,8 +9,8 @@ from .options import AsJson, Seed
 from .shell import Clock, print_json, say
 
 if TYPE_CHECKING:
-    from ..formulation import Qubo
     from ..machines import Embedding
+    from ..qubo import Qubo
 
 _CANDIDATES = (".jkl", ".scores", ".pss", ".qbc")
 
@@ -34,7 +34,7 @@ def embed(
     json: AsJson = False,
 ) -> None:
     """Embed a model in the graph of a quantum annealer and tell what it takes."""
-    from ..files import ending
+    from ..foundation.files import ending
     from ..machines import embed as find
     from ..machines import read_qubo
 
@@ -56,8 +56,8 @@ def embed(
 def formulations(file: Path, seed: int) -> "dict[str, Qubo]":
     """Our QUBO and the paper's of the same candidates and subsets."""
     from ..candidates import read_candidates
-    from ..formulation import formulate
-    from ..subsets import cover
+    from ..qubo import formulate
+    from ..qubo.subsets import cover
 
     candidates = read_candidates(file)
     subsets = cover(candidates, seed=seed)

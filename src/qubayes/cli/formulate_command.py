@@ -10,8 +10,8 @@ from .shell import print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
-    from ..formulation import Formulation
-    from ..subsets import Subsets
+    from ..qubo import Formulation
+    from ..qubo.subsets import Subsets
 
 
 def register(app: typer.Typer) -> None:
@@ -49,13 +49,13 @@ def formulate(
     json: AsJson = False,
 ) -> None:
     """Turn candidate parent sets into a QUBO with few bits, and tell its size."""
-    from ..candidates.files import read_candidates
-    from ..cluster import Workers
-    from ..errors import SettingError
-    from ..files import check_places
-    from ..formulation import formulate as assemble
-    from ..subsets import cover as find_subsets
-    from ..subsets import read_subsets
+    from ..candidates.candidate_files import read_candidates
+    from ..foundation.errors import SettingError
+    from ..foundation.files import check_places
+    from ..foundation.workers import Workers
+    from ..qubo import formulate as assemble
+    from ..qubo.subsets import cover as find_subsets
+    from ..qubo.subsets import read_subsets
 
     if subsets_file and cover:
         raise SettingError(f"--subsets {subsets_file} and --cover {cover}; give one: subsets are read or found")
@@ -89,7 +89,7 @@ def formulate(
 
 
 def _presolved(candidates: "Candidates", seconds: float, *, quiet: bool) -> "Candidates":
-    from ..presolve import presolve
+    from ..search.presolve import presolve
 
     with progress_bar(quiet=quiet) as show:
         presolved = presolve(candidates, seconds, on_progress=show)
@@ -128,9 +128,9 @@ def write(formulation: "Formulation", path: Path, ordering: str) -> None:
 
     `.svg` is a picture of a small one.
     """
-    from ..files import ending
-    from ..formulation import annealer_problem, to_cqm
+    from ..foundation.files import ending
     from ..machines import write_model, write_qubo
+    from ..qubo import annealer_problem, to_cqm
 
     kind = ending(path)
     if kind == ".svg":
@@ -145,9 +145,9 @@ def write(formulation: "Formulation", path: Path, ordering: str) -> None:
 
 def write_picture(formulation: "Formulation", path: Path) -> None:
     """The bits and their products, in the state of the best network."""
-    from ..files import replacing
+    from ..foundation.files import replacing
     from ..report.model_picture import check_drawable, draw_model
-    from ..solve import Limits, solve
+    from ..search import Limits, solve
 
     check_drawable(formulation)
     best = solve(formulation, "exact", limits=Limits(10.0))

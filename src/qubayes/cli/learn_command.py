@@ -12,7 +12,7 @@ from .shell import counted, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import Dataset, ReadSettings
-    from ..errors import QubayesError
+    from ..foundation.errors import QubayesError
     from ..learning import Learned
 
 
@@ -52,9 +52,9 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Learn the best network for the data, and tell how good it is."""
-    from ..cluster import Workers
-    from ..files import check_places
-    from ..knowledge import read_knowledge
+    from ..candidates.knowledge import read_knowledge
+    from ..foundation.files import check_places
+    from ..foundation.workers import Workers
     from ..learning import learn as learn_network
     from ..learning.folder import RunFolder
 
@@ -94,7 +94,7 @@ def learn(
 
 
 def _check_endings(output: Path | None, report: Path | None, trace: Path | None) -> None:
-    from ..errors import FormatError
+    from ..foundation.errors import FormatError
     from ..network import check_network_path
 
     if output is not None:
@@ -108,7 +108,7 @@ def _write(
     learned: "Learned", output: Path | None, report: Path | None, trace: Path | None
 ) -> "tuple[list[Path], QubayesError | None]":
     """Write what was asked for; the files, and why the first one that could not be written was not."""
-    from ..errors import QubayesError
+    from ..foundation.errors import QubayesError
     from ..learning.page import report_of
     from ..network import write_network
     from ..report import write_report

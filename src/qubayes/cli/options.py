@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import SettingError
+from ..foundation.errors import SettingError
 
 if TYPE_CHECKING:
     from ..data import ReadSettings

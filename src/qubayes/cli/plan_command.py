@@ -11,7 +11,7 @@ from .shell import print_json, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
-    from ..plan import Forecast
+    from ..learning.plan import Forecast
 
 
 def register(app: typer.Typer) -> None:
@@ -33,11 +33,11 @@ def plan(
 ) -> None:
     """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
     from ..candidates import Search
-    from ..cluster import Workers
+    from ..candidates.knowledge import Knowledge, read_knowledge
     from ..data import read
-    from ..knowledge import Knowledge, read_knowledge
-    from ..plan import plan as forecast
-    from ..score import Score
+    from ..foundation.workers import Workers
+    from ..learning.plan import plan as forecast
+    from ..scores import Score
 
     dataset = read(data, reading)
     known = read_knowledge(knowledge) if knowledge else Knowledge()

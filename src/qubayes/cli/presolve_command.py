@@ -10,8 +10,8 @@ from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
-    from ..cluster import Workers
-    from ..presolve import Presolved
+    from ..foundation.workers import Workers
+    from ..search.presolve import Presolved
 
 
 def register(app: typer.Typer) -> None:
@@ -31,9 +31,9 @@ def presolve(
     json: AsJson = False,
 ) -> None:
     """Remove candidate sets that a best network can do without; the best score stays."""
-    from ..candidates.files import check_output, read_candidates, write_candidates
-    from ..cluster import Workers
-    from ..presolve import presolve as reduce
+    from ..candidates.candidate_files import check_output, read_candidates, write_candidates
+    from ..foundation.workers import Workers
+    from ..search.presolve import presolve as reduce
 
     candidates, workers = read_candidates(file), Workers(threads)
     if output is not None:
@@ -70,8 +70,8 @@ def facts_of(presolved: "Presolved", workers: "Workers | None") -> dict[str, Any
 
 def bits_of(candidates: "Candidates", workers: "Workers") -> dict[str, int]:
     """The bits of the QUBO, with subsets that are found in little time."""
-    from ..formulation import count_bits
-    from ..subsets import Budget, cover
+    from ..qubo import count_bits
+    from ..qubo.subsets import Budget, cover
 
     subsets = cover(candidates, budget=Budget(effort=0.1, rounds=0), workers=workers)
     return count_bits(candidates, subsets, workers=workers)

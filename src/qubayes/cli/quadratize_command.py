@@ -45,7 +45,7 @@ def quadratize_command(
 
         write_model(result.model, output)
     if decoder is not None:
-        from ..files import replacing
+        from ..foundation.files import replacing
 
         with replacing(decoder) as file:
             file.write(result.decoder.to_json())

@@ -26,7 +26,7 @@ def sample(
 ) -> None:
     """Draw rows from a network."""
     from ..data.write import write, write_rows
-    from ..errors import SettingError
+    from ..foundation.errors import SettingError
     from ..network import read_network
     from ..network import sample as draw
 

@@ -35,7 +35,7 @@ def score(
     """
     from ..data import read
     from ..network import read_network, vertex_scores
-    from ..score import Score
+    from ..scores import Score
 
     clock = Clock()
     chosen = Score(score, ess)
@@ -63,7 +63,7 @@ def score(
 
 def _likelihood(network: "Network", dataset: "Dataset") -> dict[str, Any]:
     """The log-likelihood, or why there is none: a structure may be scored on data with other states."""
-    from ..errors import DataError
+    from ..foundation.errors import DataError
     from ..network import log_likelihood
 
     found, note = None, None

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import QubayesError
-from ..memory import address_limit
-from ..progress import COMPILING, OnProgress, Progress, silent
+from ..foundation.errors import QubayesError
+from ..foundation.memory import address_limit
+from ..foundation.progress import COMPILING, OnProgress, Progress, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 

@@ -10,10 +10,10 @@ from .shell import counted, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
-    from ..formulation import Formulation
+    from ..foundation.progress import OnProgress
     from ..network import Network
-    from ..progress import OnProgress
-    from ..solve import Solution
+    from ..qubo import Formulation
+    from ..search import Solution
 
 
 def register(app: typer.Typer) -> None:
@@ -52,12 +52,12 @@ def solve(
     json: AsJson = False,
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
-    from ..candidates.files import read_candidates
-    from ..cluster import Workers
-    from ..files import check_places
+    from ..candidates.candidate_files import read_candidates
+    from ..foundation.files import check_places
+    from ..foundation.workers import Workers
     from ..network import check_network_path, read_network, write_network
-    from ..solve import Limits, solver_named
-    from ..solve import solve as search
+    from ..search import Limits, solver_named
+    from ..search import solve as search
 
     check_places([output, trace], [file])
     if output is not None:
@@ -103,7 +103,7 @@ def _settings(texts: list[str]) -> dict[str, Any]:
     """{name: value} of NAME=VALUE; a value is read as JSON, or as the text that it is."""
     from json import JSONDecodeError, loads
 
-    from ..errors import SettingError
+    from ..foundation.errors import SettingError
 
     found: dict[str, Any] = {}
     for text in texts:
@@ -118,7 +118,7 @@ def _settings(texts: list[str]) -> dict[str, Any]:
 
 
 def _presolved(candidates: "Candidates", seconds: float, workers: Any, show: "OnProgress") -> Any:
-    from ..presolve import presolve
+    from ..search.presolve import presolve
 
     presolved = presolve(candidates, seconds=seconds, workers=workers, on_progress=show)
     if presolved.interrupted:
@@ -130,7 +130,7 @@ def _start_of(candidates: "Candidates", start: "Network | None", solver: str, se
     """What there is if the work was interrupted before the search."""
     from dataclasses import replace
 
-    from ..solve import Limits, solve
+    from ..search import Limits, solve
 
     found = solve(candidates, "exact", limits=Limits(0.0, None, seed), start=start)
     status = "interrupted before the search; the start is returned"
@@ -140,9 +140,9 @@ def _start_of(candidates: "Candidates", start: "Network | None", solver: str, se
 def _formulated(
     candidates: "Candidates", order: str, penalty: str, cover: str, workers: Any, show: "OnProgress"
 ) -> "Formulation":
-    from ..formulation import formulate
-    from ..subsets import Budget
-    from ..subsets import cover as find_subsets
+    from ..qubo import formulate
+    from ..qubo.subsets import Budget
+    from ..qubo.subsets import cover as find_subsets
 
     # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time.
     subsets = find_subsets(
@@ -155,7 +155,7 @@ def _formulated(
 
 def write_trace(solution: "Solution", path: Path) -> None:
     """The score over time as CSV."""
-    from ..files import replacing
+    from ..foundation.files import replacing
 
     with replacing(path) as file:
         file.write("seconds,score\n")

@@ -9,7 +9,7 @@ from .options import AsJson, Cluster, Seed, Threads
 from .shell import print_json, progress_bar, say
 
 if TYPE_CHECKING:
-    from ..subsets import Subsets
+    from ..qubo.subsets import Subsets
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +33,10 @@ def subsets(
 ) -> None:
     """Find the smallest families whose unions of two give every candidate parent set."""
     from ..candidates import read_candidates
-    from ..cluster import Workers
-    from ..subsets import Budget, write_subsets
-    from ..subsets import cover as find
-    from ..subsets.files import check_output
+    from ..foundation.workers import Workers
+    from ..qubo.subsets import Budget, write_subsets
+    from ..qubo.subsets import cover as find
+    from ..qubo.subsets.subset_files import check_output
 
     if output:
         check_output(output)

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints
 from .settings import BinMethod
 
 _FEWEST_DIGITS = 3

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, Ints
-from ..errors import DataError
+from ..foundation.arrays import AnyArray, Bools, Ints
+from ..foundation.errors import DataError
 from .bins import cut, edges_of
 from .settings import MOST_CODES, MOST_STATES, ReadSettings
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Ints
+from ..foundation.arrays import AnyArray, Ints
 
 
 @dataclass(frozen=True, slots=True)

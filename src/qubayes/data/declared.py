@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError, FormatError
-from ..files import ending, parse_json, read_text, shown
+from ..foundation.errors import DataError, FormatError
+from ..foundation.files import ending, parse_json, read_text, shown
 from .columns import Column, Intervals
 from .settings import MOST_STATES, Arities
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import AnyArray
-from ..errors import DataError, FormatError
-from ..files import read_bytes
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import DataError, FormatError
+from ..foundation.files import read_bytes
 from .columns import Column
 
 _MOST_CELLS = 10**9  # one byte each, and once more for the codes: a small file of rare items asks for their square

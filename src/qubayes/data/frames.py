@@ -9,8 +9,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from ..errors import DataError, FormatError, QubayesError
-from ..files import read_bytes
+from ..foundation.errors import DataError, FormatError, QubayesError
+from ..foundation.files import read_bytes
 from .columns import Column
 
 _NUMPY_SCALARS = (np.number, np.bool_, np.str_)

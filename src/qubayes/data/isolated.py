@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..arrays import AnyArray
-from ..errors import DataError, FormatError, QubayesError
-from ..files import opened
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import DataError, FormatError, QubayesError
+from ..foundation.files import opened
 from .columns import Column
 
 _LENGTH = struct.Struct("<Q")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import AnyArray, Bools, frozen
-from ..errors import DataError, FormatError
-from ..files import ending
+from ..foundation.arrays import AnyArray, Bools, frozen
+from ..foundation.errors import DataError, FormatError
+from ..foundation.files import ending
 from .columns import Column, States, missing_values, states_of
 from .dataset import Dataset, code_type
 from .declared import declare, in_intervals_of

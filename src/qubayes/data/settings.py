@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from ..errors import SettingError
+from ..foundation.errors import SettingError
 
 Missing: TypeAlias = Literal["error", "drop", "state"]
 BinMethod: TypeAlias = Literal["quantile", "width"]

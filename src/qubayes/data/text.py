@@ -13,10 +13,10 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import AnyArray, Ints
-from ..errors import FormatError
-from ..files import read_bytes
-from ..jit import leaf, part
+from ..foundation.arrays import AnyArray, Ints
+from ..foundation.errors import FormatError
+from ..foundation.files import read_bytes
+from ..foundation.jit import leaf, part
 from .columns import Column
 from .settings import MOST_STATES
 

@@ -6,8 +6,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..errors import FormatError
-from ..files import replacing
+from ..foundation.errors import FormatError
+from ..foundation.files import replacing
 from .dataset import Dataset
 
 _BLOCK = 1 << 14  # rows that are text at one time

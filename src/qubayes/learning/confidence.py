@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ..arrays import Floats, frozen
 from ..candidates import Search, identify
-from ..cluster import Workers
 from ..data import Dataset
-from ..errors import FormatError, SettingError
-from ..families import VertexSet
-from ..files import json_object, read_text, replacing
+from ..foundation.arrays import Floats, frozen
+from ..foundation.errors import FormatError, SettingError
+from ..foundation.families import VertexSet
+from ..foundation.files import json_object, read_text, replacing
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.workers import Workers
 from ..network import Network, cpdag
 from ..network.network import find_cycle
-from ..progress import OnProgress, Progress, silent
-from ..solve import Limits, solve
+from ..search import Limits, solve
 
 MOVES_PER_VERTEX = 10_000  # of the annealer on one sample; alarm's 37 variables take half a second
 LEAST_FREQUENCY = 0.5  # of an edge of the consensus

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
-from ..errors import FormatError, QubayesError
-from ..files import json_object, lock, remove_strays, replacing
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import json_object, lock, remove_strays, replacing
 
 Result = TypeVar("Result")
 

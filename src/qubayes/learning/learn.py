@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
-from ..cluster import Workers
+from ..candidates.knowledge import Knowledge
 from ..data import Dataset, ReadSettings, read
-from ..errors import FormatError, QubayesError, SettingError
-from ..formulation import Formulation, count_bits, formulate
-from ..knowledge import Knowledge
+from ..foundation.errors import FormatError, QubayesError, SettingError
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.workers import Workers
 from ..network import Network, fit
-from ..progress import OnProgress, Progress, silent
-from ..score import Score
-from ..solve import Limits, Solution, solve, solver_named
-from ..solve.files import read_solution, write_solution
-from ..solve.run import stopping
-from ..subsets import Subsets, cover, read_subsets, write_subsets
-from ..subsets.cover import Budget
+from ..qubo import Formulation, count_bits, formulate
+from ..qubo.subsets import Subsets, cover, read_subsets, write_subsets
+from ..qubo.subsets.cover import Budget
+from ..scores import Score
+from ..search import Limits, Solution, solve, solver_named
+from ..search.run import stopping
+from ..search.solution_files import read_solution, write_solution
 from ..warm import Warming, warm_in_background
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of
@@ -103,7 +103,12 @@ def _check_kinds(
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise SettingError(f"{name} = {value!r}; give a whole number")
     for name, value, kind, how in (
-        ("knowledge", knowledge, Knowledge, "Knowledge(forbidden=[...]), or qubayes.knowledge.read_knowledge(file)"),
+        (
+            "knowledge",
+            knowledge,
+            Knowledge,
+            "Knowledge(forbidden=[...]), or read_knowledge(file)",
+        ),
         ("reading", reading, ReadSettings, "ReadSettings(bins=3)"),
         ("workers", workers, Workers, "Workers(threads=2)"),
     ):

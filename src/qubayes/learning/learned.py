@@ -7,12 +7,12 @@ from typing import Any
 
 from ..candidates import Candidates
 from ..data import Dataset
-from ..formulation import Formulation, formulate
 from ..network import Network
+from ..qubo import Formulation, formulate
+from ..qubo.subsets import Subsets
 from ..report import versions
-from ..solve import Solution
-from ..solve.parts import component_labels
-from ..subsets import Subsets
+from ..search import Solution
+from ..search.components import component_labels
 from .confidence import Confidence
 from .recipe import Recipe
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..candidates import Search
 from ..data import Dataset, ReadSettings
-from ..errors import SettingError
-from ..solve import Limits, solver_named
+from ..foundation.errors import SettingError
+from ..search import Limits, solver_named
 
 
 @dataclass(frozen=True, slots=True)

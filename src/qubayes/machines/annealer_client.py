@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arrays import Bools, Floats, Ints, frozen
-from ..errors import FormatError, ServiceError, SettingError
-from ..files import shown
+from ..foundation.arrays import Bools, Floats, Ints, frozen
+from ..foundation.errors import FormatError, ServiceError, SettingError
+from ..foundation.files import shown
 from .digital_annealer import AnnealerParameters, AnnealerProblem, write_annealer_json
 from .http_exchange import Address, Answer, NotSentError, TransportError, exchange, parse_address, read_key
 from .terms import parsed_json

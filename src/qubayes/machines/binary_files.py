@@ -13,10 +13,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..arrays import AnyArray
-from ..errors import FormatError
-from ..files import LIMIT_VARIABLE, shown, unpacked_limit
-from ..formulation.qubo import Qubo
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import FormatError
+from ..foundation.files import LIMIT_VARIABLE, shown, unpacked_limit
+from .qubo import Qubo
 from .terms import Terms, checked, checked_bits, coupler_chunks, parsed_json, read_exactly
 
 _MAGIC = b"DIMODBQM"

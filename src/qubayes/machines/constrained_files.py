@@ -9,11 +9,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import AnyArray
-from ..errors import FormatError
-from ..formulation.qubo import Qubo, from_bqm, to_bqm
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import FormatError
 from .binary_files import check_archive
 from .lp_files import read_lp, unconstrained_terms, write_lp, write_lp_qubo
+from .qubo import Qubo, from_bqm, to_bqm
 from .terms import MAX_BITS, parsed_json, qubo_of, read_exactly
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints, SmallInts, frozen
-from ..errors import FormatError, SettingError
-from ..files import shown
-from ..formulation.qubo import Qubo, qubo_from_couplers
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, frozen
+from ..foundation.errors import FormatError, SettingError
+from ..foundation.files import shown
 from .json_stream import JsonStream
+from .qubo import Qubo, qubo_from_couplers
 from .terms import coupler_chunks
 
 MAX_BITS = 100_000

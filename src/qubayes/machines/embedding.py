@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Ints, frozen
-from ..errors import MissingPackageError, SettingError
-from ..formulation.qubo import Qubo, upper_triangle
+from ..foundation.arrays import Ints, frozen
+from ..foundation.errors import MissingPackageError, SettingError
+from .qubo import Qubo, upper_triangle
 
 _FAMILIES = {"pegasus": (2, 32), "zephyr": (1, 32), "chimera": (1, 64)}  # least and largest size
 

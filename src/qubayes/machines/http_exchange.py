@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ..errors import ServiceError, SettingError
+from ..foundation.errors import ServiceError, SettingError
 
 _BLOCK = 1 << 16
 

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from ..errors import FormatError
-from ..files import shown
+from ..foundation.errors import FormatError
+from ..foundation.files import shown
 
 _SPACE = " \t\n\r"
 _BLOCK = 1 << 16

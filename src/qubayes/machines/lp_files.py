@@ -11,10 +11,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FormatError
-from ..files import lines_of
-from ..formulation.qubo import Qubo
+from ..foundation.errors import FormatError
+from ..foundation.files import lines_of
 from .lp_grammar import Expression, LinearProgram, is_name, parse_lp
+from .qubo import Qubo
 from .terms import Terms, checked, coupler_chunks, label_text, parsed_json
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..errors import FormatError
+from ..foundation.errors import FormatError
 from .terms import MAX_BITS
 
 _NAME = r"[A-DF-Za-df-z!\"#$%&(),;?@_'{}~][A-Za-z0-9!\"#$%&(),.;?@_'{}~]{0,254}"

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias, Union
 
-from ..errors import FormatError
-from ..files import ending, opened
-from ..formulation.qubo import Qubo, from_bqm
+from ..foundation.errors import FormatError
+from ..foundation.files import ending, opened
 from . import binary_files, constrained_files, text_files
 from .digital_annealer import AnnealerProblem, problem_of, read_annealer_json, write_annealer_json
+from .qubo import Qubo, from_bqm
 from .terms import Terms, bqm_of, qubo_of, writing
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats
-from ..errors import FormatError
-from ..files import parse_json, replacing
-from ..formulation.qubo import Qubo, from_bqm, qubo_from_couplers, upper_triangle
+from ..foundation.arrays import AnyArray, Floats
+from ..foundation.errors import FormatError
+from ..foundation.files import parse_json, replacing
+from .qubo import Qubo, from_bqm, qubo_from_couplers, upper_triangle
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel

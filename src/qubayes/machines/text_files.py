@@ -13,10 +13,10 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray
-from ..errors import FormatError
-from ..files import lines_of
-from ..formulation.qubo import Qubo
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import FormatError
+from ..foundation.files import lines_of
+from .qubo import Qubo
 from .terms import CHUNK, Terms, checked, checked_bits, coupler_chunks, label_text, parsed_json
 
 _LINE = np.dtype([("i", np.int64), ("j", np.int64), ("w", np.float64)])

@@ -3,10 +3,10 @@
 from .bif import read_bif
 from .compare import Agreement, Comparison, compare
 from .equivalence import Cpdag, cpdag, skeleton, v_structures
-from .files import check_network_path, holds_tables, read_network, write_network
 from .json_files import read_about
 from .modelstring import from_modelstring, to_modelstring
 from .network import Network
+from .network_files import check_network_path, holds_tables, read_network, write_network
 from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy
 from .parameters import fit, log_likelihood, vertex_scores
 from .sample import sample

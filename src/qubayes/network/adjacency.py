@@ -4,8 +4,8 @@ import csv
 import io
 from pathlib import Path
 
-from ..errors import FormatError
-from ..files import read_text
+from ..foundation.errors import FormatError
+from ..foundation.files import read_text
 from .assembly import MOST_BYTES, from_edges, unholdable
 from .network import Network
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..arrays import Floats
-from ..errors import FormatError, QubayesError
+from ..foundation.arrays import Floats
+from ..foundation.errors import FormatError, QubayesError
 from .network import Network
 
 # Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041 vertices; a hostile file

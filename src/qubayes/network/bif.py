@@ -14,9 +14,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..arrays import Floats
-from ..errors import FormatError
-from ..files import read_text
+from ..foundation.arrays import Floats
+from ..foundation.errors import FormatError
+from ..foundation.files import read_text
 from .assembly import MOST_BYTES, assembled, check_axes, unholdable, with_tables
 from .network import Network
 

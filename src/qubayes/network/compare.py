@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import QubayesError
+from ..foundation.errors import QubayesError
 from .equivalence import Cpdag, Edge, cpdag
 from .network import Network
 from .parameters import some

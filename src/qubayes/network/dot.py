@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
-from ..errors import FormatError
-from ..files import read_text
+from ..foundation.errors import FormatError
+from ..foundation.files import read_text
 from .assembly import MOST_BYTES, from_edges, unholdable
 from .network import Network
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
-from ..errors import FormatError
+from ..foundation.errors import FormatError
 from .assembly import from_edges
 from .network import Network
 from .xml_tree import check_xml_name, read_xml

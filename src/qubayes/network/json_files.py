@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
-from ..errors import FormatError
-from ..files import parse_json, read_text, shown
+from ..foundation.arrays import Floats
+from ..foundation.errors import FormatError
+from ..foundation.files import parse_json, read_text, shown
 from .assembly import MOST_BYTES, assembled, check_axes
 from .network import Network
 

@@ -7,8 +7,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from ..arrays import Floats, Ints, frozen
-from ..errors import QubayesError
+from ..foundation.arrays import Floats, Ints, frozen
+from ..foundation.errors import QubayesError
 
 # Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4 is a mistake.
 _ROUNDING = 0.02

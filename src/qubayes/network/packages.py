@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MissingPackageError, QubayesError
+from ..foundation.errors import MissingPackageError, QubayesError
 from .network import Network
 
 if TYPE_CHECKING:

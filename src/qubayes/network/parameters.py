@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints, frozen
 from ..data import Dataset
-from ..errors import DataError, QubayesError, SettingError
-from ..score import Score, local_score
+from ..foundation.arrays import AnyArray, Floats, Ints, frozen
+from ..foundation.errors import DataError, QubayesError, SettingError
+from ..scores import Score, local_score
 from .network import Network
 
 States = tuple[tuple[str, ...], ...]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..arrays import AnyArray, Floats, Ints, frozen
 from ..data import Dataset
 from ..data.dataset import code_type
-from ..errors import QubayesError, SettingError
+from ..foundation.arrays import AnyArray, Floats, Ints, frozen
+from ..foundation.errors import QubayesError, SettingError
 from .network import Network
 
 _BLOCK = 1 << 16  # rows at once, so that a table with many states needs little memory

@@ -6,8 +6,8 @@ from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..errors import FormatError
-from ..files import read_bytes
+from ..foundation.errors import FormatError
+from ..foundation.files import read_bytes
 from .assembly import MOST_BYTES, unholdable
 
 _DEEPEST = 100

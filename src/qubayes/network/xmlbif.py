@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ..arrays import Floats
-from ..errors import FormatError
+from ..foundation.arrays import Floats
+from ..foundation.errors import FormatError
 from .assembly import all_names, assembled, check_axes, unholdable, with_tables
 from .network import Network
 from .xml_tree import check_xml_name, read_xml

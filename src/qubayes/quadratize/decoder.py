@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import AnyArray
-from ..errors import FormatError, QubayesError
-from ..files import json_object
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import json_object
 from .polynomial import Variable
 
 FORMAT = "qubayes-decoder-1"

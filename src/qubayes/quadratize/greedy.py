@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..arrays import Ints
+from ..foundation.arrays import Ints
 from .family import Assumptions, Mask, Pair, Subsets, bits, closures, in_order, possible_roots, proper_subsets
 from .program import ways
 from .reduction import closed_sets

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools, Ints, Words
-from ..jit import kernel
+from ..foundation.arrays import Bools, Ints, Words
+from ..foundation.jit import kernel
 
 TRIED = 25  # chosen sets looked at before one is dropped
 

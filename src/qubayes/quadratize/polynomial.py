@@ -7,8 +7,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..errors import FormatError, QubayesError
-from ..files import parse_json, read_text, shown
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import parse_json, read_text, shown
 
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables

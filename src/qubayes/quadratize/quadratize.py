@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import dimod
 
-from ..errors import SettingError
+from ..foundation.errors import SettingError
 from .canonical import CanonicalOrder, canonical_order
 from .choose import Choice, Mode, choose_family
 from .decoder import Decoder

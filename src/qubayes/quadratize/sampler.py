@@ -8,7 +8,7 @@ import dimod
 import numpy as np
 from dimod.core.polysampler import ComposedPolySampler
 
-from ..errors import SettingError
+from ..foundation.errors import SettingError
 from .polynomial import Variable
 from .quadratize import Quadratization, quadratize
 

@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ..errors import FormatError, MissingPackageError
-from ..files import ending, replacing
+from ..foundation.errors import FormatError, MissingPackageError
+from ..foundation.files import ending, replacing
 from ..network import Network
 from .labels import FONT_FAMILY, FONT_SIZE
 from .layers import Edge

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Ints
+from ..foundation.arrays import Ints
 from ..network.network import topological_order
 from .linear import minimiser
 

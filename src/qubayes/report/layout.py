@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arrays import Floats, Ints, frozen
+from ..foundation.arrays import Floats, Ints, frozen
 from ..network import Network
 from .labels import shortened, text_width
 from .layers import Edge, Layers, layered

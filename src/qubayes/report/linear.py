@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
+from ..foundation.arrays import Floats
 
 _OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0, "solver": "simplex"}
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Bools
-from ..errors import SettingError
-from ..formulation import Formulation
+from ..foundation.arrays import Bools
+from ..foundation.errors import SettingError
+from ..qubo import Formulation
 
 MOST_BITS = 60  # more cannot be read
 _RADIUS, _STEP, _GAP, _ROW, _MARGIN = 20, 84, 36, 150, 60

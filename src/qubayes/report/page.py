@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..files import replacing
+from ..foundation.files import replacing
 from .drawing import head_path, line_path, thicknesses
 from .layout import BOX_HEIGHT, lay_out
 from .report import Bits, Outcome, Report, Value

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Floats
+from ..foundation.arrays import Floats
 from .layers import Edge, Layers
 from .linear import minimiser
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..errors import QubayesError
+from ..foundation.errors import QubayesError
 from ..network import Network
 from .layers import Edge
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import QubayesError
+from ..foundation.errors import QubayesError
 from .layers import Edge
 
 if TYPE_CHECKING:  # a picture alone needs no kernels

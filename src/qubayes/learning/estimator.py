@@ -1,0 +1,194 @@
+"""A scikit-learn estimator around `learn` (extra: `pip install 'qubayes[sklearn]'`)."""
+
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from scipy.sparse import issparse
+
+from ..candidates.knowledge import Knowledge
+from ..data import Dataset, ReadSettings, read
+from ..data.columns import MISSING_STATE
+from ..foundation.errors import DataError, MissingPackageError
+from ..foundation.workers import Workers
+from ..network import Network, log_likelihood, sample
+from . import Learned, learn
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise MissingPackageError("the estimator needs scikit-learn; run: pip install 'qubayes[sklearn]'") from None
+
+Randomness = int | np.random.RandomState | np.random.Generator | None
+
+
+class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
+    """The best network for a table of discrete values.
+
+    `fit` takes a data frame; or an array or a list of rows, whose columns are then named x0, x1, ... Afterwards
+    `network_` is the network with its parameters, `score_` its score, `gap_` how far from optimal it can be at most
+    (0 if proved) and `result_` everything else; `score(X)` is the mean log-likelihood of rows.
+
+    Parameters
+    ----------
+    max_parents : int
+        The largest number of parents of a variable.
+    score_name : str
+        The score to be maximised, such as "bdeu" or "bic". Without a prior, as in "bic", what `fit` has not seen
+        has probability 0, and the log-likelihood of new rows may be -inf.
+    ess : float
+        The equivalent sample size of the prior of "bdeu" and "bds": more of it makes probabilities more equal.
+    knowledge : Knowledge or None
+        Edges that must or may not be, tiers, and limits on the parents of single variables, by name of column.
+    reading : ReadSettings or None
+        What to do with missing values and continuous columns, and the states of columns. Declare the states
+        (`arities`) where a rare one may be absent from a training fold. Intervals (`bins`) are those of `fit`.
+    solver : str
+        Which solver looks for the best network; "auto" chooses by the size of the problem.
+    time_limit : float or None
+        Seconds for the solver; `math.inf` lets it run until it has a proof. None: as long as its `moves` take, or 10.
+    moves : int or None
+        The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
+    bootstrap : int
+        How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0 for none.
+    workers : Workers or None
+        Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs in parallel
+        (`n_jobs`) give `Workers(threads=1)`.
+    random_state : int, RandomState, Generator or None
+        The seed, or what draws one in each `fit`; None draws from numpy's global state.
+
+    >>> from sklearn.base import clone
+    >>> table = np.array([[0, 0], [1, 1], [0, 0], [1, 1]] * 10)
+    >>> estimator = clone(BayesianNetworkEstimator(max_parents=1)).fit(table)
+    >>> estimator.network_.edges, estimator.gap_
+    (1, 0.0)
+    """
+
+    network_: Network
+    result_: Learned
+
+    def __init__(
+        self,
+        max_parents: int = 3,
+        *,
+        score_name: str = "bdeu",
+        ess: float = 1.0,
+        knowledge: Knowledge | None = None,
+        reading: ReadSettings | None = None,
+        solver: str = "auto",
+        time_limit: float | None = 10.0,
+        moves: int | None = None,
+        bootstrap: int = 0,
+        workers: Workers | None = None,
+        random_state: Randomness = 0,
+    ) -> None:
+        self.max_parents = max_parents
+        self.score_name = score_name
+        self.ess = ess
+        self.knowledge = knowledge
+        self.reading = reading
+        self.solver = solver
+        self.time_limit = time_limit
+        self.moves = moves
+        self.bootstrap = bootstrap
+        self.workers = workers
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the rows of X; y is not used."""
+        dataset = read(_table(X, self.reading), self.reading)
+        self.result_ = learn(
+            dataset,
+            self.max_parents,
+            score=self.score_name,
+            ess=self.ess,
+            knowledge=self.knowledge,
+            solver=self.solver,
+            time_limit=self.time_limit,
+            moves=self.moves,
+            seed=_seed(self.random_state),
+            bootstrap=self.bootstrap,
+            workers=self.workers,
+        )
+        self.network_ = self.result_.network
+        self.score_, self.gap_ = self.result_.solution.score, self.result_.solution.gap
+        self.n_features_in_, self.feature_names_in_ = dataset.n, np.array(dataset.names, dtype=object)
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of the rows of X; a state that `fit` neither saw nor was told of is an error."""
+        check_is_fitted(self, "network_")
+        dataset = read(_table(X, self.reading), self.reading, like=self.network_)
+        _check_states(self.network_, dataset)
+        return log_likelihood(self.network_, dataset) / max(1, dataset.rows)
+
+    def sample(self, rows: int, seed: int = 0) -> Dataset:
+        """Rows drawn from the network."""
+        check_is_fitted(self, "network_")
+        return sample(self.network_, rows, seed)
+
+
+def _seed(random_state: Randomness) -> int:
+    """The seed that scikit-learn's convention means."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _table(X: Any, reading: ReadSettings | None) -> Any:
+    """X as something that `read` takes: arrays and lists of rows as a frame with the columns x0, x1, ..."""
+    if issparse(X):
+        raise DataError("a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other")
+    if isinstance(X, list | tuple):
+        X = _array_of_rows(X)
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.ndim != 2:
+        raise DataError(f"an array of shape {X.shape}; give rows and columns")
+    if reading is None and X.dtype.kind == "f" and not (np.isfinite(X).all() and (np.round(X) == X).all()):
+        raise DataError(
+            "an array with fractions or missing values; bin it first, as with KBinsDiscretizer, or say what to do with"
+            " them: reading=ReadSettings(bins=3, missing='drop')"
+        )
+    columns = (X.astype(np.float64) if X.dtype.kind == "f" else X).T  # polars knows no wider floats
+    if X.dtype.kind == "O":  # as lists: of an array polars would look at the first value alone
+        return pl.DataFrame([pl.Series(f"x{i}", list(its), dtype=pl.Object) for i, its in enumerate(columns)])
+    return pl.DataFrame([pl.Series(f"x{i}", its) for i, its in enumerate(columns)])
+
+
+def _array_of_rows(rows: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Rows as an array of objects: numbers, truth values and text stay what they are."""
+    try:
+        array = np.array(rows, dtype=object)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim != 2:
+        raise DataError(
+            f"a {type(rows).__name__} that is no table; give rows of equal length, with one value per column"
+        )
+    return array
+
+
+def _check_states(network: Network, dataset: Dataset) -> None:
+    """Raise if a row has a state that the network does not know."""
+    known = _states_by_name(network)
+    for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True):
+        unknown = set(states).difference(known.get(name, states))
+        found = [states[code] for code in np.unique(codes) if states[code] in unknown] if unknown else []
+        if found:
+            raise DataError(f"column {name!r} holds {found[0]!r}, which fit has not seen; {_remedy(name, found[0])}")
+
+
+def _remedy(name: str, state: str) -> str:
+    if state == MISSING_STATE:  # which `read` makes and nobody can declare
+        return "drop such rows with reading=ReadSettings(missing='drop'), or fill the cells with a state of your own"
+    return f"fit with all states of it declared: reading=ReadSettings(arities={{{name!r}: [{state!r}, ...]}})"
+
+
+def _states_by_name(network: Network) -> dict[str, tuple[str, ...]]:
+    assert network.states is not None  # `learn` fits every network
+    return dict(zip(network.names, network.states, strict=True))

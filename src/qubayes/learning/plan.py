@@ -1,0 +1,146 @@
+"""What a search for candidate sets would cost, before it is run.
+
+Small levels of the search are run for real, since they cost next to nothing; the next one is sampled: some of its sets
+are visited and timed on all threads. Levels beyond that are extrapolated and said to be.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from ..candidates import Candidates, Search
+from ..candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
+from ..candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
+from ..candidates.tables import Above
+from ..data.dataset import Dataset
+from ..foundation.errors import SettingError
+from ..foundation.workers import Workers, run
+
+_WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
+_SAMPLE = 0.5  # seconds of sampling a level
+_SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the search with at most `max_parents` parents is predicted to cost."""
+
+    max_parents: int
+    families: int  # (variable, parent set) pairs to score
+    seconds: float
+    memory: int  # bytes of the whole process at its peak
+    candidates: float  # expected number
+    bits: int | None  # of the QUBO, where the search was cheap enough to be run for it
+    how: str  # "measured", "sampled" or "extrapolated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How fast sets of a level are visited, and how often a candidate is found among them."""
+
+    seconds: float  # of wall clock, a set
+    candidates: float  # a set
+    how: str
+
+
+def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:
+    """One forecast for each number of parents from 1 to search.max_parents."""
+    check(dataset, search)
+    if workers is not None and workers.cluster is not None:
+        raise SettingError("a plan is made on this machine; leave out --cluster")
+    return tuple(_forecasts(dataset, search, workers or Workers()))
+
+
+def _forecasts(dataset: Dataset, search: Search, workers: Workers) -> Iterator[Forecast]:
+    level: Level | None = first_level(dataset, search)
+    compile_kernels(dataset)
+    blocks: list[Block] = []
+    resting = _peak_memory()
+    seconds, found = 0.0, 0.0
+    before = pace = _Pace(1e-9, 1.0, "measured")
+    for k in range(1, search.max_parents + 2):
+        sets = comb(dataset.n, k)
+        before, pace = pace, _pace(level, workers) if level is not None else _further(before, pace)
+        if level is not None and pace.seconds * sets <= _WHOLE:
+            above = make_above(level, last=False)
+            began = time.perf_counter()
+            new = [block for _, block in scan_level(level, above, workers)]
+            pace = _Pace((time.perf_counter() - began) / sets, sum(len(b.child) for b in new) / sets, "measured")
+            blocks += new
+            level = next_level(level, above) if k <= search.max_parents else None
+        else:
+            level = None
+        seconds, found = seconds + pace.seconds * sets, found + pace.candidates * sets
+        if k > 1:
+            bits = _bits(dataset, search, blocks, k - 1) if pace.how == "measured" else None
+            expected = max(found - dataset.n, 0.0)
+            memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
+            families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
+            yield Forecast(k - 1, families, seconds, memory, expected, bits, pace.how)
+
+
+def _pace(level: Level, workers: Workers) -> _Pace:
+    """Visit random sets of the level for half a second on all threads."""
+    sets = sets_of_heads(level)
+    order = np.random.default_rng(0).permutation(len(level.heads)).tolist()
+    shared = (level, _thin(level))
+    spent, visited, found = 0.0, 0, 0
+    batch = 2 * workers.count
+    while order and spent < _SAMPLE:
+        chosen, order = order[:batch], order[batch:]
+        began = time.perf_counter()
+        found += sum(len(b.child) for _, b in run(scan_block, shared, [(h, h + 1) for h in chosen], workers))
+        spent += time.perf_counter() - began
+        visited += int(sets[chosen].sum())
+        batch *= 2
+    return _Pace(spent / max(visited, 1), found / max(visited, 1), "sampled")
+
+
+def _thin(level: Level) -> Above:
+    """No room for the next level: a sample is visited as the last level is."""
+    return make_above(level, last=True)
+
+
+def _further(before: _Pace, pace: _Pace) -> _Pace:
+    """A level that cannot be sampled: the last two levels' trend goes on, within reason."""
+    slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
+    rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
+    return _Pace(slower * pace.seconds, rarer * pace.candidates, "extrapolated")
+
+
+def table_bytes(dataset: Dataset, search: Search, max_parents: int) -> int:
+    """Bytes of what the search keeps between levels: best scores, terms, numbers of states, counts of ones."""
+    n, m = dataset.n, max_parents
+    best = 8 * n * (comb(n, m - 1) + (comb(n, m - 2) if m > 1 else 0))
+    return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
+
+
+def _peak_memory() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _bits(dataset: Dataset, search: Search, blocks: list[Block], max_parents: int) -> int | None:
+    """Bits of the QUBO of the candidates found so far."""
+    if sum(len(block.child) for block in blocks) > _SETS_FOR_BITS:
+        return None
+    from ..qubo import count_bits
+    from ..qubo.subsets import cover
+
+    candidates: Candidates = assemble(
+        dataset.names, concatenate(blocks, max(max_parents, 1)), stamp_of(dataset, search)
+    )
+    return count_bits(candidates, cover(candidates))["total"]
+
+
+def compile_kernels(dataset: Dataset) -> None:
+    """Compile, so that the clock sees the search alone."""
+    from ..candidates import identify
+
+    tiny = Dataset(dataset.names[:3], dataset.states[:3], np.ascontiguousarray(dataset.codes[:3, :2]))
+    identify(tiny, Search(0), workers=Workers(1))

@@ -1,0 +1,234 @@
+"""O'Gorman et al.'s formulation, the paper's baseline: a bit for each possible edge, higher degrees by products.
+
+Bits: d for each possible edge, r for each pair of the order, then for each vertex the products of two d that reduce its
+terms of degree three and four, then two or three slack bits that bound its number of parents.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..candidates import Candidates
+from ..foundation.arrays import Floats, Ints, SmallInts, frozen
+from ..foundation.errors import QubayesError
+from ..foundation.families import Families, VertexSet
+from ..machines.qubo import Qubo, check_bits
+from .closure import Sets, closure_gains, look_up
+from .order import Order, choose_order
+from .parents import Relative, relate
+from .penalties import MARGIN, Penalties, order_bounds
+from .score_part import Problem, losses
+from .terms import Terms, cycle_terms, summed
+
+MOST_PARENTS = 4
+_BLOCK = 1 << 16  # sets whose parts are looked up at once
+
+
+class Sizes(NamedTuple):
+    """What the baseline needs for each vertex (Section 5.1, Baselines)."""
+
+    parents: Ints  # (n,) |X_i|, possible parents
+    degrees: Ints  # (n,) m_i, the size of the largest candidate set
+    products: Ints  # (n,) floor((|X_i| - 1)^2 / 4) for m_i = 3, |X_i| (|X_i| - 1) / 2 for m_i = 4
+    slacks: Ints  # (n,) bits that count up to m_i: 2 for m_i = 2 and 3, 3 for m_i = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OGorman:
+    """A QUBO over edges whose least energy is minus the best score."""
+
+    candidates: Candidates = field(repr=False)
+    relative: Relative = field(repr=False)
+    order: Order = field(repr=False)
+    sizes: Sizes = field(repr=False)
+    qubo: Qubo = field(repr=False)
+
+    @property
+    def bits(self) -> dict[str, int]:
+        """Number of d, r and auxiliary bits, and their total."""
+        return bits_of(self.sizes, self.order)
+
+    def labels(self) -> Iterator[str]:
+        """d[child|parent], r[first<second], a[child|parent*parent], y[child,power of two]."""
+        names, parents = self.candidates.names, self.relative.parents
+        for child, parent in zip(parents.children.tolist(), parents.vertices.tolist(), strict=True):
+            yield f"d[{names[child]}|{names[parent]}]"
+        for first, second in self.order.pairs.tolist():
+            yield f"r[{names[first]}<{names[second]}]"
+        for vertex, name in enumerate(names):
+            mine = parents.vertices[parents.start[vertex] : parents.start[vertex + 1]].tolist()
+            for j, k in products_of(len(mine), int(self.sizes.degrees[vertex])):
+                yield f"a[{name}|{names[mine[j]]}*{names[mine[k]]}]"
+            for power in range(self.sizes.slacks[vertex]):
+                yield f"y[{name},{1 << power}]"
+
+    def parents(self, bits: npt.ArrayLike) -> tuple[VertexSet, ...]:
+        """The parents of each vertex that the d bits say, required ones included."""
+        on = np.asarray(bits)[: self.bits["d"]] != 0
+        chosen: list[set[int]] = [set(self.candidates.base(vertex)) for vertex in range(self.candidates.n)]
+        edges = self.relative.parents
+        for child, parent in zip(edges.children[on].tolist(), edges.vertices[on].tolist(), strict=True):
+            chosen[child].add(parent)
+        return tuple(tuple(sorted(members)) for members in chosen)
+
+
+def sizes_of(relative: Relative) -> Sizes:
+    """The counts of the paper's Baselines paragraph."""
+    families = relative.candidates
+    parents, set_sizes = np.diff(relative.parents.start), np.diff(families.set_start)
+    owners = np.repeat(np.arange(families.n), families.sizes)
+    degrees = np.zeros(families.n, np.int64)
+    np.maximum.at(degrees, owners, set_sizes)
+    products = np.select([degrees == 3, degrees == 4], [(parents - 1) ** 2 // 4, parents * (parents - 1) // 2], 0)
+    slacks = np.array([int(degree).bit_length() for degree in degrees], dtype=np.int64)
+    return Sizes(parents, degrees, products, slacks)
+
+
+def bits_of(sizes: Sizes, order: Order) -> dict[str, int]:
+    """Number of d, r and auxiliary bits, and their total, without building the QUBO."""
+    d, r, auxiliary = int(sizes.parents.sum()), len(order.pairs), int((sizes.products + sizes.slacks).sum())
+    return {"d": d, "r": r, "auxiliary": auxiliary, "total": d + r + auxiliary}
+
+
+def ogorman_bits(candidates: Candidates, *, order: str = "scc") -> dict[str, int]:
+    """The bits that the baseline takes."""
+    relative = relate(candidates)
+    return bits_of(sizes_of(relative), choose_order(relative, order))
+
+
+def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
+    """The baseline as a QUBO, sets of at most four parents, with proved penalties (docs/theory.md §7)."""
+    problem = Problem.of(candidates)
+    sizes, pairs = sizes_of(problem.relative), choose_order(problem.relative, order)
+    if sizes.degrees.max(initial=0) > MOST_PARENTS:
+        raise QubayesError(f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}")
+    counts = bits_of(sizes, pairs)
+    check_bits(counts["total"])
+    edges, required, triangles = (
+        MARGIN * bound for bound in order_bounds(losses(problem, pairs), problem.relative, pairs)
+    )
+    unused = np.zeros(candidates.n)
+    penalties = Penalties(edges, required, triangles, unused, unused > 0)
+    singletons = problem.relative._replace(subsets=_singletons(problem.relative))
+    cycles = cycle_terms(counts["total"], counts["d"], singletons, pairs, penalties)
+    scores = _score_terms(problem, sizes, counts["d"] + counts["r"], counts["total"])
+    return OGorman(candidates, problem.relative, pairs, sizes, summed(scores, cycles))
+
+
+def _singletons(relative: Relative) -> Families:
+    """Each possible parent as a subset of its own: then d is u, and the ordering part is the same."""
+    start = relative.parents.start
+    places = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start)) + 1
+    return Families(start, np.arange(start[-1] + 1), places.astype(np.int32))
+
+
+def products_of(parents: int, degree: int) -> list[tuple[int, int]]:
+    """The products of two d bits that reduce all terms of a vertex.
+
+    Degree 3: pairs inside either half of the parents, as two of any three lie in one half. Degree 4: all pairs.
+    """
+    if degree < 3:
+        return []
+    half = (parents + 1) // 2
+    pairs = combinations(range(parents), 2)
+    return [(j, k) for j, k in pairs if degree == 4 or (j < half) == (k < half)]
+
+
+class Monomials(NamedTuple):
+    """A polynomial in the d bits of one vertex, which are numbered from 0."""
+
+    members: SmallInts  # (terms, 4) ascending, -1 where there are fewer
+    weights: Floats  # (terms,)
+
+
+def _score_terms(problem: Problem, sizes: Sizes, first_auxiliary: int, bits: int) -> Terms:
+    """Minus the scores, reduced to degree two, and the bounds on the numbers of parents."""
+    h, offset, place = np.zeros(bits), -float(problem.candidates.base_scores.sum()), first_auxiliary
+    rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
+    for vertex in np.flatnonzero(sizes.degrees).tolist():
+        parents, degree, auxiliary = int(sizes.parents[vertex]), int(sizes.degrees[vertex]), int(sizes.products[vertex])
+        monomials = Monomials(*score_monomials(problem, vertex, parents, degree))
+        slacks = int(sizes.slacks[vertex])
+        d = problem.relative.parents.start[vertex] + np.arange(parents)
+        bit_of = np.concatenate([d, np.arange(place, place + auxiliary + slacks)]).astype(np.int32)
+        place += auxiliary + slacks
+        for part in (_reduced(monomials, parents, degree), _counted(monomials, parents, auxiliary, slacks, degree)):
+            h[bit_of[: len(part.h)]] += part.h
+            offset += part.offset
+            rows.append(bit_of[part.rows])
+            cols.append(bit_of[part.cols])
+            weights.append(part.weights)
+    return Terms(h, np.concatenate(rows), np.concatenate(cols), np.concatenate(weights), offset)
+
+
+def score_monomials(problem: Problem, vertex: int, parents: int, degree: int) -> tuple[SmallInts, Floats]:
+    """The multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents."""
+    candidates, gains = problem.sets_of(vertex)[0], problem.gains_of(vertex)
+    members = [_combinations(parents, size) for size in range(1, degree + 1)]
+    weights = [_moebius(candidates, gains, rows[:, :size]) for size, rows in enumerate(members, 1)]
+    return np.concatenate(members), np.concatenate(weights)
+
+
+def _combinations(parents: int, size: int) -> SmallInts:
+    flat = np.fromiter((j for chosen in combinations(range(parents), size) for j in chosen), np.int32)
+    rows = np.full((len(flat) // size, MOST_PARENTS), -1, np.int32)
+    rows[:, :size] = flat.reshape(-1, size)
+    return rows
+
+
+def _moebius(candidates: Sets, gains: Floats, members: SmallInts) -> Floats:
+    """pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W, all of one size."""
+    sets, size = members.shape
+    weights = np.zeros(sets)
+    for begin in range(0, sets, _BLOCK):
+        rows = members[begin : begin + _BLOCK] + 1
+        start = np.arange(len(rows) + 1, dtype=np.int64) * size
+        sought = Sets(frozen(start), frozen(rows.ravel()), candidates.width)
+        best = closure_gains(look_up(candidates, sought), gains)
+        for mask in range(1 << size):
+            sign = (-1) ** (size - mask.bit_count())
+            weights[begin : begin + _BLOCK] -= sign * best[:, mask]
+    return weights
+
+
+def _reduced(monomials: Monomials, parents: int, degree: int) -> Terms:
+    """The polynomial with products a = d d' put in, each kept true by M (3 a + d d' - 2 a d - 2 a d') (Rosenberg)."""
+    products = np.array(products_of(parents, degree), np.int32).reshape(-1, 2)
+    number = np.full((parents, parents), -1, np.int32)
+    number[products[:, 0], products[:, 1]] = parents + np.arange(len(products))
+    a, b, c, e = monomials.members.T
+    size = (monomials.members >= 0).sum(axis=1)
+    front = number[a, b]
+    inside = (size > 2) & (front < 0)  # degree 3, a and b in different halves: b and c are in one
+    first = np.select([size < 3, inside], [a, number[b, c]], front)
+    second = np.select([size < 2, size == 2, inside, size == 3], [a, b, a, c], number[c, e])
+    strength = np.zeros(parents + len(products))
+    for bits in (first, second):
+        used = bits >= parents
+        np.add.at(strength, bits[used], np.abs(monomials.weights[used]))
+    M = MARGIN * strength[parents:]
+    aux, (j, k) = parents + np.arange(len(products)), products.T
+    h = np.concatenate([np.zeros(parents), 3 * M])
+    rows, cols = np.concatenate([first, j, aux, aux]), np.concatenate([second, k, j, k])
+    return Terms(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
+
+
+def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> Terms:
+    """delta (m - sum of d - y)^2 with y = y_1 + 2 y_2 + 4 y_4: zero for at most m parents and the right y.
+
+    delta exceeds what one parent can add to the polynomial: the sum of the negative weights of the terms that hold it.
+    """
+    held = np.zeros(parents)
+    for column in monomials.members.T:
+        np.add.at(held, column[column >= 0], np.maximum(-monomials.weights[column >= 0], 0.0))
+    delta = MARGIN * float(held.max())
+    bits = np.concatenate([np.arange(parents), parents + auxiliary + np.arange(slacks)])
+    factors = np.concatenate([np.ones(parents), 2.0 ** np.arange(slacks)])
+    h = np.zeros(parents + auxiliary + slacks)
+    h[bits] = delta * (factors**2 - 2 * degree * factors)
+    j, k = np.triu_indices(len(bits), 1)
+    return Terms(h, bits[j], bits[k], 2 * delta * factors[j] * factors[k], delta * degree**2)

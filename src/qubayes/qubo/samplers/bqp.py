@@ -1,0 +1,139 @@
+"""`bqp` (the paper's GOQ): binary quadratic programming with inequalities (Appendix D.4) on SCIP or Gurobi."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+from ...foundation.errors import MissingPackageError, QubayesError, SettingError
+from ...network.network import find_cycle
+from ...search.choices import best_inside
+from ...search.run import Ending, Run
+from .. import Formulation, encode_sets
+from ..constrained import ConstrainedForm, Row, constrain, order_rows
+
+BACKENDS = ("auto", "scip", "gurobi")
+PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
+
+
+class LicenceError(QubayesError):
+    """Gurobi is installed, but its licence is missing or too small for the model."""
+
+
+class Program(NamedTuple):
+    """Minimise `form.score` over the bits u and r such that every row holds."""
+
+    formulation: Formulation
+    form: ConstrainedForm
+    rows: list[Row]  # at most two subsets for each vertex, linear ordering, consistency
+
+    @property
+    def groups(self) -> list[tuple[int, int]]:
+        """(first, last + 1) u bits of each vertex."""
+        return list(pairwise(self.formulation.subsets.families.vertex_start.tolist()))
+
+    def start(self, run: Run) -> list[float]:
+        """The value of each bit in the best network so far."""
+        values: list[float] = encode_sets(self.formulation, run.choice)[: len(self.form.labels)].astype(float).tolist()
+        return values
+
+    def offer(self, run: Run, values: Sequence[float]) -> None:
+        """Give the run the network of these u bits, unless it has a cycle within the backend's tolerances."""
+        families, candidates = self.formulation.subsets.families, self.formulation.candidates
+        allowed = [set(candidates.base(vertex)) for vertex in range(candidates.n)]
+        for vertex, (first, last) in enumerate(self.groups):
+            for bit, subset in zip(range(first, last), families.sets_of(vertex), strict=True):
+                if values[bit] > 0.5:
+                    allowed[vertex].update(subset)
+        if not find_cycle([tuple(members) for members in allowed]):
+            run.offer(best_inside(candidates, allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class QuadraticProgram:
+    """The constrained form of the formulation, solved to proved optimality or until the limit.
+
+    `auto` takes Gurobi where it is installed and its licence allows the model, else SCIP. Gurobi is given the products
+    u_j u_k as they are. SCIP's objective is linear, so each product becomes a variable; as at most two subsets of a
+    vertex are active, one inequality for each subset and one for each vertex describe the products exactly
+    (`bqp_scip`). The backend's bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
+    """
+
+    backend: str = "auto"
+
+    name: ClassVar[str] = "bqp"
+    takes: ClassVar[str] = "formulation"
+    counts: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise SettingError(f"backend = {self.backend!r}; choose one of {', '.join(BACKENDS)}")
+
+    def prepared(self) -> "QuadraticProgram":
+        """The same; the packages are loaded, and Gurobi has been asked what its licence allows."""
+        for backend in self._backends():
+            import_module(f".bqp_{backend}", __package__)
+            if backend == "gurobi":
+                from .bqp_gurobi import limited_in_size
+
+                with suppress(LicenceError):  # told, or passed over for SCIP, by the search
+                    limited_in_size()
+        return self
+
+    def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
+        """Build the program and hand it to the backend."""
+        backends, program = self._backends(), None
+        if "gurobi" in backends:
+            from .bqp_gurobi import check_licence, solve_with_gurobi
+
+            try:
+                check_licence(formulation)
+                program = _program(formulation, run)
+                return solve_with_gurobi(program, run)
+            except LicenceError:
+                if "scip" not in backends:
+                    raise
+        from .bqp_scip import solve_with_scip
+
+        return solve_with_scip(program or _program(formulation, run), run)
+
+    def _backends(self) -> list[str]:
+        """The backends to be asked, in turn; raises unless one is installed."""
+        asked = ["gurobi", "scip"] if self.backend == "auto" else [self.backend]
+        found = [backend for backend in asked if find_spec(PACKAGES[backend])]
+        if not found:
+            raise MissingPackageError(
+                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; pip install 'qubayes[{asked[-1]}]'"
+            )
+        return found
+
+
+def _program(formulation: Formulation, run: Run) -> Program:
+    """The rows as far as the time allows: a run that is over is not searched."""
+    form = constrain(formulation, run.workers)
+    rows = [
+        Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{number}]")
+        for number, (first, last) in enumerate(form.groups)
+    ]
+    for row in order_rows(formulation):
+        rows.append(row)
+        if len(rows) % 1000 == 0 and run.over:
+            break
+    return Program(formulation, form, rows)
+
+
+def ended(run: Run, backend: str, optimal: bool, figures: dict[str, Any]) -> Ending:
+    """How a backend ended, in a sentence."""
+    if optimal:
+        return Ending(f"proved optimal by {backend}, to its tolerances", figures)
+    if run.proved:
+        return Ending("the bound was reached: proved optimal", figures)
+    return Ending(f"time limit reached in {backend}; best so far returned", figures)
+
+
+def not_built(run: Run, backend: str) -> Ending:
+    """The ending of a run whose time went into building the model."""
+    return Ending(f"time limit reached while the model was built for {backend}; the start is returned", {})

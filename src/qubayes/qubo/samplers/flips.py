@@ -1,0 +1,164 @@
+"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
+from ...foundation.jit import leaf, part
+from ...foundation.random import BLOCK, REACH, inlined, lowest_bit, next_picks, next_waits
+from ...machines.qubo import Qubo
+
+LONG = 8  # consecutive columns from which on a stretch of a row is added without looking at indices
+
+
+class Couplings(NamedTuple):
+    """The rows of J, cut into stretches of consecutive columns and single entries."""
+
+    single_start: Ints  # (n + 1,) of each row in `columns` and `weights`
+    columns: AnyArray  # uint32: numba looks twice at an index that might be negative
+    weights: Floats
+    stretch_start: Ints  # (n + 1,) of each row in `stretches`
+    stretches: Ints  # (stretches, 3) first column, first place in `long_weights`, one past the last place
+    long_weights: Floats
+
+
+class FlipWalk(NamedTuple):
+    """A state and what each flip would do; changed in place by kernels."""
+
+    field: Floats  # (n,) h_i + sum_j J_ij x_j; infinite beyond n, up to a multiple of BLOCK
+    sign: Floats  # (n,) 1 where x_i = 0, -1 where x_i = 1: flipping i adds sign_i field_i to the energy
+    energy: Floats  # (1,)
+    best: Bools  # (n,) the state of least energy at the end of a step; empty if it need not be kept
+    best_energy: Floats  # (1,)
+
+
+def couplings_of(qubo: Qubo) -> Couplings:
+    """The couplers of the QUBO, sorted for flips."""
+    rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr))
+    if not len(rows):
+        none = np.zeros(qubo.bits + 1, np.int64)
+        return Couplings(
+            none, qubo.indices.astype(np.uint32), qubo.weights, none, np.zeros((0, 3), np.int64), qubo.weights
+        )
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (np.diff(qubo.indices) != 1) | (np.diff(rows) != 0)
+    first = np.flatnonzero(new)
+    lengths = np.diff(np.append(first, len(rows)))
+    long = lengths >= LONG
+    single = np.repeat(~long, lengths)
+    ends = np.cumsum(lengths[long])
+    stretches = np.stack([qubo.indices[first[long]], ends - lengths[long], ends], axis=1).astype(np.int64)
+    return Couplings(
+        _starts(rows[single], qubo.bits),
+        qubo.indices[single].astype(np.uint32),
+        qubo.weights[single],
+        _starts(rows[first[long]], qubo.bits),
+        np.ascontiguousarray(stretches),
+        qubo.weights[~single],
+    )
+
+
+def _starts(rows: SmallInts, n: int) -> Ints:
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+
+
+def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> FlipWalk:
+    """The walk that begins at this state."""
+    x = np.asarray(bits, dtype=np.float64)
+    products = np.concatenate([[0.0], np.cumsum(qubo.weights * x[qubo.indices])])
+    field = qubo.h + np.diff(products[qubo.indptr])
+    energy = np.array([qubo.offset + 0.5 * float((x * (field + qubo.h)).sum())])
+    best = (x > 0) if keep_best else np.zeros(0, np.bool_)
+    beyond = -qubo.bits % BLOCK
+    padded = np.append(field, np.full(beyond, np.inf))
+    return FlipWalk(padded, np.append(1.0 - 2.0 * x, np.ones(beyond)), energy, best, energy.copy())
+
+
+def state_of(walk: FlipWalk, n: int) -> Bools:
+    """The n bits of the walk."""
+    return walk.sign[:n] < 0
+
+
+@inlined
+def flip(couplings: Any, walk: Any, bit: int) -> None:
+    """Flip one bit."""
+    field, change = walk.field, walk.sign[bit]
+    walk.energy[0] += change * field[bit]
+    walk.sign[bit] = -change
+    begin, end = couplings.single_start[bit], couplings.single_start[bit + 1]
+    columns, weights = couplings.columns[begin:end], couplings.weights[begin:end]
+    for k in range(len(columns)):
+        field[columns[k]] += change * weights[k]
+    for s in range(couplings.stretch_start[bit], couplings.stretch_start[bit + 1]):
+        first, begin, end = couplings.stretches[s]
+        stretch, weights = field[first : first + end - begin], couplings.long_weights[begin:end]
+        for k in range(len(weights)):
+            stretch[k] += change * weights[k]
+
+
+@leaf
+def keep_best(walk: Any) -> None:
+    """Copy the state if its energy is the least so far."""
+    if len(walk.best) and walk.energy[0] < walk.best_energy[0]:
+        walk.best_energy[0] = walk.energy[0]
+        for bit in range(len(walk.best)):
+            walk.best[bit] = walk.sign[bit] < 0.0
+
+
+@part
+def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
+    """Which of BLOCK bits Metropolis' rule would flip, as a mask."""
+    mask = np.uint64(0)
+    for k in range(BLOCK):
+        mask |= np.uint64(beta * sign[k] * field[k] < waits[k]) << np.uint64(k)
+    return mask
+
+
+@leaf
+def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) -> None:
+    """For each beta try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
+
+    BLOCK tries are compared at once; where one succeeds they are gone through one by one, as a flip may change what
+    the later ones do. Another thread sets halt[0] to end it early.
+    """
+    for beta in betas:
+        for start in range(0, len(walk.field), BLOCK):
+            if halt[0]:
+                return
+            field, sign = walk.field[start : start + BLOCK], walk.sign[start : start + BLOCK]
+            near = 0
+            for k in range(BLOCK):
+                near += beta * sign[k] * field[k] < REACH
+            if near == 0:
+                continue
+            drawn = next_waits(dice)
+            waits = dice.waits[drawn : drawn + BLOCK]
+            mask = _accepted(sign, field, beta, waits)
+            if mask:
+                for k in range(lowest_bit(mask), BLOCK):
+                    if beta * sign[k] * field[k] < waits[k]:
+                        flip(couplings, walk, start + k)
+        keep_best(walk)
+
+
+@leaf
+def sweep_at_random(couplings: Any, walk: Any, dice: Any, betas: Any, tries: int, halt: Any) -> None:
+    """For each beta try this many bits, each drawn from all, by Metropolis' rule."""
+    field, sign = walk.field, walk.sign
+    n = len(couplings.single_start) - 1
+    for beta in betas:
+        for start in range(0, tries, BLOCK):
+            if halt[0]:
+                return
+            picked, drawn = next_picks(dice, n), next_waits(dice)
+            picks, waits = dice.picks[picked : picked + BLOCK], dice.waits[drawn : drawn + BLOCK]
+            accepted = 0
+            for k in range(BLOCK):
+                accepted += beta * sign[picks[k]] * field[picks[k]] < waits[k]
+            if accepted:
+                for k in range(min(BLOCK, tries - start)):
+                    bit = picks[k]
+                    if beta * sign[bit] * field[bit] < waits[k]:
+                        flip(couplings, walk, bit)
+        keep_best(walk)

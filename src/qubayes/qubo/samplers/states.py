@@ -1,0 +1,91 @@
+"""From states of the QUBO, or of its constrained form, to networks that a run takes."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from ...foundation.arrays import Bools, Ints
+from ...network.network import find_cycle
+from ...search.choices import parents_of
+from ...search.run import Run
+from .. import Formulation, best_sets, encode_sets, energy, implied_order
+from ..decoding import TOLERANCE, _first_inside
+
+PROVED = "the bound was reached: proved optimal; "  # how a sentence begins once it is
+
+
+class Reading(NamedTuple):
+    """The network of a state, as the number of a candidate set for each vertex."""
+
+    choice: Ints
+    repaired: bool  # whether the state broke a constraint
+
+
+def read_state(formulation: Formulation, bits: Bools) -> Reading:
+    """The network of the state; of one that breaks a constraint the best network of the order that it implies.
+
+    Whether it breaks one is told by its energy, which then is not minus the score: `decode` names each broken one,
+    and a state far from all networks breaks a hundred thousand.
+    """
+    chosen = closure_sets(formulation, bits)
+    score = float(formulation.candidates.scores[chosen].sum())
+    scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
+    exact = abs(float(energy(formulation.qubo, bits)) + score) <= TOLERANCE * scale
+    if exact and not find_cycle(parents_of(formulation.candidates, chosen)):
+        return Reading(chosen, False)
+    return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
+
+
+def closure_sets(formulation: Formulation, bits: Bools) -> Ints:
+    """For each vertex the number of the best candidate set inside its base and the union of its active subsets."""
+    families, n = formulation.subsets.families, formulation.candidates.n
+    active = np.asarray(bits[: formulation.subsets.total])
+    held = np.repeat(active, np.diff(families.set_start))
+    children = np.repeat(np.arange(n), np.diff(families.set_start[families.vertex_start]))
+    inside = np.zeros((n, n), np.bool_)
+    inside[children[held], families.members[held]] = True
+    required = formulation.problem.relative.required
+    inside[required.children, required.vertices] = True
+    chosen: Ints = _first_inside(formulation.candidates.families, inside)
+    return chosen
+
+
+def with_slack(formulation: Formulation, bits: Bools) -> Bools:
+    """The state of the QUBO that stands for a state (u, r) of the constrained form with two active subsets at most.
+
+    The constrained form counts two subsets whose union is no candidate set as the best set inside it: that one's bits
+    are taken.
+    """
+    state = np.zeros(formulation.qubo.bits, np.bool_)
+    ways = formulation.ways[closure_sets(formulation, bits)]
+    state[formulation.subsets.total : len(bits)] = bits[formulation.subsets.total :]
+    state[ways[ways >= 0]] = True
+    z = formulation.z_bits
+    state[z[(z >= 0) & (ways[:, 0] != ways[:, 1])]] = True
+    return state
+
+
+def start_state(formulation: Formulation, run: Run) -> Bools:
+    """The state of the network that the run starts from; all zero (Appendix D.3) if it starts from the bases alone."""
+    bases = run.candidates.families.vertex_start[1:] - 1
+    if (run.start == bases).all():
+        return np.zeros(formulation.qubo.bits, np.bool_)
+    return encode_sets(formulation, run.start)
+
+
+def reading_seconds(formulation: Formulation, run: Run) -> float:
+    """How long it takes to read a state. The second reading is timed: the first may compile."""
+    zeros = np.zeros(formulation.qubo.bits, np.bool_)
+    run.offer(read_state(formulation, zeros).choice)
+    began = time.perf_counter()
+    read_state(formulation, zeros)
+    return time.perf_counter() - began
+
+
+def repairs(count: int, of: int) -> str:
+    """The sentence about repaired states."""
+    if not count:
+        return f"all {of} best states are feasible" if of > 1 else "the best state is feasible"
+    which = f"{count} of the {of} best states" if of > 1 else "the best state"
+    return f"{which} broke constraints, repaired to the best network of the implied order"

@@ -1,0 +1,83 @@
+"""Files of candidate parent subsets (`.qbs`).
+
+The container is that of `qubayes.foundation.array_files`; the facts are those of `Subsets` and the number of sets and
+members; the
+arrays are vertex_start, set_start, lower_bounds (8 bytes each) and members (4 bytes each).
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ...foundation.array_files import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
+from ...foundation.errors import FormatError
+from ...foundation.families import Families, well_formed
+from ...foundation.files import replacing
+from .subsets import Subsets
+
+_ENDING = ".qbs"
+
+
+def _layout(facts: Facts) -> Layout:
+    """Type and length of vertex_start, set_start, lower_bounds and members."""
+    vertices, sets, members = sizes_of(facts)
+    method, seconds, status = (facts.get(key) for key in ("method", "seconds", "status"))
+    timed = type(seconds) is float and math.isfinite(seconds) and seconds >= 0
+    if not (isinstance(method, str) and timed and isinstance(status, str)):
+        raise FormatError("the header does not hold the method, its seconds and its status")
+    return ("<i8", vertices + 1), ("<i8", sets + 1), ("<i8", vertices), ("<i4", members)
+
+
+_FORMAT = Format(b"\x93qubayes-subsets", "subsets", "`qubayes subsets FILE -o x.qbs` makes one", _layout)
+
+
+def check_output(path: str | Path) -> None:
+    """Raise if subsets cannot be written there: asked before a long search, not after it."""
+    path = Path(path)
+    if path.suffix.lower() != _ENDING:
+        raise FormatError(f"cannot write subsets to {path}; the ending must be {_ENDING}")
+    if not path.absolute().parent.is_dir():
+        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+
+
+def write_subsets(subsets: Subsets, path: str | Path) -> None:
+    """Write the subsets; the file is whole or absent."""
+    check_output(path)
+    families = subsets.families
+    facts = {
+        "names": list(subsets.names),
+        "method": subsets.method,
+        "seconds": float(subsets.seconds),
+        "status": subsets.status,
+        "sets": len(families.set_start) - 1,
+        "members": len(families.members),
+    }
+    arrays = families.vertex_start, families.set_start, subsets.lower_bounds, families.members
+    _check(subsets)
+    with replacing(path, binary=True) as file:
+        write_arrays(file, _FORMAT, facts, arrays)
+
+
+def read_subsets(path: str | Path) -> Subsets:
+    """The subsets that `write_subsets` wrote."""
+    path = Path(path)
+    try:
+        facts, (vertex_start, set_start, lower_bounds, members) = read_arrays(path, _FORMAT)
+        families = Families(vertex_start, set_start, members)
+        found = Subsets(
+            tuple(facts["names"]), families, lower_bounds, facts["method"], facts["seconds"], facts["status"]
+        )
+        _check(found)
+        return found
+    except FormatError as error:
+        raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
+def _check(found: Subsets) -> None:
+    """Raise unless the arrays are sets and bounds; only who has the candidate sets can see whether they are covered."""
+    families, bounds = found.families, found.lower_bounds
+    if not well_formed(families) or not (np.diff(families.set_start) >= 1).all():
+        raise FormatError("the arrays do not describe ascending sets of one parent or more; find the subsets again")
+    if not ((bounds >= 0) & (bounds <= families.sizes)).all():
+        raise FormatError("a lower bound exceeds the number of subsets, or is negative; find the subsets again")

@@ -1,0 +1,41 @@
+"""`auto`: a proof where one is cheap, the annealer where it is not."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..candidates import Candidates
+from ..foundation.errors import SettingError
+from .exact.exact import Exact
+from .orders.anneal import Anneal
+from .ready import make_ready
+from .run import Ending, Run
+
+
+@dataclass(frozen=True, slots=True)
+class ExactThenAnneal:
+    """`exact` for a share of the time, then `anneal` from what it found, until its bound is reached or time is up.
+
+    Most networks of a few dozen variables are proved in the first part; for the others it leaves a bound, so that the
+    annealer's result has a gap.
+    """
+
+    share: float = 0.3  # of the time limit that the proof may take
+
+    name: ClassVar[str] = "auto"
+    takes: ClassVar[str] = "candidates"
+    counts: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise SettingError(f"share = {self.share}; give a number from 0 to 1")
+
+    def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
+        """Search in both ways."""
+        with run.shortened(self.share * run.left if run.limits.seconds is not None else float("inf")):
+            ending = Exact()(candidates, run)
+        if run.proved or run.over:
+            return ending
+        with run.paused():
+            make_ready(Anneal.name)
+        annealed = Anneal()(candidates, run)
+        return Ending(annealed.sentence, {**ending.figures, **annealed.figures})

@@ -1,0 +1,1 @@
+"""Exact search: linear relaxation, cluster cuts, branching."""

@@ -1,0 +1,71 @@
+"""What a solver returns: a network with its score, a bound where one is known, and how it was found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..candidates import Stamp
+from ..foundation.arrays import Bools, Ints
+from ..foundation.families import VertexSet
+from ..network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The best network that a solver found. Its score is the sum of its candidate sets' scores, summed afresh."""
+
+    names: tuple[str, ...]
+    parents: tuple[VertexSet, ...]
+    choice: Ints = field(repr=False)  # (n,) number of the candidate set of each vertex
+    score: float
+    empty_score: float  # of the empty graph, or of the required edges alone
+    bound: float  # no network of these candidate sets scores more
+    solver: str
+    seed: int
+    seconds: float
+    status: str  # a sentence: how the search ended
+    interrupted: bool = False
+    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # (seconds, score) of each improvement
+    figures: Mapping[str, Any] = field(default_factory=dict)  # what the solver counted: moves, nodes, cuts
+    bits: Bools | None = field(default=None, repr=False)  # the state of the QUBO, where there is one
+    energy: float | None = None  # of `bits`; equal to -score
+    stamp: Stamp = field(default_factory=Stamp)
+
+    @property
+    def network(self) -> Network:
+        """The graph, without parameters."""
+        return Network(self.names, self.parents)
+
+    @property
+    def proved(self) -> bool:
+        """Whether no network of these candidate sets scores more, up to rounding."""
+        return self.bound - self.score <= 1e-9 * max(1.0, abs(self.score))
+
+    @property
+    def gap(self) -> float:
+        """How far the bound is above the score, in parts of the gain over the empty graph; 0 if proved."""
+        if self.proved:
+            return 0.0
+        gain = self.score - self.empty_score
+        return (self.bound - self.score) / gain if gain > 0 else float("inf")
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints (design §10)."""
+        gap = self.gap
+        return {
+            "score": self.score,
+            "empty_score": self.empty_score,
+            "bound": self.bound,
+            "gap": gap if gap != float("inf") else None,
+            "proved": self.proved,
+            "solver": self.solver,
+            "seed": self.seed,
+            "seconds": round(self.seconds, 3),
+            "network": {name: list(found) for name, found in self.network.parent_names().items()},
+            "status": self.status,
+            "energy": self.energy,
+            "bits": None if self.bits is None else len(self.bits),
+            "figures": dict(self.figures),
+            "score_name": self.stamp.score,
+            "ess": self.stamp.ess,
+        }
