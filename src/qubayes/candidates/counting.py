@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Ints, SmallInts
-from ..foundation.jit import part, popcount
+from ..foundation.jit import inner
+from ..foundation.words import popcount
 from .tables import Below, Bits, Labels, Rows
 
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
-_popcount = popcount
 ACTIVE, LABELS, SINGLES = range(3)  # columns of Scratch.sizes
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
 
@@ -58,14 +58,14 @@ def make_bits(k: int, data: Rows) -> Bits | None:
     return Bits(data.bits, prefix, np.zeros(half, np.int32), np.zeros(half, np.int64))
 
 
-@part
+@inner
 def add_to_prefix(depth: int, x: int, bits: Bits) -> None:
     """Set the rows of the prefix at depth + 1: those at `depth` in which x is 1."""
     for w in range(bits.rows.shape[1]):
         bits.prefix[depth + 1, w] = bits.prefix[depth, w] & bits.rows[x, w]
 
 
-@part
+@inner
 def add_member(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
     """Split the partition at `depth` by variable x, into depth + 1."""
     r = data.observed[x]
@@ -96,7 +96,7 @@ def add_member(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
     scratch.sizes[depth + 1, SINGLES] = single
 
 
-@part
+@inner
 def count_rows(depth: int, x: int, data: Labels, scratch: Scratch) -> int:
     """Set scratch.values and .times to the cell counts of prefix + {x}; returns how many there are."""
     r = data.observed[x]
@@ -139,7 +139,7 @@ def count_rows(depth: int, x: int, data: Labels, scratch: Scratch) -> int:
     return n_values
 
 
-@part
+@inner
 def _tally(value: int, n_values: int, scratch: Scratch) -> int:
     if value == 0:
         return n_values
@@ -154,7 +154,7 @@ def _tally(value: int, n_values: int, scratch: Scratch) -> int:
     return n_values + 1
 
 
-@part
+@inner
 def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, below: Below) -> int:
     """Lexicographic rank of a set of `size` that starts with the prefix less the positions skip and skip_too.
 
@@ -169,7 +169,7 @@ def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, be
     return rank
 
 
-@part
+@inner
 def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, bits: Bits) -> None:
     """Cell counts of the prefix by bit mask, and where the all-ones counts of (mask of the prefix) + {x} begin."""
     length = k - 1
@@ -188,7 +188,7 @@ def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, b
     _only(length, bits.prefix_cells)
 
 
-@part
+@inner
 def _only(length: int, cells: SmallInts) -> None:
     """From "all of mask are 1" to "exactly mask is 1", in place."""
     for t in range(length):
@@ -197,7 +197,7 @@ def _only(length: int, cells: SmallInts) -> None:
                 cells[mask] -= cells[mask | (1 << t)]
 
 
-@part
+@inner
 def count_bits(length: int, x: int, bits: Bits, below: Below, values: SmallInts) -> int:
     """Set values to the cell counts of prefix + {x}; returns the number of rows in which all are 1."""
     half = 1 << length

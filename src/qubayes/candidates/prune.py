@@ -12,7 +12,7 @@ import numpy as np
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts, Words, frozen
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet
-from ..foundation.jit import kernel
+from ..foundation.jit import allocating_kernel
 from .candidates import Candidates, Stamp, tolerance
 
 _FINE, _UNKNOWN, _SELF, _REPEATED = range(4)
@@ -70,7 +70,7 @@ def _ordered(names: tuple[str, ...], families: Families) -> Families:
     raise FormatError(f"variable {child!r}: parent {names[other]!r} comes twice in set {where + 1} of its list")
 
 
-@kernel
+@allocating_kernel
 def _order_members(vertex_start: Ints, set_start: Ints, members: SmallInts) -> tuple[int, int, int, int]:
     """(fault, vertex, place of the set in its list, member); sorts the members of each set in place."""
     n = len(vertex_start) - 1
@@ -122,7 +122,7 @@ def _survivors_of(name: str, families: Families, scores: Floats, sets: slice, ke
     return kept
 
 
-@kernel
+@allocating_kernel
 def _hash(start: Ints, members: SmallInts, keys: Words) -> tuple[Words, Words]:
     """(hash, signature) of each set."""
     sets = len(start) - 1
@@ -150,7 +150,7 @@ def _base(name: str, family: _Family) -> int:
     return base
 
 
-@kernel
+@allocating_kernel
 def _contains(family: _Family, larger: int, smaller: int) -> bool:
     """Whether the one set contains the other, or equals it."""
     if family.signatures[smaller] & ~family.signatures[larger]:
@@ -164,7 +164,7 @@ def _contains(family: _Family, larger: int, smaller: int) -> bool:
     return True
 
 
-@kernel
+@allocating_kernel
 def _first_not_above(family: _Family, base: int) -> int:
     """Index of the first set that does not contain the base; -1 if all do."""
     for which in range(len(family.scores)):
@@ -173,7 +173,7 @@ def _first_not_above(family: _Family, base: int) -> int:
     return -1
 
 
-@kernel
+@allocating_kernel
 def _table(start: Ints, members: SmallInts, hashes: Words) -> tuple[SmallInts, int]:
     """An open hash table of set indices (-1: free slot), and the first set that came before (-1: none)."""
     slots = 4
@@ -195,12 +195,12 @@ def _table(start: Ints, members: SmallInts, hashes: Words) -> tuple[SmallInts, i
     return table, -1
 
 
-@kernel
+@allocating_kernel
 def _slot(key: np.uint64, slots: int) -> int:
     return int(key >> np.uint64(32)) & (slots - 1)
 
 
-@kernel
+@allocating_kernel
 def _survivors(family: _Family, table: SmallInts, keys: Words, margin: float, base: int) -> Bools:
     """Whether each set beats all its proper subsets by more than the margin; the base always does."""
     sets = len(family.scores)
@@ -218,7 +218,7 @@ def _survivors(family: _Family, table: SmallInts, keys: Words, margin: float, ba
     return kept
 
 
-@kernel
+@allocating_kernel
 def _beaten_by_any(family: _Family, margin: float, which: int) -> bool:
     """Whether some proper subset comes within the margin: compares with every set of the vertex."""
     score = family.scores[which]
@@ -228,7 +228,7 @@ def _beaten_by_any(family: _Family, margin: float, which: int) -> bool:
     return False
 
 
-@kernel
+@allocating_kernel
 def _beaten_by_subset(family: _Family, table: SmallInts, keys: Words, margin: float, which: int) -> bool:
     """Whether some proper subset comes within the margin: looks each one up."""
     first = family.start[which]
@@ -249,7 +249,7 @@ def _beaten_by_subset(family: _Family, table: SmallInts, keys: Words, margin: fl
     return False
 
 
-@kernel
+@allocating_kernel
 def _find(family: _Family, table: SmallInts, key: np.uint64, first: int, chosen: int) -> int:
     """Index of the set of those members from `first` on whose bit is chosen; -1 if there is none."""
     slots = len(table)

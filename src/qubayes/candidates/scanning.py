@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Floats, Ints
-from ..foundation.jit import leaf, part
+from ..foundation.jit import inner, kernel
 from .counting import Scratch, add_member, add_to_prefix, base_rank, count_bits, count_rows, set_prefix_cells
 from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Bits, Constraints, Counts, Found, Labels, Rule
 from .terms import SERIES, sum_by_table, sum_terms
@@ -34,7 +34,7 @@ def make_visit(k: int, n: int) -> Visit:
     return Visit(prefix, bases, chosen, np.empty((k, n)), np.empty(SERIES))
 
 
-@leaf
+@kernel
 def scan(
     k: int,
     heads: Ints,
@@ -80,7 +80,7 @@ def scan(
     return n_found
 
 
-@part
+@inner
 def _visit_prefix(
     k: int,
     data: Labels,
@@ -119,7 +119,7 @@ def _visit_prefix(
     return n_found
 
 
-@part
+@inner
 def _set_ranks(n: int, k: int, below: Below, visit: Visit) -> int:
     """Set visit.bases; returns what plus x is the rank of V."""
     length = k - 1
@@ -130,7 +130,7 @@ def _set_ranks(n: int, k: int, below: Below, visit: Visit) -> int:
     return base_rank(visit.prefix, length, none, none, k, below) - (n - 1)
 
 
-@part
+@inner
 def _set_thresholds(n: int, k: int, below: Below, visit: Visit) -> None:
     length, prefix = k - 1, visit.prefix
     none = prefix[0] * 0 - 1
@@ -155,7 +155,7 @@ def _set_thresholds(n: int, k: int, below: Below, visit: Visit) -> None:
             row[x] = max(row[x], below.best[x, rank])
 
 
-@part
+@inner
 def _forbid(n: int, k: int, constraints: Constraints, visit: Visit) -> None:
     """Raise the thresholds of families that prior knowledge rules out to +inf."""
     length, prefix, thresholds = k - 1, visit.prefix, visit.thresholds
@@ -174,7 +174,7 @@ def _forbid(n: int, k: int, constraints: Constraints, visit: Visit) -> None:
                 thresholds[length, x] = inf
 
 
-@part
+@inner
 def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
     hopeless = True
     for t in range(k):
@@ -182,7 +182,7 @@ def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
     return hopeless
 
 
-@part
+@inner
 def _judge(
     k: int,
     rank: int,
@@ -244,7 +244,7 @@ def _judge(
     return n_found
 
 
-@part
+@inner
 def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
     """No superset scores more than this: docs/candidates.md proves it."""
     if rule.kind == LIKELIHOOD:
@@ -252,7 +252,7 @@ def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
     return -n_cells * log(rule.arities[child])
 
 
-@part
+@inner
 def _holds_required(k: int, t: int, members: Ints, constraints: Constraints) -> bool:
     """Whether V − v_t holds every required parent of v_t."""
     held = 0
@@ -262,7 +262,7 @@ def _holds_required(k: int, t: int, members: Ints, constraints: Constraints) -> 
     return held == constraints.required_count[members[t]]
 
 
-@part
+@inner
 def _keep(k: int, t: int, score: float, members: Ints, found: Found, place: int) -> None:
     if place < len(found.child):
         found.child[place] = members[t]
@@ -274,7 +274,7 @@ def _keep(k: int, t: int, score: float, members: Ints, found: Found, place: int)
                 column += 1
 
 
-@part
+@inner
 def _store_terms(
     n_cells: int, joint: float, counts: Counts, rank: int, below: Below, above: Above, rule: Rule, moments: Floats
 ) -> None:

@@ -3,7 +3,7 @@
 from math import lgamma, log, log1p
 
 from ..foundation.arrays import Floats
-from ..foundation.jit import part
+from ..foundation.jit import inner
 from ..scores.score import LARGE, STIRLING
 from .tables import Below, Counts
 
@@ -13,7 +13,7 @@ _S1, _S3, _S5, _S7, _S9 = STIRLING
 SERIES = 8  # its number of coefficients: the first one left out is at most 64**-8 / 8 = 4e-16
 
 
-@part
+@inner
 def _find(keys: Floats, key: float) -> int:
     low, high = 0, len(keys)
     while low < high:
@@ -25,7 +25,7 @@ def _find(keys: Floats, key: float) -> int:
     return low if low < len(keys) and keys[low] == key else -1
 
 
-@part
+@inner
 def term(value: int, prior: float) -> float:
     """lnΓ(value + prior) − lnΓ(prior); value log value where the prior is 0 (score.rising, for kernels)."""
     if value == 0:
@@ -38,13 +38,13 @@ def term(value: int, prior: float) -> float:
     return value * log(both) - value + (prior - 0.5) * log1p(value / prior) + _stirling(both) - _stirling(prior)
 
 
-@part
+@inner
 def _stirling(x: float) -> float:
     s = 1.0 / (x * x)
     return ((((_S9 * s + _S7) * s + _S5) * s + _S3) * s + _S1) / x
 
 
-@part
+@inner
 def sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)); with prior 0, Σ times · value log value."""
     values, times, n_values = counts
@@ -56,7 +56,7 @@ def sum_by_table(row: int, prior: float, table: Floats, counts: Counts) -> float
     return total
 
 
-@part
+@inner
 def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
     """moments[p] = Σ times · series[value, p]: after this a sum of terms is a polynomial in the prior."""
     values, times, n_values = counts
@@ -69,7 +69,7 @@ def _set_moments(series: Floats, counts: Counts, moments: Floats) -> None:
                 moments[p] += times[t] * series[value, p]
 
 
-@part
+@inner
 def _sum_by_moments(prior: float, n_cells: int, width: int, moments: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) for a small prior, as lnΓ(prior) = lnΓ(1 + prior) − log(prior)."""
     values, times, n_values = counts
@@ -82,7 +82,7 @@ def _sum_by_moments(prior: float, n_cells: int, width: int, moments: Floats, cou
     return total + n_cells * log(prior)
 
 
-@part
+@inner
 def sum_terms(key: float, prior: float, n_cells: int, below: Below, moments: Floats, counts: Counts) -> float:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) by whichever way is fastest; key = ess / prior."""
     if 0.0 < prior <= SMALL_PRIOR:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.errors import FormatError
 from ..foundation.files import read_bytes
-from ..foundation.jit import leaf, part
+from ..foundation.jit import inner, kernel
 from .columns import Column
 from .settings import MOST_STATES
 
@@ -234,7 +234,7 @@ def _decoded(path: Path, content: Bytes, start: int, stop: int) -> str:
     return text
 
 
-@leaf
+@kernel
 def _scan(content, position, line, row, separator, index, codes):  # type: ignore[no-untyped-def]
     """The fields of a _Place: at the end of the content, where the index has no room for a row, or at an error.
 
@@ -271,7 +271,7 @@ def _scan(content, position, line, row, separator, index, codes):  # type: ignor
     return _FULL, position, line, row, columns
 
 
-@part
+@inner
 def _after_blank_lines(content, position, line, separator):  # type: ignore[no-untyped-def]
     """The next position whose line is not blank and, in a table with white space between, no comment; and its line."""
     while position < len(content):
@@ -287,7 +287,7 @@ def _after_blank_lines(content, position, line, separator):  # type: ignore[no-u
     return position, line
 
 
-@part
+@inner
 def _after_separator(content, position, separator):  # type: ignore[no-untyped-def]
     """The position after a separator or line end, and whether it was the line's end."""
     if separator == _SPACE:
@@ -298,7 +298,7 @@ def _after_separator(content, position, separator):  # type: ignore[no-untyped-d
     return position + 1, ended
 
 
-@part
+@inner
 def _slot_of(content, slots, entries, key, first, length, doubled):  # type: ignore[no-untyped-def]
     """The slot of the entry with this key and these bytes, or the empty slot where it belongs."""
     slot = key & (len(slots) - 1)
@@ -315,7 +315,7 @@ def _slot_of(content, slots, entries, key, first, length, doubled):  # type: ign
     return slot
 
 
-@part
+@inner
 def _after_blanks(content, position, separator):  # type: ignore[no-untyped-def]
     """The first position that holds no blank; a tab that separates is none."""
     while position < len(content):
@@ -326,7 +326,7 @@ def _after_blanks(content, position, separator):  # type: ignore[no-untyped-def]
     return position
 
 
-@part
+@inner
 def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
     """(status, first, length, doubled quotes, position of the separator or line end, line breaks inside)."""
     white, size = separator == _SPACE, len(content)
@@ -363,7 +363,7 @@ def _next_field(content, position, separator):  # type: ignore[no-untyped-def]
     return _FINE, first, last - first, doubled, position, breaks
 
 
-@part
+@inner
 def _hash(content, first, length, column, start):  # type: ignore[no-untyped-def]
     """FNV-1a of the bytes, the column in the upper bits: different columns never have the same key."""
     key = np.uint64(start)
@@ -381,7 +381,7 @@ def _larger(index: _Index) -> _Index:
     return _Index(slots, entries, index.counts, index.start)
 
 
-@leaf
+@kernel
 def _fill_slots(slots, entries, used):  # type: ignore[no-untyped-def]
     for i in range(used):
         slot = entries[i, 5] & (len(slots) - 1)

@@ -1,125 +1,66 @@
-"""How kernels are compiled.
+"""Decorators for numba kernels and the folder where compiled kernels are kept.
 
-What a user waits for at the first run is compilation: few functions, few arrays for each (every one is seven values to
-LLVM), no allocation inside where the caller can allocate, and no numpy function that numba has to compile itself.
+A compiled kernel holds copies of the functions that it calls, but numba looks for changes in the kernel's own file
+only. Therefore kernels are kept in a folder named by a checksum of their module and of all that it imports from here.
 
-What is compiled is kept on disk. A kernel holds copies of what it calls and of the constants that it names, wherever
-they are defined, while numba looks for changes in the kernel's own file alone: after an upgrade it would go on with old
-copies. So the stamp by which numba tells whether a kept kernel still fits is made of all that went into it, and what
-cannot be read any more is compiled anew.
+Compilation dominates the first run. Keep kernels few and small, pass few arrays, and allocate in the caller.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from types import CodeType, FunctionType
-from typing import Any, cast
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any
 
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import config, njit
 
-from .compilers import INNER, LEAF
-
-
-class Stamp:
-    """What a kernel was made from, found out when it is first compared: all that the kernel names is there by then."""
-
-    def __init__(self, own: object, function: FunctionType) -> None:
-        self._own, self._function = own, function
-
-    def __eq__(self, other: object) -> bool:
-        return bool(other == self.facts)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (self.facts,)
-
-    @property
-    def facts(self) -> tuple[object, str]:
-        """numba's own stamp, and a checksum of this version and of all that the kernel calls and names."""
-        from .. import __version__  # here, or the types of the package depend on each other in a ring
-
-        digest = hashlib.sha256(__version__.encode())
-        for piece in _pieces(self._function, set()):
-            digest.update(piece.encode())
-        return self._own, digest.hexdigest()
+PACKAGE = Path(__file__).parents[1]
 
 
-def _pieces(function: Any, seen: set[Any]) -> Iterator[str]:
-    """The code of a function and of all kernels that it calls, and the values of the constants that they name."""
-    if function in seen:
-        return
-    seen.add(function)
-    names: set[str] = set()
-    yield from _code(function.__code__, names)
-    for name in sorted(names & function.__globals__.keys()):
-        value = function.__globals__[name]
-        called = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # a kernel; an intrinsic
-        if isinstance(called, FunctionType):
-            yield from _pieces(called, seen)
-        elif isinstance(value, int | float | str | tuple):
-            yield f"{name} = {value!r}"
-        elif hasattr(value, "tobytes"):  # an array
-            yield f"{name} = {value.tobytes().hex()}"
-    for kind in function.__annotations__.values():
-        yield f"{getattr(kind, '_fields', '')}"
+@cache
+def _imports(module: str) -> tuple[bytes, list[str]]:
+    """Return the source of a module of this package and the modules of this package that it imports at the top."""
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    source = path.read_bytes() if path.exists() else b""
+    home = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    return source, [resolve_name(name.decode(), home) for name in re.findall(rb"^from (\.+[\w.]+) import", source, re.M)]
 
 
-def _code(code: CodeType, names: set[str]) -> Iterator[str]:
-    """The code without its line numbers; the names in it are added to `names`."""
-    names.update(code.co_names)
-    yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames}"
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant, names)
-        else:
-            yield repr(constant)
+@cache
+def _folder(module: str) -> str:
+    """Return the folder of the module's kernels: below NUMBA_CACHE_DIR, or below the user's cache folder."""
+    closure = [module]
+    for name in closure:  # grows while it is read
+        closure += [imported for imported in _imports(name)[1] if imported not in closure]
+    checksum = zlib.crc32(b"".join(_imports(name)[0] for name in sorted(closure)))
+    home = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+    root = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / home
+    return str(Path(root) / "qubayes" / f"{module.removeprefix('qubayes.')}-{checksum:08x}")
 
 
-def stamped(decorator: Any) -> Callable[[Any], Any]:
-    """The decorator of numba, kept kernels being told apart by their `Stamp`."""
+def _kept(**options: Any) -> Callable[[Any], Any]:
+    """Return `njit` with these options and our own cache folder."""
 
     def decorate(function: Any) -> Any:
-        compiled = decorator(function)
-        with suppress(AttributeError):  # a numba that keeps its stamp elsewhere, or nothing at all
-            file = compiled._cache._cache_file
-            file._source_stamp = Stamp(file._source_stamp, function)
-            file._load_index = _or_nothing(file._load_index)
-        return compiled
+        before, folder = config.CACHE_DIR, _folder(function.__module__)
+        config.CACHE_DIR = folder
+        try:
+            return njit(nogil=True, cache=True, **options)(function)
+        finally:
+            config.CACHE_DIR = before
 
     return decorate
 
 
-def _or_nothing(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """What is kept on disk, or nothing where it cannot be read: it names types that another version may not have."""
+# Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5 instead of 3.3 µs.
+PLAIN: Any = {"_nrt": False}
 
-    def load_index() -> dict[Any, Any]:
-        with suppress(Exception):  # whatever comes of unpickling names that are gone, or a damaged file
-            return load()
-        return {}
-
-    return load_index
-
-
-kernel: Any = stamped(njit(nogil=True, cache=True))
-# For what allocates nothing and is given many arrays. Without numba's reference counting a call is free and compiles
-# sooner: of alarm m=4 a set took 6.5 µs with it, 3.3 µs without. Nobody calls it from C.
-leaf: Any = stamped(
-    njit(nogil=True, cache=True, _nrt=False, no_cfunc_wrapper=True, **LEAF)  # type: ignore[call-overload]
-)
-# For what allocates nothing and is called by kernels only: Python cannot. Without an entry from Python, and without a
-# copy on disk (callers hold their own), the candidates' kernels compile in two thirds of the time.
-part: Any = njit(  # type: ignore[call-overload]
-    nogil=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **INNER
-)
-
-
-@cast(Any, intrinsic)
-def popcount(typing_context: Any, word: Any) -> Any:
-    """The processor's own instruction: number of ones in a 64-bit word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
+kernel: Any = _kept(**PLAIN)  # called from Python; allocates nothing
+allocating_kernel: Any = _kept()  # called from Python; may allocate arrays
+inner: Any = njit(nogil=True, **PLAIN)  # called by kernels, which hold a copy: not kept on disk
+inlined: Any = njit(nogil=True, forceinline=True, **PLAIN)  # the same, for calls in the innermost loops

@@ -4,16 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.polynomial import Chebyshev, Polynomial
 
 from .arrays import Floats, Ints, Words
-from .jit import leaf, part, stamped
+from .jit import inlined, inner, kernel
 
 _intrinsic: Any = intrinsic
-# For what kernels call per flip: a call that is not inlined hands over each array in seven words, three times the work.
-inlined: Any = stamped(njit(nogil=True, cache=True, _nrt=False, forceinline=True))  # type: ignore[call-overload]
 
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
@@ -51,15 +49,7 @@ def _as_word(context: Any, number: Any) -> Any:
     return types.uint64(types.float64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@_intrinsic
-def lowest_bit(context: Any, word: Any) -> Any:
-    """The place of the lowest bit of a 64-bit integer that is not 0."""
-    return types.int64(types.uint64), lambda ctx, builder, sig, args: builder.cttz(
-        args[0], ir.Constant(ir.IntType(1), 1)
-    )
-
-
-@part
+@inner
 def _step(lanes: Any, lane: int) -> Any:
     """The next word of a lane."""
     x, y = lanes[0, lane], lanes[1, lane]
@@ -69,7 +59,7 @@ def _step(lanes: Any, lane: int) -> Any:
     return z + y
 
 
-@part
+@inner
 def _minus_log(word: Any) -> Any:
     """-log(u) with u in (0, 1] from the upper 52 bits of the word, within 1e-9.
 
@@ -86,7 +76,7 @@ def _minus_log(word: Any) -> Any:
     return -0.6931471805599453 * exponent - logarithm
 
 
-@leaf
+@kernel
 def _refill_waits(lanes: Any, waits: Any) -> None:
     for lane in range(POOL):
         waits[lane] = _minus_log(_step(lanes, lane))
@@ -103,7 +93,7 @@ def next_waits(dice: Any) -> Any:
     return start
 
 
-@leaf
+@kernel
 def _refill_picks(lanes: Any, picks: Any, n: int) -> None:
     for lane in range(POOL):
         picks[lane] = ((_step(lanes, lane) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
@@ -120,7 +110,7 @@ def next_picks(dice: Any, n: int) -> Any:
     return start
 
 
-@leaf
+@kernel
 def below(dice: Any, n: int) -> Any:
     """One draw from 0 .. n-1."""
     return np.int64(((_step(dice.lanes, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))

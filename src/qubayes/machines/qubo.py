@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.errors import QubayesError
-from ..foundation.jit import leaf, part
+from ..foundation.jit import inner, kernel
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel
@@ -155,7 +155,7 @@ def _symmetric(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> t
     return indptr, indices, both
 
 
-@leaf
+@kernel
 def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
     """Set `result` to `order` stably rearranged so that keys[result] ascends; start: zeros, one more than keys."""
     for i in range(len(keys)):
@@ -169,7 +169,7 @@ def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
         start[key] += 1
 
 
-@leaf
+@kernel
 def _merge(
     order: Ints, low: SmallInts, high: SmallInts, weights: Floats, rows: SmallInts, cols: SmallInts, sums: Floats
 ) -> int:
@@ -187,7 +187,7 @@ def _merge(
     return kept
 
 
-@leaf
+@kernel
 def _mirror(
     low: SmallInts, high: SmallInts, weights: Floats, left: Ints, right: Ints, indices: SmallInts, both: Floats
 ) -> None:
@@ -200,7 +200,7 @@ def _mirror(
         left[j] += 1
 
 
-@leaf
+@kernel
 def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, states: Bools, energies: Floats) -> None:
     """Set energies[s] to h.x + sum_{i<j} J_ij x_i x_j for the state in row s.
 
@@ -220,7 +220,7 @@ def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, stat
         energies[s] = total + lost
 
 
-@part
+@inner
 def _added(total: float, lost: float, term: float) -> tuple[float, float]:
     """(total + term rounded, lost + what was rounded off), exactly (Knuth's two-sum)."""
     new = total + term

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Bools, Ints, Words
-from ..foundation.jit import kernel
+from ..foundation.jit import allocating_kernel
 
 TRIED = 25  # chosen sets looked at before one is dropped
 
@@ -74,7 +74,7 @@ def _begin(rows: Rows, uses: Uses, chosen: Bools) -> State:
     )  # fmt: skip
 
 
-@kernel
+@allocating_kernel
 def _draw(state, below):  # type: ignore[no-untyped-def]
     word = state.random[0]
     word ^= word << np.uint64(13)
@@ -84,7 +84,7 @@ def _draw(state, below):  # type: ignore[no-untyped-def]
     return np.int64(word % np.uint64(below))
 
 
-@kernel
+@allocating_kernel
 def _set_asking(state, row, asks):  # type: ignore[no-untyped-def]
     place = state.asking_place[row]
     if asks and place < 0:
@@ -99,7 +99,7 @@ def _set_asking(state, row, asks):  # type: ignore[no-untyped-def]
         state.asking_place[row] = -1
 
 
-@kernel
+@allocating_kernel
 def _flip(rows, uses, state, changed, step):  # type: ignore[no-untyped-def]
     """Add the set if it is not chosen, drop it if it is."""
     add = not state.chosen[changed]
@@ -128,7 +128,7 @@ def _flip(rows, uses, state, changed, step):  # type: ignore[no-untyped-def]
         _set_asking(state, row, add and state.whole[row] == 0)
 
 
-@kernel
+@allocating_kernel
 def _worth(rows, uses, state, candidate):  # type: ignore[no-untyped-def]
     """Weight of the rows that are content with the set and would not be without it (a row that it serves twice is not
     seen).
@@ -150,7 +150,7 @@ def _worth(rows, uses, state, candidate):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@allocating_kernel
 def _least_missed(rows, uses, state, step):  # type: ignore[no-untyped-def]
     """Of a few chosen sets, unchanged for two steps, the one worth least; the oldest of equals; -1 if none."""
     best, least = -1, np.int64(0)
@@ -164,7 +164,7 @@ def _least_missed(rows, uses, state, step):  # type: ignore[no-untyped-def]
     return best
 
 
-@kernel
+@allocating_kernel
 def _most_wanted(rows, uses, state, step):  # type: ignore[no-untyped-def]
     """Of the sets that a drawn discontent row names, the one worth most; the oldest of equals; -1 if none."""
     row = state.asking[_draw(state, state.counts[1])]
@@ -179,7 +179,7 @@ def _most_wanted(rows, uses, state, step):  # type: ignore[no-untyped-def]
     return best
 
 
-@kernel
+@allocating_kernel
 def _search(rows, uses, state, steps):  # type: ignore[no-untyped-def]
     """The smallest choice met. A step makes room, adds a set for a discontent row, lets discontent rows weigh more."""
     best = state.chosen.copy()

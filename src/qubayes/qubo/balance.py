@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Floats, Ints, SmallInts, frozen
-from ..foundation.jit import leaf
+from ..foundation.jit import kernel
 from .order import Order
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -50,7 +50,7 @@ def _turned(order: Order, deltas: Floats, signs: Floats) -> Floats:
     return signs
 
 
-@leaf
+@kernel
 def _turn(
     triangles: SmallInts, deltas: Floats, meetings: _Meetings, place: Ints, signs: Floats, linear: Floats, sweeps: int
 ) -> None:

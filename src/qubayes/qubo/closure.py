@@ -11,7 +11,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.families import Families
-from ..foundation.jit import leaf, part
+from ..foundation.jit import inner, kernel
 
 FEW_KEYS = 4_000  # up to which keys are looked up by numpy
 FEW_COMPARISONS = 200_000  # of candidate sets with unions, up to which all are made
@@ -218,7 +218,7 @@ def _table_size(entries: int) -> int:
     return max(4, 1 << int(2 * entries - 1).bit_length())
 
 
-@part
+@inner
 def _slot(keys: Ints, key: int) -> int:
     """Where the key stands in the table, or the free slot where it would."""
     mask = len(keys) - 1
@@ -228,7 +228,7 @@ def _slot(keys: Ints, key: int) -> int:
     return place
 
 
-@leaf
+@kernel
 def _look_up(known: Sets, sought: Sets, keys: Ints, places: SmallInts, submasks: Ints, found: SmallInts) -> None:
     for number in range(len(known.start) - 1):
         key: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
@@ -250,7 +250,7 @@ def _look_up(known: Sets, sought: Sets, keys: Ints, places: SmallInts, submasks:
             count *= 2
 
 
-@leaf
+@kernel
 def _pair_gains(
     candidates: Sets,
     gains: Floats,
@@ -291,7 +291,7 @@ def _pair_gains(
             inside[subsets.members[i]] = False
 
 
-@part
+@inner
 def _add_rests(member: int, candidates: Sets, gains: Floats, holders: _Holders, rests: _Rests, entries: int) -> int:
     """Put the candidate sets that hold this member of U, and no earlier one, into the table; the number of entries."""
     for h in range(holders.start[member], holders.start[member + 1]):

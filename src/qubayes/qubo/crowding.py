@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
-from ..foundation.jit import leaf, part
+from ..foundation.jit import inner, kernel
 
 TOLERANCE = 1e-9  # a third subset that loses less than this is not trusted to lose: scores are sums with rounding
 
@@ -110,7 +110,7 @@ def _without_triangles(ways: SmallInts, first: list[int], last: list[int]) -> li
     return rows
 
 
-@part
+@inner
 def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
     """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf if there are no such two."""
     mu = len(singles)
@@ -135,7 +135,7 @@ def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
     return max(first + next_pull, second + pull)
 
 
-@leaf
+@kernel
 def _gain_in(core: Bools, joined: Bools, singles: Floats, pairs: Floats, there: Bools) -> float:
     """The largest gain of a subset in the core among those in it that it is joined to."""
     most = -inf
@@ -147,7 +147,7 @@ def _gain_in(core: Bools, joined: Bools, singles: Floats, pairs: Floats, there: 
     return most
 
 
-@leaf
+@kernel
 def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> float:
     mu = len(singles)
     for b in range(mu):

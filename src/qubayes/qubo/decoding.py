@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..foundation.arrays import Bools, Ints
 from ..foundation.errors import QubayesError
 from ..foundation.families import Families, VertexSet
-from ..foundation.jit import leaf
+from ..foundation.jit import kernel
 from ..machines.qubo import energy
 from .formulation import Formulation
 from .score_part import union_gain
@@ -143,7 +143,7 @@ def _first_inside(families: Families, inside: Bools) -> Ints:
     return chosen
 
 
-@leaf
+@kernel
 def _choose_inside(families: Families, inside: Bools, chosen: Ints) -> None:
     for vertex in range(len(inside)):
         for number in range(families.vertex_start[vertex], families.vertex_start[vertex + 1]):

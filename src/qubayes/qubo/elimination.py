@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Bools, Floats, Ints, Words
-from ..foundation.jit import leaf, part, popcount
+from ..foundation.jit import inner, kernel
+from ..foundation.words import popcount
 
 
 class Graph(NamedTuple):
@@ -133,17 +134,17 @@ def _spare(graph: Graph) -> Spare:
     return Spare(graph.copy(), everything, everything.copy())
 
 
-@part
+@inner
 def _has(row: Words, b: int) -> Any:
     return (row[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != np.uint64(0)
 
 
-@part
+@inner
 def _clear(row: Words, b: int) -> None:
     row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
 
 
-@part
+@inner
 def _leave(graph: Graph, later: Words, v: int) -> None:
     """Join the predecessors of v to its successors; rows of v then hold only vertices that are still there."""
     out, into = graph.outward[v], graph.inward[v]
@@ -154,7 +155,7 @@ def _leave(graph: Graph, later: Words, v: int) -> None:
     _join(graph.inward, out, into)
 
 
-@part
+@inner
 def _join(rows: Words, members: Words, added: Words) -> None:
     """Add the set `added` to the row of each member, but never a vertex to its own row."""
     for w in range(len(members)):
@@ -169,7 +170,7 @@ def _join(rows: Words, members: Words, added: Words) -> None:
             _clear(row, b)
 
 
-@leaf
+@kernel
 def _choose_greedily(
     rows: Words, noise: Floats, by_degree: bool, thorough: bool, costs: Floats, stale: Bools, sequence: Ints
 ) -> None:
@@ -195,7 +196,7 @@ def _choose_greedily(
                 stale[b] = True
 
 
-@part
+@inner
 def _cost(rows: Words, v: int, by_degree: bool) -> float:
     """Neighbours of v, or pairs among them that are not neighbours."""
     degree, missing = 0, 0
@@ -210,7 +211,7 @@ def _cost(rows: Words, v: int, by_degree: bool) -> float:
     return (missing - degree) / 2  # each neighbour misses itself
 
 
-@leaf
+@kernel
 def _anneal(graph: Graph, spare: Spare, states: Ints, moves: Ints, allowances: Ints) -> Any:
     """The least number of pairs met; states (the best, the present one, a trial) all hold the first sequence."""
     n, best, here, trial = states.shape[1], states[0], states[1], states[2]
@@ -238,7 +239,7 @@ def _anneal(graph: Graph, spare: Spare, states: Ints, moves: Ints, allowances: I
     return least
 
 
-@part
+@inner
 def _count_pairs(graph: Graph, spare: Spare, sequence: Ints, limit: int) -> Any:
     """Pairs joined by an arc when the vertices leave in this sequence; something above `limit` if there are more."""
     n, words = graph.outward.shape

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
-from ...foundation.jit import leaf, part
-from ...foundation.random import BLOCK, REACH, inlined, lowest_bit, next_picks, next_waits
+from ...foundation.jit import inlined, inner, kernel
+from ...foundation.random import BLOCK, REACH, next_picks, next_waits
+from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo
 
 LONG = 8  # consecutive columns from which on a stretch of a row is added without looking at indices
@@ -97,7 +98,7 @@ def flip(couplings: Any, walk: Any, bit: int) -> None:
             stretch[k] += change * weights[k]
 
 
-@leaf
+@kernel
 def keep_best(walk: Any) -> None:
     """Copy the state if its energy is the least so far."""
     if len(walk.best) and walk.energy[0] < walk.best_energy[0]:
@@ -106,7 +107,7 @@ def keep_best(walk: Any) -> None:
             walk.best[bit] = walk.sign[bit] < 0.0
 
 
-@part
+@inner
 def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
     """Which of BLOCK bits Metropolis' rule would flip, as a mask."""
     mask = np.uint64(0)
@@ -115,7 +116,7 @@ def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
     return mask
 
 
-@leaf
+@kernel
 def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) -> None:
     """For each beta try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
 
@@ -142,7 +143,7 @@ def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) 
         keep_best(walk)
 
 
-@leaf
+@kernel
 def sweep_at_random(couplings: Any, walk: Any, dice: Any, betas: Any, tries: int, halt: Any) -> None:
     """For each beta try this many bits, each drawn from all, by Metropolis' rule."""
     field, sign = walk.field, walk.sign

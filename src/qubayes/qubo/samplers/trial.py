@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Floats, Ints
-from ...foundation.jit import leaf
-from ...foundation.random import BLOCK, REACH, Dice, below, dice_of, inlined, lowest_bit, next_picks, next_waits
+from ...foundation.jit import inlined, kernel
+from ...foundation.random import BLOCK, REACH, Dice, below, dice_of, next_picks, next_waits
+from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo
 from .flips import FlipWalk, flip, keep_best, walk_from
 
@@ -119,7 +120,7 @@ def _any(replica: Any, beta: float) -> Any:
     return replica.hits[below(replica.dice, found)] if found else -1
 
 
-@leaf
+@kernel
 def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: int, halt: Any) -> int:
     """In each iteration try every allowed flip and take one of those accepted; the number of iterations.
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...foundation.arrays import Bools, Ints
-from ...foundation.jit import leaf
+from ...foundation.jit import kernel
 from .cuts import triples_of, violated_cuts, with_cuts
 from .incidence import Incidence
 from .presolve import Core
@@ -22,7 +22,7 @@ def packing_bound(core: Core) -> int:
     return int(_pack(core, order, np.zeros(len(core.columns), np.bool_)))
 
 
-@leaf
+@kernel
 def _pack(core: Core, order: Ints, used: Bools) -> int:
     found = 0
     for index in range(len(order)):

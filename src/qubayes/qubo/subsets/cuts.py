@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .incidence import Incidence, table_starts
 from .presolve import Core
 from .program import Program
@@ -109,7 +109,7 @@ def _most_violated(elements: SmallInts, lower: Floats, excess: Floats) -> Cuts:
     return Cuts(sets[best], lower[best])
 
 
-@leaf
+@kernel
 def _grow(triples: Triples, weight: Floats, table: AnyArray, noise: Floats, sets: Grown) -> None:
     """Add elements to the first three of each set; note for each size the cut and by how much it is violated."""
     itself, column, _ = triples
@@ -145,7 +145,7 @@ def _grow(triples: Triples, weight: Floats, table: AnyArray, noise: Floats, sets
                 excess[start, size + 1] = lower[start, size + 1] - carried
 
 
-@leaf
+@kernel
 def _needed(itself: SmallInts, table: AnyArray, own: SmallInts, size: int, parts: Ints) -> int:
     """Least number of pairs inside a set of 6, 7 or 8 elements, by the table and by rounding up sums."""
     if size == 6:
@@ -167,7 +167,7 @@ def _needed(itself: SmallInts, table: AnyArray, own: SmallInts, size: int, parts
     return (total + 5) // 6
 
 
-@part
+@inner
 def _least(itself: SmallInts, table: AnyArray, own: SmallInts, size: int, i: int, j: int) -> int:
     """What the table says of the six elements that are left without the i-th and the j-th."""
     pattern, count = 0, 0

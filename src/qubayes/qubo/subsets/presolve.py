@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .incidence import Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
@@ -105,7 +105,7 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Red
     return reduction
 
 
-@leaf
+@kernel
 def _note_ways(reduction: Reduction, forcing: bool) -> bool:
     """Whether some row was covered already, or forced a column to be closed; such rows are open no more (steps 1, 2).
 
@@ -146,7 +146,7 @@ def _note_ways(reduction: Reduction, forcing: bool) -> bool:
     return changed
 
 
-@leaf
+@kernel
 def _exclude_columns(reduction: Reduction) -> bool:
     """Whether some column was excluded because another one replaces it (step 3); those in no open row go unasked."""
     rows, columns, row_columns, entries, _ = reduction
@@ -176,7 +176,7 @@ def _exclude_columns(reduction: Reduction) -> bool:
     return changed
 
 
-@part
+@inner
 def _replaces(reduction: Reduction, column: int, other: int) -> bool:
     """Whether `other` does in every open row what `column` can do there."""
     rows, columns, row_columns, entries, partners = reduction
@@ -200,7 +200,7 @@ def _replaces(reduction: Reduction, column: int, other: int) -> bool:
     return True
 
 
-@leaf
+@kernel
 def _drop_implied_rows(reduction: Reduction) -> bool:
     """Whether some row was dropped because whatever covers another one covers it alone (step 4)."""
     rows, columns, row_columns, entries, _ = reduction
@@ -222,7 +222,7 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
     return changed
 
 
-@part
+@inner
 def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bool:
     """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
     for place in range(rows[row].start, rows[row + 1].start):
@@ -246,7 +246,7 @@ def cores_of(incidence: Incidence, status: Status, reduction: Reduction) -> list
     return [core_of(incidence, status, np.flatnonzero(parts == label)) for label in labels]
 
 
-@leaf
+@kernel
 def _label_parts(rows: AnyArray, columns: AnyArray, row_columns: SmallInts, parts: Ints) -> None:
     """Give each open row the least column of its part, by a union-find over columns."""
     for labelling in range(2):

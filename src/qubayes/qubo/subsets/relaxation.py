@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Floats, SmallInts
-from ...foundation.jit import leaf
+from ...foundation.jit import kernel
 from .program import Program, dual_bound
 
 CHECK = 100  # steps between two looks at the bound
@@ -107,7 +107,7 @@ def _look(relaxation: Relaxation, transposed: Any, values: Floats, duals: Floats
     return float(np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum()))
 
 
-@leaf
+@kernel
 def _step(state: Steps, count: int, balance: float) -> None:
     """So many steps: variables against their reduced costs, then constraints against their slack one step ahead."""
     rows, columns, row_entries, column_entries, duals, ahead = state

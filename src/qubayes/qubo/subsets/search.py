@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .incidence import Incidence, pivot_table
 from .presolve import Core
 
@@ -109,7 +109,7 @@ def kicks_of(core: Core, incidence: Incidence) -> Kicks:
     return Kicks(np.concatenate([[0], np.cumsum(lengths)]), columns)
 
 
-@leaf
+@kernel
 def _look(walk: Walk, row: Whole, state: Whole) -> Whole:
     """Positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
     start = walk.rows[row].table
@@ -136,7 +136,7 @@ def _look(walk: Walk, row: Whole, state: Whole) -> Whole:
     return word
 
 
-@leaf
+@kernel
 def _flip(walk: Walk, column: Whole) -> None:
     """Take the column in or out, and bring states, scores and lists up to date."""
     rows, columns, entries, tally = walk.rows, walk.columns, walk.entries, walk.tally
@@ -176,7 +176,7 @@ def _flip(walk: Walk, column: Whole) -> None:
             tally[1] += 1
 
 
-@part
+@inner
 def _raise(walk: Walk, row: Whole, amount: Whole) -> None:
     """Add to the weight of a row."""
     record = walk.rows[row]
@@ -188,7 +188,7 @@ def _raise(walk: Walk, row: Whole, amount: Whole) -> None:
         walk.score[walk.row_columns[record.start + PLACES[low % 67]]] += amount
 
 
-@leaf
+@kernel
 def _start(walk: Walk) -> None:
     """No row is covered: list them all, and count for each column those that it covers."""
     for row in range(len(walk.uncovered)):
@@ -202,7 +202,7 @@ def _start(walk: Walk) -> None:
         walk.columns[column].helper = walk.score[column] == 0
 
 
-@part
+@inner
 def _best_for(walk: Walk, row: Whole, step: Whole) -> Whole:
     """The column that covers this uncovered row and most weight; of equals the one that rested longest."""
     best, score, stamp = np.int64(-1), np.int64(-1), np.int64(0)
@@ -218,7 +218,7 @@ def _best_for(walk: Walk, row: Whole, step: Whole) -> Whole:
     return best
 
 
-@part
+@inner
 def _cheapest(chosen: SmallInts, scores: Ints, stamps: Ints, tally: Ints, step: Whole) -> Whole:
     """The chosen column whose removal uncovers least weight, not one taken in by the last step."""
     best, score, stamp, count = np.int64(chosen[0]), np.int64(0x7FFFFFFFFFFFFFFF), np.int64(0), tally[0]
@@ -232,7 +232,7 @@ def _cheapest(chosen: SmallInts, scores: Ints, stamps: Ints, tally: Ints, step: 
     return best
 
 
-@part
+@inner
 def _descend(walk: Walk, first: Whole, patience: int) -> tuple[Whole, Whole]:
     """Cover what is open, then walk at one column less than the smallest cover so far, which is kept as `found`.
 
@@ -269,7 +269,7 @@ def _descend(walk: Walk, first: Whole, patience: int) -> tuple[Whole, Whole]:
     return size, step
 
 
-@part
+@inner
 def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
     """How many columns to flip, put into `walk.kicked`: a group of kicks, or else helpers, or else some chosen ones."""
     count = np.int64(0)
@@ -287,7 +287,7 @@ def _choose_kick(kicks: Kicks, group: Whole, walk: Walk) -> Whole:
     return count if helped else _choose_some(walk.chosen, walk.kicked, walk.tally[0])
 
 
-@part
+@inner
 def _choose_some(chosen: SmallInts, kicked: SmallInts, total: Whole) -> Whole:
     """A tenth of the chosen columns and one more, put into `kicked` in random order."""
     for index in range(total):
@@ -298,7 +298,7 @@ def _choose_some(chosen: SmallInts, kicked: SmallInts, total: Whole) -> Whole:
     return np.int64(min(total, 1 + total // 10))
 
 
-@leaf
+@kernel
 def _search(walk: Walk, kicks: Kicks, work: int, patience: int, seed: int) -> None:
     """Descend by row weighting, kick the incumbent `best` and descend again, until the work is done."""
     np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
@@ -328,7 +328,7 @@ def _search(walk: Walk, kicks: Kicks, work: int, patience: int, seed: int) -> No
         group = np.random.randint(len(kicks.start))  # noqa: NPY002
 
 
-@part
+@inner
 def _choose_changed(columns: AnyArray, kicked: SmallInts) -> Whole:
     """In how many columns the incumbent differs from where the walk is; they are put into `kicked`."""
     count = np.int64(0)

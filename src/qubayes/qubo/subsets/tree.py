@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...foundation.arrays import Bools, Ints
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .presolve import Core
 from .program import ways
 
@@ -60,7 +60,7 @@ def _positions(partners: tuple[int, ...], fixed: int, opened: int) -> tuple[list
     return ways(list(partners), fixed, opened)
 
 
-@leaf
+@kernel
 def _grow(ways: Ways, tree: Tree, nodes: int) -> bool:
     """Whether no cover is smaller than `tree.best`: so many nodes may be visited to find one.
 
@@ -90,7 +90,7 @@ def _grow(ways: Ways, tree: Tree, nodes: int) -> bool:
     return False
 
 
-@part
+@inner
 def _row_to_branch_on(ways: Ways, tree: Tree, top: int) -> int:
     """An uncovered row with the fewest ways; -1 if all are covered by fewer than the best, -2 if they cannot be."""
     chosen, barred, allowed = tree.chosen[top], tree.barred[top], tree.best[1] - 1 - tree.spent[top]

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ...foundation.arrays import Floats, Ints, SmallInts
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .cut_rows import Bytes, Cuts, Sets, cluster_cuts, no_cuts
 
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
@@ -106,7 +106,7 @@ def edge_values(support: Support) -> Floats:
     return values
 
 
-@leaf
+@kernel
 def _search_clusters(
     support: Support, starts: Bytes, need: int, least: float, cluster: Cluster, found: Bytes, violations: Floats
 ) -> int:
@@ -122,7 +122,7 @@ def _search_clusters(
     return count
 
 
-@part
+@inner
 def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: int) -> float:
     """The least mass on a walk from a cluster; its cluster is `cluster.best`."""
     inside, met, change, until, best = cluster
@@ -154,7 +154,7 @@ def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: i
     return lowest
 
 
-@part
+@inner
 def _next(change: Floats, until: Ints, step: int) -> int:
     """The vertex whose flip lowers the mass most, or raises it least."""
     vertex = -1
@@ -164,7 +164,7 @@ def _next(change: Floats, until: Ints, step: int) -> int:
     return vertex
 
 
-@part
+@inner
 def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
     """Let the vertex enter or leave: take away what its sets and those with it contribute, and add it anew."""
     own = support.own_start[vertex + 1] - support.own_start[vertex]
@@ -180,7 +180,7 @@ def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
             cluster.inside[vertex] ^= 1
 
 
-@part
+@inner
 def _weigh(support: Support, need: int, cluster: Cluster, number: int, value: float) -> None:
     """Add what one set contributes to the changes of its vertex and its members."""
     inside, met, change, _, _ = cluster

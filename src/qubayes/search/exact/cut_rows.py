@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
 MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
@@ -143,7 +143,7 @@ class Work(NamedTuple):
     odd: Ints  # (zero-half cuts,) whether the vertex's row is in the sum
 
 
-@leaf
+@kernel
 def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: Work, values: Floats) -> None:
     words = len(work.single) - len(work.halves)
     for vertex in range(len(sets.vertex_start) - 1):
@@ -172,7 +172,7 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
                 values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
 
 
-@part
+@inner
 def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
     """Write one cluster as a bit."""
     bit = np.uint64(1) << np.uint64(place)
@@ -183,7 +183,7 @@ def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
         work.single[word] |= bit
 
 
-@part
+@inner
 def _tabulate(table: Floats, count: int, weight: float) -> None:
     """Sums over the bits of a byte with one bit more: those without it, plus its weight."""
     byte, place = count >> 3, count & 7
@@ -193,7 +193,7 @@ def _tabulate(table: Floats, count: int, weight: float) -> None:
         table[byte, value + (1 << place)] = table[byte, value] + weight
 
 
-@part
+@inner
 def _price(sets: Sets, number: int, work: Work, used: int, words: int, halves: int) -> float:
     """Sum of weight times coefficient over the cuts around the vertex."""
     total = 0.0

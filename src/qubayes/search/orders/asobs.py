@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...candidates import Candidates
-from ...candidates.counting import _popcount
 from ...foundation.arrays import Floats, Ints, Words, frozen
-from ...foundation.jit import kernel, leaf, part
+from ...foundation.jit import allocating_kernel, inner, kernel
+from ...foundation.words import popcount
 from ..choices import parents_of
 from ..run import Ending, Run
 from .orders import OrderProblem, order_problem
@@ -109,7 +109,7 @@ class _Selector:
             self.run.offer(self.state.best)
 
 
-@kernel
+@allocating_kernel
 def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
     """Try this many swaps; a sweep without an improvement is followed by the next random order."""
     order, counts = state.order, state.counts
@@ -134,7 +134,7 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
         counts[PLACE] = place - 1
 
 
-@part
+@inner
 def _restart(problem: Any, state: Any) -> None:
     """Select for a random order; the first one is as it was given."""
     order = state.order
@@ -151,7 +151,7 @@ def _restart(problem: Any, state: Any) -> None:
     _adopt(problem, state, n - 1)
 
 
-@leaf
+@kernel
 def select(problem: Any, state: Any, last: Any, pair: Any, limit: Any) -> Any:
     """The change of the score by acyclic selection up to place `last`, into the trial; -inf if not above the limit.
 
@@ -178,7 +178,7 @@ def select(problem: Any, state: Any, last: Any, pair: Any, limit: Any) -> Any:
     return change
 
 
-@part
+@inner
 def _descend(kids: Any, vertex: Any, found: Any) -> None:
     """Write the descendants of the vertex in the trial."""
     words, todo = kids.shape[2], kids[TRIAL, kids.shape[1] - 1]
@@ -191,7 +191,7 @@ def _descend(kids: Any, vertex: Any, found: Any) -> None:
             while todo[word]:
                 lowest = todo[word] & (~todo[word] + np.uint64(1))
                 todo[word] ^= lowest
-                child = (word << 6) + _popcount(lowest - np.uint64(1))
+                child = (word << 6) + popcount(lowest - np.uint64(1))
                 for other in range(words):
                     fresh = kids[TRIAL, child, other] & ~found[other]
                     found[other] |= fresh
@@ -199,7 +199,7 @@ def _descend(kids: Any, vertex: Any, found: Any) -> None:
                     again = again or (fresh != 0 and other < word)
 
 
-@part
+@inner
 def _best_without(problem: Any, vertex: Any, below: Any) -> Any:
     """The best set of the vertex that has none of its descendants."""
     number, last = problem.first[vertex], problem.first[vertex + 1] - 1
@@ -216,14 +216,14 @@ def _best_without(problem: Any, vertex: Any, below: Any) -> Any:
     return last
 
 
-@part
+@inner
 def _link(problem: Any, kids: Any, plane: Any, vertex: Any, number: Any) -> None:
     """Put in the edges from the members of the set to the vertex; the last row takes those of "no member"."""
     for k in range(problem.members.shape[1]):
         kids[plane, problem.members[number, k], vertex >> 6] |= np.uint64(1) << np.uint64(vertex & 63)
 
 
-@part
+@inner
 def _copy_plane(kids: Any, start: Any, end: Any) -> None:
     """Write the edges of one plane over another's."""
     for vertex in range(kids.shape[1] - 1):
@@ -231,7 +231,7 @@ def _copy_plane(kids: Any, start: Any, end: Any) -> None:
             kids[end, vertex, word] = kids[start, vertex, word]
 
 
-@part
+@inner
 def _adopt(problem: Any, state: Any, last: Any) -> None:
     """Make the trial, which differs up to place `last`, the network; keep it if it is the best."""
     n, total, slack = len(state.order), 0.0, 0.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, frozen
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .hillclimb_state import (
     ANCESTORS,
     BEST,
@@ -70,7 +70,7 @@ def no_sets(candidates: Candidates) -> Sets:
     )
 
 
-@leaf
+@kernel
 def step(sets: Any, climb: Any) -> None:
     """Change one edge: the best change, or a random edge of a kick. Vertices with new parents are listed as changed.
 
@@ -93,7 +93,7 @@ def step(sets: Any, climb: Any) -> None:
         climb.tabu[child, parent] = climb.tabu[parent, child] = counts[STEPS] + TABU + 1
 
 
-@part
+@inner
 def _plan(climb: Any, child: Any, parent: Any, number: Any) -> None:
     """List a change to come: the edge, and the candidate set that the child takes."""
     count = climb.counts[CHANGED]
@@ -101,7 +101,7 @@ def _plan(climb: Any, child: Any, parent: Any, number: Any) -> None:
     climb.counts[CHANGED] = count + 1
 
 
-@part
+@inner
 def _find_best_change(climb: Any) -> Any:
     """Plan the change that scores most and closes no cycle; False if there is none.
 
@@ -137,7 +137,7 @@ def _find_best_change(climb: Any) -> Any:
     return True
 
 
-@part
+@inner
 def _reversible(climb: Any, child: Any, parent: Any) -> Any:
     """Whether the edge is the only path from the parent to the child."""
     for k in range(FIRST, FIRST + climb.lists[0, child, SIZE]):
@@ -147,7 +147,7 @@ def _reversible(climb: Any, child: Any, parent: Any) -> Any:
     return True
 
 
-@part
+@inner
 def _change(sets: Any, climb: Any, child: Any, parent: Any, number: Any) -> None:
     """Give the child the members of a candidate set as parents; without sets toggle the parent."""
     parents, bits = climb.lists[0, child], climb.bits[PARENTS, child]
@@ -173,7 +173,7 @@ def _change(sets: Any, climb: Any, child: Any, parent: Any, number: Any) -> None
             parents[k] = parents[FIRST + parents[SIZE]]
 
 
-@part
+@inner
 def _kick(sets: Any, climb: Any) -> None:
     """Plan the change of a random possible edge that closes no cycle.
 
@@ -196,7 +196,7 @@ def _kick(sets: Any, climb: Any) -> None:
         return
 
 
-@part
+@inner
 def _some_set(sets: Any, climb: Any, child: Any, parent: Any) -> Any:
     """A candidate set of the child that has the parent and closes no cycle: the first from a random place on, or -1."""
     first, count = sets.edges[child, parent, 0], sets.edges[child, parent, 1] - sets.edges[child, parent, 0]
@@ -211,7 +211,7 @@ def _some_set(sets: Any, climb: Any, child: Any, parent: Any) -> Any:
     return np.int64(-1)
 
 
-@part
+@inner
 def _go_back(climb: Any) -> None:
     """Return to the best graph of all; vertices whose parents differ are listed as changed."""
     for vertex in range(climb.lists.shape[1]):
@@ -220,7 +220,7 @@ def _go_back(climb: Any) -> None:
     copy_graph(climb, 1, 0)
 
 
-@leaf
+@kernel
 def recall(climb: Any, vertex: Any) -> Any:
     """Whether the vertex's row for its parents was known; if so it is put in its place."""
     slot = _slot(climb, vertex)
@@ -230,14 +230,14 @@ def recall(climb: Any, vertex: Any) -> Any:
     return True
 
 
-@part
+@inner
 def _slot(climb: Any, vertex: Any) -> Any:
     """Where the row of the vertex and its parents is kept."""
     n = climb.lists.shape[1]
     return n + climb.lists[0, vertex, KEY] % (len(climb.scores) - n)
 
 
-@leaf
+@kernel
 def remember(climb: Any, vertex: Any) -> None:
     """Rank the edges in the vertex's freshly scored row, best first (Shell's sort), and keep a copy of it."""
     scores, entries, n = climb.scores[vertex], climb.entries[vertex], climb.scores.shape[1]
@@ -262,7 +262,7 @@ def remember(climb: Any, vertex: Any) -> None:
     copy_row(climb, vertex, _slot(climb, vertex))
 
 
-@leaf
+@kernel
 def conclude(climb: Any) -> None:
     """Sum the score of the graph; keep it if it is the best of all. A kick begins a new climb."""
     counts, totals = climb.counts, climb.totals

@@ -12,7 +12,7 @@ from ...candidates.tables import BDS, K2, LIKELIHOOD, Rows
 from ...candidates.terms import term
 from ...data.dataset import Dataset
 from ...foundation.arrays import Floats
-from ...foundation.jit import kernel, leaf, part
+from ...foundation.jit import allocating_kernel, inner, kernel
 from ...scores import Score
 from ...scores.score import LARGE
 from .hillclimb_moves import conclude, recall, remember, step
@@ -51,7 +51,7 @@ def data_of(dataset: Dataset, score: Score, most: int) -> Data:
     return Data(rows, rule, scratch)
 
 
-@kernel
+@allocating_kernel
 def climb_sets(sets: Any, climb: Any, moves: int) -> None:
     """Make this many steps, scores being those of the best candidate set inside the parents."""
     for made in range(-1, moves):
@@ -67,7 +67,7 @@ def climb_sets(sets: Any, climb: Any, moves: int) -> None:
         conclude(climb)
 
 
-@kernel
+@allocating_kernel
 def climb_data(data: Any, sets: Any, climb: Any, moves: int) -> None:
     """Make this many steps, scores being counted in the data."""
     for made in range(-1, moves):
@@ -83,7 +83,7 @@ def climb_data(data: Any, sets: Any, climb: Any, moves: int) -> None:
         conclude(climb)
 
 
-@part
+@inner
 def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
     """Fill the vertex's row with the scores of the best candidate sets inside its parents ± each other vertex.
 
@@ -107,7 +107,7 @@ def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
     scores[vertex] = sets.scores[now]
 
 
-@part
+@inner
 def _weigh(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
     """Let a set with at most one member that is no parent be the best for that member more, or for each parent less."""
     entries, parents = climb.entries[vertex], climb.lists[0, vertex]
@@ -126,7 +126,7 @@ def _weigh(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
             entries[FIRST + parents[p]] = number
 
 
-@part
+@inner
 def _holds(sets: Any, number: Any, vertex: Any) -> Any:
     """Whether the vertex is in the set."""
     held = False
@@ -135,7 +135,7 @@ def _holds(sets: Any, number: Any, vertex: Any) -> Any:
     return held
 
 
-@leaf
+@kernel
 def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
     """Fill the vertex's row with local scores counted in the data."""
     parents, scores = climb.lists[0, vertex], climb.scores[vertex]
@@ -158,7 +158,7 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
             scores[other] = cells - above
 
 
-@part
+@inner
 def _family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
     """Local score with the parents but the one at `skip`; they stay in the scratch's partitions."""
     depth, states, last = 0, 1.0, np.int64(-1)
@@ -177,7 +177,7 @@ def _family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
     return _rising(data.scratch, count_rows(depth, vertex, data.rows, data.scratch), prior) - above
 
 
-@part
+@inner
 def _parent_part(data: Any, count: Any, vertex: Any, states: Any) -> Any:
     """(what the parents' own counts take from the score, prior of a cell) from the counts in the scratch."""
     rule, arity = data.rule, data.rule.arities[vertex]
@@ -194,7 +194,7 @@ def _parent_part(data: Any, count: Any, vertex: Any, states: Any) -> Any:
     return _rising(data.scratch, count, prior), prior / arity
 
 
-@part
+@inner
 def _rising(scratch: Any, count: Any, prior: Any) -> Any:
     """Σ times · (lnΓ(value + prior) − lnΓ(prior)) of the scratch's counts; with prior 0, Σ times · value log value."""
     total, cells = 0.0, 0

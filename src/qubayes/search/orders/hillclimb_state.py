@@ -11,7 +11,7 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, Words
 from ...foundation.families import VertexSet
-from ...foundation.jit import leaf
+from ...foundation.jit import kernel
 from ...network.network import topological_order
 
 MEMORY = 64 << 20  # bytes for rows that were scored before
@@ -100,13 +100,13 @@ def _put(lists: Ints, bits: Words, vertex: int, parent: int) -> None:
     bits[PARENTS, vertex, parent >> 6] |= np.uint64(1 << (parent & 63))
 
 
-@leaf
+@kernel
 def has(bits: Any, plane: int, vertex: Any, other: Any) -> Any:
     """Whether the bit of `other` is set in the vertex's row of a plane."""
     return (bits[plane, vertex, other >> 6] >> np.uint64(other & 63)) & np.uint64(1) != 0
 
 
-@leaf
+@kernel
 def inherit(bits: Any, vertex: Any, parent: Any) -> None:
     """Add the parent and its ancestors to the ancestors of the vertex."""
     for word in range(bits.shape[2]):
@@ -114,7 +114,7 @@ def inherit(bits: Any, vertex: Any, parent: Any) -> None:
     bits[ANCESTORS, vertex, parent >> 6] |= np.uint64(1) << np.uint64(parent & 63)
 
 
-@leaf
+@kernel
 def renew_ancestors(climb: Any, vertex: Any) -> None:
     """Ancestors of the vertex, whose parents changed, and of its descendants, each once all its parents have theirs."""
     bits, waits, waiting = climb.bits, climb.scratch[0], climb.scratch[1]
@@ -144,7 +144,7 @@ def renew_ancestors(climb: Any, vertex: Any) -> None:
         left = kept
 
 
-@leaf
+@kernel
 def copy_graph(climb: Any, start: int, end: int) -> None:
     """Write the graph over the best (0, 1), or the best over the graph (1, 0)."""
     for vertex in range(climb.lists.shape[1]):
@@ -155,7 +155,7 @@ def copy_graph(climb: Any, start: int, end: int) -> None:
             climb.bits[2 * end + ANCESTORS, vertex, k] = climb.bits[2 * start + ANCESTORS, vertex, k]
 
 
-@leaf
+@kernel
 def copy_row(climb: Any, start: Any, end: Any) -> None:
     """Write one row of the table over another."""
     for k in range(climb.scores.shape[1]):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import Floats, Ints
-from ...foundation.jit import leaf, part
+from ...foundation.jit import inner, kernel
 from .walks import draw, draw_below
 
 NOISES = 1 << 14
@@ -26,7 +26,7 @@ class _Sets(NamedTuple):
     members: Any
 
 
-@leaf
+@kernel
 def settle(problem: Any, state: Any) -> None:
     """Give each vertex its place and its best allowed set, and sum the score afresh; keep the order if it is best."""
     order, place, choice = state.order, state.place, state.choice
@@ -42,7 +42,7 @@ def settle(problem: Any, state: Any) -> None:
         _keep(order, state.best, state.totals)
 
 
-@part
+@inner
 def _best_allowed(sets: Any, place: Any, vertex: Any) -> Any:
     """The best set of the vertex whose members all come before it."""
     number, last = sets.first[vertex], sets.first[vertex + 1] - 1
@@ -51,7 +51,7 @@ def _best_allowed(sets: Any, place: Any, vertex: Any) -> Any:
     return number
 
 
-@part
+@inner
 def _allowed(members: Any, place: Any, number: Any, without: Any, limit: Any) -> Any:
     """Whether the members of the set, one vertex left out of account, all have places below the limit."""
     for k in range(members.shape[1]):
@@ -61,7 +61,7 @@ def _allowed(members: Any, place: Any, number: Any, without: Any, limit: Any) ->
     return True
 
 
-@part
+@inner
 def _holds(members: Any, number: Any, vertex: Any) -> Any:
     """Whether the vertex is a member of the set."""
     held = False
@@ -70,7 +70,7 @@ def _holds(members: Any, number: Any, vertex: Any) -> Any:
     return held
 
 
-@leaf
+@kernel
 def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any, stop: Any) -> Any:
     """Make this many moves unless stop[0] is set; return the number made. Each cools the next by the factor.
 
@@ -140,7 +140,7 @@ def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any,
     return moves
 
 
-@part
+@inner
 def _gained(members: Any, place: Any, numbers: Any, vertex: Any, limit: Any, old: Any) -> Any:
     """The first of the numbers before `old` whose set is allowed, should the vertex come first; otherwise old."""
     for k in range(len(numbers)):
@@ -152,7 +152,7 @@ def _gained(members: Any, place: Any, numbers: Any, vertex: Any, limit: Any, old
     return old
 
 
-@part
+@inner
 def _left(sets: Any, place: Any, child: Any, old: Any, slack: Any) -> Any:
     """The best allowed set of the child after `old`; -1 if there is none or it costs more than slack."""
     number = old + 1
@@ -163,7 +163,7 @@ def _left(sets: Any, place: Any, child: Any, old: Any, slack: Any) -> Any:
     return np.int64(-1)
 
 
-@part
+@inner
 def _add_up(values: Any, here: Any, high: Any) -> None:
     """Sum up the values from `here` outwards: what all that is passed gives together."""
     values[here] = 0.0
@@ -173,7 +173,7 @@ def _add_up(values: Any, here: Any, high: Any) -> None:
         values[k] += values[k + 1]
 
 
-@part
+@inner
 def _add_noise(values: Any, reach: Any, noise: Any, high: Any, temperature: Any, offset: Any) -> None:
     """Add noise to the values; reach[k] is the largest up to k."""
     most = -np.inf
@@ -183,7 +183,7 @@ def _add_noise(values: Any, reach: Any, noise: Any, high: Any, temperature: Any,
         reach[k] = most
 
 
-@part
+@inner
 def _draw_place(
     sets: Any, place: Any, values: Any, reach: Any, vertex: Any, current: Any, high: Any, level: Any
 ) -> Any:
@@ -208,7 +208,7 @@ def _draw_place(
     return target, chosen
 
 
-@part
+@inner
 def _shift(order: Any, place: Any, here: Any, target: Any) -> None:
     """Move what is at one place of the order to another."""
     vertex, step = order[here], 1 if target > here else -1
@@ -219,7 +219,7 @@ def _shift(order: Any, place: Any, here: Any, target: Any) -> None:
     place[vertex] = target
 
 
-@part
+@inner
 def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, word: Any) -> None:
     """Mark the vertex and some of its parents, or some of its children, as the bits of the word say."""
     for other in range(len(choice)):
@@ -228,7 +228,7 @@ def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, wor
     marked[len(choice)] = False
 
 
-@part
+@inner
 def regroup(sets: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, late: Any) -> None:
     """Put what is marked and its descendants (`late`) after all others, or it and its ancestors before all others.
 
@@ -264,7 +264,7 @@ def regroup(sets: Any, order: Any, place: Any, choice: Any, marked: Any, passed:
         place[order[k]] = k
 
 
-@part
+@inner
 def _better(sets: Any, place: Any, choice: Any, marked: Any) -> Any:
     """Give the marked vertices their best allowed sets; return how much the score gains."""
     gain = 0.0
@@ -276,7 +276,7 @@ def _better(sets: Any, place: Any, choice: Any, marked: Any) -> Any:
     return gain
 
 
-@part
+@inner
 def _keep(order: Any, best: Any, totals: Any) -> None:
     """Make the order the best one."""
     totals[1] = totals[0]

@@ -9,7 +9,7 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, Words, frozen
 from ...foundation.errors import SettingError
-from ...foundation.jit import kernel, part
+from ...foundation.jit import allocating_kernel, inner
 from ..choices import parents_of
 from ..run import Ending, Run
 from .orders import OrderProblem, best_of, order_problem
@@ -97,7 +97,7 @@ def new_swaps(problem: OrderProblem, order: tuple[int, ...], random: Words) -> S
     )
 
 
-@kernel
+@allocating_kernel
 def swap_places(problem: Any, state: Any, moves: int, log_hot: float, pace: Any) -> None:
     """Try this many swaps of two random places."""
     n, order, place = len(state.order), state.order, state.place
@@ -128,7 +128,7 @@ def swap_places(problem: Any, state: Any, moves: int, log_hot: float, pace: Any)
                 state.best[vertex] = state.choice[vertex]
 
 
-@part
+@inner
 def rescore(problem: Any, state: Any, up: Any, down: Any, threshold: Any) -> Any:
     """(vertices with a new set, change of the score) once `up` has moved to its later and `down` to its earlier place.
 
@@ -164,14 +164,14 @@ def rescore(problem: Any, state: Any, up: Any, down: Any, threshold: Any) -> Any
     return touched, change
 
 
-@part
+@inner
 def _touch(state: Any, touched: Any, vertex: Any, number: Any) -> Any:
     """Note the vertex's new set."""
     state.new[vertex], state.touched[touched] = number, vertex
     return touched + 1
 
 
-@part
+@inner
 def _first_allowed(problem: Any, place: Any, number: Any, last: Any, limit: Any) -> Any:
     """The first set from `number` on whose members all come before place `limit`; `last` if there is none before it."""
     while number < last:
@@ -182,7 +182,7 @@ def _first_allowed(problem: Any, place: Any, number: Any, last: Any, limit: Any)
     return last
 
 
-@part
+@inner
 def _better_with(problem: Any, place: Any, edge: Any, current: Any) -> Any:
     """The best set with the edge that is allowed and better than the child's current one; -1 if there is none."""
     limit, useless = place[problem.child[edge]], 0
@@ -198,7 +198,7 @@ def _better_with(problem: Any, place: Any, edge: Any, current: Any) -> Any:
     return np.int64(-1)
 
 
-@part
+@inner
 def _blocked(problem: Any, place: Any, number: Any, limit: Any) -> Any:
     """0 if the members of the set all come before the place, else how many sets are not allowed for the same reason."""
     for k in range(problem.members.shape[1]):
@@ -207,7 +207,7 @@ def _blocked(problem: Any, place: Any, number: Any, limit: Any) -> Any:
     return np.int64(0)
 
 
-@part
+@inner
 def _holds(problem: Any, number: Any, vertex: Any) -> Any:
     """Whether the vertex is in the set."""
     held = False

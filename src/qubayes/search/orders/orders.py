@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words, frozen
 from ...foundation.errors import SettingError
 from ...foundation.families import Families
-from ...foundation.jit import leaf
+from ...foundation.jit import kernel
 from .insertions import NOISES, settle, wander
 
 _LARGEST = 65_534  # vertices: a member is stored in 16 bits
@@ -145,7 +145,7 @@ def improve(
     return best_of(problem, state.best)
 
 
-@leaf
+@kernel
 def _fill(families: Any, members: Any, skip: Any, free: Any, lists: Any) -> None:
     """Write the sets as rows, the skips, and from free[parent, child] on the numbers of the child's sets with it.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...foundation.arrays import Words
 from ...foundation.families import VertexSet
-from ...foundation.jit import leaf
+from ...foundation.jit import kernel
 from ...network.network import topological_order
 from ..run import Ending, Run
 
@@ -113,7 +113,7 @@ def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> 
     return tuple(vertex_of[name] for name in topological_order(renamed))
 
 
-@leaf
+@kernel
 def draw(random: Any) -> Any:
     """The next 64 random bits of the stream (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -123,7 +123,7 @@ def draw(random: Any) -> Any:
     return word ^ (word >> np.uint64(31))
 
 
-@leaf
+@kernel
 def draw_below(random: Any, limit: Any) -> Any:
     """A random number from 0 .. limit - 1; limit is below 2^32."""
     return np.int64(((draw(random) >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
