@@ -16,8 +16,10 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+import numba
+from numba import njit
 
+config: Any = numba.config
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -28,7 +30,9 @@ def _imports(module: str) -> tuple[bytes, list[str]]:
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     source = path.read_bytes() if path.exists() else b""
     home = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return source, [resolve_name(name.decode(), home) for name in re.findall(rb"^from (\.+[\w.]+) import", source, re.M)]
+    return source, [
+        resolve_name(name.decode(), home) for name in re.findall(rb"^from (\.+[\w.]+) import", source, re.M)
+    ]
 
 
 @cache

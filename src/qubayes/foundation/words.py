@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 

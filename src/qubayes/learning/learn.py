@@ -24,7 +24,6 @@ from ..scores import Score
 from ..search import Limits, Solution, solve, solver_named
 from ..search.run import stopping
 from ..search.solution_files import read_solution, write_solution
-from ..warm import Warming, warm_in_background
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of
 from .learned import Learned
@@ -35,8 +34,6 @@ Kept = TypeVar("Kept", Candidates, Subsets)
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
 USUAL_SECONDS = 10.0  # for the solver
-# What is compiled for each stage while the ones before it run.
-KERNELS = {"subsets": ("subsets",), "solve": ("exact",), "bits": ("order", "slack")}
 SEARCHED = "what solution.json was searched in"  # whatever the solver and its limits were
 
 
@@ -89,10 +86,9 @@ def learn(
     used = None if isinstance(data, Dataset) else reading
     recipe = Recipe(search, solver, limits, int(bootstrap), used)
     with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
-        warming = warm_in_background()
         dataset = read(data, reading)
         source = Path(data).name if isinstance(data, str | PathLike) else None
-        return _Kitchen(recipe.fitting(dataset), folder, workers, on_progress, warming).cook(dataset, source)
+        return _Kitchen(recipe.fitting(dataset), folder, workers, on_progress).cook(dataset, source)
 
 
 def _check_kinds(
@@ -119,11 +115,8 @@ def _check_kinds(
 class _Kitchen:
     """One run of a recipe: where its results are kept, who works on it and who is told."""
 
-    def __init__(
-        self, recipe: Recipe, folder: RunFolder, workers: Workers | None, on_progress: OnProgress, warming: Warming
-    ) -> None:
+    def __init__(self, recipe: Recipe, folder: RunFolder, workers: Workers | None, on_progress: OnProgress) -> None:
         self.recipe, self.folder, self.workers, self.on_progress = recipe, folder, workers, on_progress
-        self.warming = warming
         self.seconds: dict[str, float] = {}
         self.depends_on: dict[str, Any] = {}
 
@@ -259,7 +252,6 @@ class _Kitchen:
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
-        self.warming.wait(KERNELS.get(stage, ()), self.on_progress)
         began = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - began
