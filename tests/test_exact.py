@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -19,12 +21,14 @@ from qubayes.search import Limits, solve, solver_named
 from qubayes.search.components import split
 from qubayes.search.exact import component as component_module
 from qubayes.search.exact.bound import bounding, upper_bound
-from qubayes.search.exact.branching import both_ways, fractional_edges
+from qubayes.search.exact.branching import both_ways, branch, fractional_edges
 from qubayes.search.exact.clusters import edge_values, support_of, violated_clusters
 from qubayes.search.exact.component import ROOT, Component
 from qubayes.search.exact.cut_rows import Cuts, Sets, chosen_cuts, cluster_cuts, coefficients, joined, no_cuts, prices
 from qubayes.search.exact.halves import zero_half_cuts
 from qubayes.search.exact.relaxation import Point, Relaxation
+from qubayes.search.exact.twins import without_twins
+from qubayes.search.orders.orders import best_of
 from solve_cases import best_score, random_candidates, with_required_edge
 
 
@@ -152,6 +156,42 @@ def test_the_bound_of_any_multipliers_is_sound(seed):
         assert all(loss >= bounded.with_set[number] for number in choice)
 
 
+def two_vertices(losses: Sequence[float]) -> Sets:
+    """Each of the two wants the other for a parent and loses this without it."""
+    owners, members = np.array([0, 0, 1, 1], np.int32), np.array([1, 0], np.int32)
+    return Sets(
+        np.array([0, 2, 4]), owners, np.array([0, 1, 1, 2, 2]), members, np.array([0.0, losses[0], 0.0, losses[1]])
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_margin_covers_the_rounding_of_the_multipliers(seed):
+    """One cut many times: prices add its weights up one by one, and the bound is the loss itself but for rounding."""
+    random = np.random.default_rng(seed)
+    weights = random.random(60)
+    cuts = cluster_cuts(np.ones((60, 2), np.uint8), 1)
+    price = float(prices(two_vertices((0.0, 0.0)), np.ones(4, np.bool_), cuts, weights)[0])
+    relaxation = Relaxation(two_vertices((price, price)), 0.0)
+    relaxation.add_cuts(cuts)
+    bounded = relaxation.bounded(weights, np.ones(4, np.bool_))
+    assert price - 1e-9 < bounded.loss <= price
+    exact = 2 * Fraction(price) - sum(map(Fraction, weights.tolist()))
+    assert Fraction(bounded.loss) <= exact and (bounded.with_set <= price).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_margin_covers_the_rounding_of_the_scores(seed):
+    """Scores far from 0, whose sums are rounded: the bound is no less than the exact sum."""
+    random = np.random.default_rng(seed)
+    scores = -1e7 - 10 * random.random((2, 2))
+    scores.sort()
+    candidates = prune("ab", [[((1,), scores[0, 1]), ((), scores[0, 0])], [((0,), scores[1, 1]), ((), scores[1, 0])]])
+    component = component_of(candidates)
+    component.relax(bounding(candidates, 20.0, silent), component.alive, ROOT)
+    best = max(Fraction(scores[v, 1]) + Fraction(scores[1 - v, 0]) for v in range(2))
+    assert best <= Fraction(component.bound) <= best + Fraction(1e-4)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_relaxation_is_solved(seed):
     """With all cuts and sets in it the bound is the optimum of the linear program, found by another solver."""
@@ -267,6 +307,26 @@ def test_branching_proves_what_the_relaxation_leaves_open(seed, monkeypatch):
     assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
 
 
+@pytest.mark.parametrize("cuts", ["of whole cycles", "all"])
+@pytest.mark.parametrize(
+    ("n", "sets", "seed"), [(6, 12, 0), (6, 12, 4), (8, 15, 4), (9, 20, 0), (9, 20, 1), (9, 20, 4)]
+)
+def test_the_tree_proves_the_optimum_without_a_search_over_orders(n, sets, seed, cuts, monkeypatch):
+    """From a poor network, with none but those of the orders that solutions suggest: no bound is below the optimum."""
+    monkeypatch.setattr(component_module, "improve", lambda problem, order, moves, **_: best_of(problem, order))
+    if cuts != "all":
+        monkeypatch.setattr(component_module, "FEW", 0)
+        monkeypatch.setattr(component_module, "LEAST", 0.9)
+    candidates = random_candidates(n, seed, sets=sets)
+    best, bounds = best_score(candidates), []
+    component = Component(split(candidates)[0], np.arange(n), 1e-9, lambda: bounds.append(component.bound))
+    assert component.n == n and component.best.score < best - 1
+    branch(component, bounding(candidates, 30.0, silent))
+    assert component.proved
+    assert component.best.score == pytest.approx(best, abs=1e-9)
+    assert min(bounds) >= best - 1e-9
+
+
 def test_both_sides_of_an_edge_hold_every_network():
     component = component_of(random_candidates(5, 1, sets=4))
     everything = np.ones(len(component.sets.losses), np.bool_)
@@ -348,3 +408,18 @@ def test_twins_are_a_setting():
     candidates = random_candidates(6, 0)
     scores = {solve(candidates, solver_named("exact", twins=twins)).score for twins in (True, False)}
     assert len(scores) == 1
+
+
+def test_twins_that_agree_but_for_rounding_leave_a_slack():
+    """e and f prefer b to a and d to c by less than rounding may be: that is lost with b and d; the bound covers it."""
+    unit, empty = 2.0**-24, ((), -1e6)
+    first, second = ([((6,), -1e6 + gain), empty] for gain in (1, 2))
+    e = [empty, ((0,), -1e6 + 3), ((1,), -1e6 + 3 + unit)]
+    f = [empty, ((2,), -1e6 + 4), ((3,), -1e6 + 4 + unit)]
+    candidates = prune("abcdefg", [first, first, second, second, e, f, [empty]])
+    reduced = without_twins(candidates)
+    assert reduced.twins == ((1, 0), (3, 2))
+    best = best_score(candidates)
+    assert best - best_score(reduced.candidates) == 2 * unit
+    assert 2 * unit <= reduced.slack <= 4 * unit
+    assert upper_bound(candidates, 5.0).value == best

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import combinations
 
 import dimod
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.quadratize import Decoder, quadratize, trade_off
 from qubayes.quadratize.family import holds as compact_holds
+from qubayes.quadratize.penalties import exclusive_model
 from qubayes.quadratize.reduction import counting_bound, merge_twins, simple_bound
 from reference import polynomials as oracle
 
@@ -332,3 +334,27 @@ def test_input_is_not_changed():
     before = dict(poly)
     quadratize(poly, mode="greedy")
     assert dict(poly) == before
+
+
+@pytest.mark.parametrize(
+    ("top", "alone", "joint"), [(10.0, 1.0, 1.0), (1.0, 10.0, 1.0), (0.0, 1.0, 10.0), (1.0, 0.0, 0.0)]
+)
+def test_three_sets_cost_more_than_any_two(top, alone, joint):
+    """Three sets that gain all they can, alone and in pairs, against two others that cost most."""
+    sets = (1, 2, 4, 8, 16)
+    coefficients = {1: -alone, 2: -alone, 4: -alone, 3: -joint, 5: -joint, 6: -joint, 8: top / 2, 16: top / 2}
+    quadratic, weight = exclusive_model(sets, coefficients)
+    unions = {a | b for a in sets for b in sets}
+    by_two = {union: sum(c for term, c in coefficients.items() if term & union == term) for union in unions}
+    for active in oracle.subsets(sets):
+        pairs = [quadratic.couplers[a, b] for a, b in combinations(sorted(active), 2)]
+        penalty = min(weight * (z - z * len(active) + len(pairs)) for z in (0, 1))
+        energy = sum(quadratic.linear[a] for a in active) + sum(pairs) + penalty
+        if len(active) > 2:
+            assert energy > max(by_two.values())
+        elif active:
+            assert energy == pytest.approx(by_two[sum(active)])
+
+
+def test_a_penalty_on_three_sets_is_never_nothing():
+    assert exclusive_model((1, 2, 4), {7: 0.0}).more_than_two > 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from qubayes.qubo.subsets import cuts
-from qubayes.qubo.subsets.bounds import relaxation_bound
+from qubayes.qubo.subsets.bounds import packing_bound, relaxation_bound
 from qubayes.qubo.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
 from qubayes.qubo.subsets.family import family_from
 from qubayes.qubo.subsets.incidence import incidence_of
@@ -43,6 +43,32 @@ def test_the_bound_comes_close_to_the_relaxation_and_never_passes_it(seed):
     relaxation, exact = relaxation_of(program), exact_relaxation(program)
     advance(relaxation, 1000, enough=np.inf)
     assert exact * 0.999 < relaxation.bound < exact + 1e-6
+
+
+def disjoint_rows(core):
+    """Rows with few open columns first, each one taken that shares none with those before."""
+    rows = [
+        {column for column in core.row_columns[first:last].tolist() if column >= 0}
+        for first, last in zip(core.row_start, core.row_start[1:], strict=False)
+    ]
+    taken = []
+    for row in sorted(rows, key=len):
+        if all(row.isdisjoint(other) for other in taken):
+            taken.append(row)
+    return len(taken)
+
+
+@pytest.mark.parametrize("elements", [6, 8, 10])
+def test_disjoint_rows_need_a_column_each(elements):
+    """As many as counting one by one finds, and never more than the smallest cover has."""
+    with_closed = 0
+    for seed in range(30):
+        cores = presolve(incidence_of(family_from(family(seed, elements=elements, count=3 * elements))))[1]
+        for core in cores:
+            with_closed += bool((core.row_columns < 0).any())
+            size = solve_program(program_of(core), Limits(), start=np.ones(len(core.columns), dtype=bool)).chosen.sum()
+            assert packing_bound(core) == disjoint_rows(core) <= size
+    assert with_closed
 
 
 @pytest.mark.parametrize("seed", range(4))
