@@ -137,6 +137,22 @@ def test_tolerance_decides() -> None:
     assert kept.per_vertex.tolist() == [0, 1]
 
 
+def test_tolerance_decides_among_large_sets() -> None:
+    """Sets with far more subsets than the list has sets: each is compared with every other one."""
+    margin, smaller, larger = tolerance(-8.0), tuple(range(1, 7)), tuple(range(1, 8))
+    for score, kept in [
+        (-4.0, False),
+        (-4.0 + margin, False),
+        (float(np.nextafter(-4.0 + margin, 0)), True),
+        (-3.0, True),
+    ]:
+        family = [((), -8.0), (smaller, -4.0), (larger, score)]
+        lists: Lists = [family, *([((), 0.0)] for _ in range(7))]
+        found = as_lists(prune(numbered(lists), lists))
+        assert found == reference.prune(lists)
+        assert [parents for parents, _ in found[0]] == ([larger] if kept else []) + [smaller, ()]
+
+
 def test_a_dropped_set_still_competes() -> None:
     """B is within the tolerance of the base and leaves; BC beats the base enough, but not B."""
     margin = tolerance(-1.0)

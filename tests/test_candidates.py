@@ -1,6 +1,10 @@
 """Identification of candidate sets against the definition."""
 
-from itertools import combinations
+import os
+import subprocess
+import sys
+from ast import literal_eval
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes import Workers
-from qubayes.candidates import Search, identify
+from qubayes.candidates import Search, identify, levels
 from qubayes.candidates.knowledge import Knowledge
 from qubayes.candidates.levels import _series
 from qubayes.candidates.problem import merge_rows, prepare_rows
@@ -114,6 +118,51 @@ def test_many_rows(name, arity):
     assert_same(by_vertex(identify(dataset, Search(2, Score(name)))), expected(dataset, Search(2, Score(name))))
 
 
+EDGES = (1023, 1024, 1025, 4095, 4096, 4097)  # cell counts about TABLE_WIDTH and the width of the histogram
+
+
+def weighted_rows(distinct, more, weights):
+    """Rows as often as the weights say: no two agree in the variables of the arities `distinct`."""
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(list(product(*map(range, distinct))))[: len(weights)]
+    rows = np.hstack([rows, *(rng.integers(0, r, (len(weights), 1)) for r in more)])
+    states = tuple(tuple(map(str, range(r))) for r in (*distinct, *more))
+    return Dataset(tuple("abcd"), states, np.repeat(rows, weights, axis=0).T.astype(np.uint8))
+
+
+def edge_data():
+    """Cells of 1023 to 1025 and of 4095 to 4097 rows, each count more than once; two sets have more than 64 cells."""
+    binary = weighted_rows((2, 2, 2), (2,), [*EDGES, 1, 1024])
+    return binary, weighted_rows((9, 9), (3, 2), [*EDGES, *EDGES[:5], *range(1, 60)])
+
+
+@pytest.mark.parametrize(
+    ("name", "ess"), [*product(["bdeu", "bds"], [0.01, 1.0, 100.0, 1e9]), ("k2", 1.0), ("bic", 1.0), ("loglik", 1.0)]
+)
+def test_counts_at_the_edges_of_the_tables(name, ess):
+    for dataset in edge_data():
+        search = Search(2, Score(name, ess))
+        assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
+
+
+INTERPRETED = """
+from test_candidates import Score, Search, edge_data, identify
+for name in ("bdeu", "bic"):
+    found = identify(edge_data()[1], Search(2, Score(name)))
+    print([list(found.of(i)) for i in range(found.n)])
+"""
+
+
+def test_kernels_stay_inside_their_arrays():
+    """Compiled code reads and writes past the end of an array unnoticed; the same code in Python does not."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name, line in zip(("bdeu", "bic"), done.stdout.splitlines(), strict=True):
+        found = identify(edge_data()[1], Search(2, Score(name)))
+        assert_same([dict(family) for family in literal_eval(line)], by_vertex(found))
+
+
 def test_large_arities_and_few_rows():
     rng = np.random.default_rng(2)
     codes = np.array([rng.integers(0, r, 300) for r in (70, 40, 3, 300, 2)], dtype=np.uint16)
@@ -146,14 +195,17 @@ def test_threads_do_not_matter():
     assert np.array_equal(one.scores, two.scores)
 
 
-def test_a_block_with_many_candidates_is_scanned_again():
-    """loglik keeps almost every set: far more than the first capacity of a block."""
-    rng = np.random.default_rng(6)
-    codes = rng.integers(0, 2, (24, 400)).astype(np.uint8)
-    dataset = Dataset(tuple(map(str, range(24))), (("x", "y"),) * 24, codes)
-    found = identify(dataset, Search(3, Score("loglik")))
-    assert found.total > 24 * 1500
-    assert len({(i, w) for i in range(24) for w, _ in found.of(i)}) == found.total + 24
+@pytest.mark.parametrize("states", [2, 3])
+@pytest.mark.parametrize("capacity", [1, 7, 10_000])
+def test_a_block_with_many_candidates_is_scanned_again(capacity, states, monkeypatch):
+    """Each level of the search is one block and finds 8, 56, 168 and 280 candidates: loglik keeps every set."""
+    monkeypatch.setattr(levels, "_FIRST_CAPACITY", capacity)
+    codes = np.random.default_rng(6).integers(0, states, (8, 101)).astype(np.uint8)
+    dataset = Dataset(tuple("abcdefgh"), (tuple("xyz"[:states]),) * 8, codes)
+    search = Search(3, Score("loglik"))
+    found = identify(dataset, search)
+    assert found.total == 8 * (7 + 21 + 35)
+    assert_same(by_vertex(found), expected(dataset, search))
 
 
 def test_progress_ends_at_the_total():
@@ -203,6 +255,22 @@ def test_no_superset_beats_the_bound_that_prunes():
                     for superset in combinations(range(1, 5), more):
                         if set(parents) <= set(superset):
                             assert scores.local_score(rows, arities, 0, superset, name, ess) <= bound + 1e-9
+
+
+@pytest.mark.parametrize("name", ["bic", "aic"])
+@pytest.mark.parametrize("states", [2, 3])
+def test_parents_that_help_only_together_are_found(name, states):
+    """c = a + b: neither parent alone is worth its price, both are, and the bound on the supersets is close."""
+    together = 0
+    for rows in range(states, 40):
+        a, b = np.arange(rows) % states, np.arange(rows) // states % states
+        codes = np.array([a, b, (a + b) % states], dtype=np.uint8)
+        dataset = Dataset(tuple("abc"), (tuple("xyz"[:states]),) * 3, codes)
+        search = Search(2, Score(name))
+        found = by_vertex(identify(dataset, search))
+        assert_same(found, expected(dataset, search))
+        together += set(found[2]) == {(), (0, 1)}
+    assert together > 3
 
 
 @pytest.mark.parametrize("max_parents", [-1, 3, 100])

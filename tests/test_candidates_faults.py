@@ -169,6 +169,25 @@ def test_a_cut_checkpoint_resumes(blocks_and_result, tmp_path):
         assert resumed(content[:cut] + bytes(4096), tmp_path) == result if cut >= header else True, cut
 
 
+@pytest.mark.parametrize("damage", ["cut", "more", "flipped"])
+def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result, tmp_path):
+    content, _ = blocks_and_result
+    path, facts = tmp_path / "x.blocks", _fingerprint(DATASET, SEARCH)
+    path.write_bytes(content)
+    with Checkpoint(path, facts, resume=True) as whole:
+        index, block = next(iter(whole.done.items()))
+    assert path.read_bytes() == content
+    with Checkpoint(path, facts, resume=True) as kept:
+        kept.add(index, block)
+    added = path.read_bytes()
+    assert added.startswith(content) and len(added) > len(content)
+    flipped = added[: len(content)] + bytes([added[len(content)] ^ 1]) + added[len(content) + 1 :]
+    path.write_bytes({"cut": added[:-1], "more": content + bytes(9999), "flipped": flipped + added}[damage])
+    with Checkpoint(path, facts, resume=True) as kept:
+        assert kept.done.keys() == whole.done.keys()
+    assert path.read_bytes() == content
+
+
 def test_flipped_bits_in_a_checkpoint(blocks_and_result, tmp_path):
     content, result = blocks_and_result
     header = content.index(b"\n") + 1

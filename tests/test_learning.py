@@ -1,6 +1,7 @@
 """`learn` from end to end, what it keeps, and how sure edges are."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars
@@ -168,6 +169,27 @@ def test_the_consensus_is_acyclic_and_takes_frequent_edges():
     network = consensus(("a", "b", "c"), frequencies)
     assert network.parents == ((), (0,), (1,))
     assert consensus(("a", "b", "c"), frequencies * 0.5).edges == 0
+
+
+@pytest.mark.parametrize("share", [0.5, np.nextafter(0.5, 1)])
+def test_the_consensus_takes_edges_of_more_than_half_of_the_networks(share):
+    frequencies = np.zeros((3, 3))
+    frequencies[0, 1] = share
+    frequencies[1, 2] = frequencies[2, 1] = share / 2  # joined as often, either way
+    assert consensus(("a", "b", "c"), frequencies).parents == (((), (), ()) if share == 0.5 else ((), (0,), (1,)))
+
+
+def test_each_sample_has_rows_of_its_own():
+    """The rows of sample k are drawn, with replacement, from stream k of the seed."""
+    weak, search, seed = dependent_data(5, 40, seed=2), Search(2), 7
+    networks = []
+    for stream in np.random.SeedSequence(seed).spawn(6):
+        rows = np.random.default_rng(stream).integers(weak.rows, size=weak.rows)
+        sample = replace(weak, codes=weak.codes[:, rows])
+        networks.append(solve(identify(sample, search), "exact").parents)
+    expected = frequencies_of(weak.names, networks)
+    assert (bootstrap(weak, search, 6, seed=seed).frequencies == expected).all()
+    assert ((expected > 0) & (expected < 1)).any() and len(set(networks)) > 3
 
 
 def test_bootstrap_is_repeatable_and_goes_on(tmp_path):

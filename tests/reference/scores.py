@@ -1,13 +1,15 @@
-"""Scores by dictionary and math.lgamma."""
+"""Scores by dictionary and by the factors of each product."""
 
 from collections import Counter
-from math import lgamma, log, prod
+from math import fsum, log, prod
 
 
 def local_score(rows, arities, child, parents, name, ess=1.0):
     """log S_child(parents): rows are tuples of states, arities the declared numbers of states."""
-    cells = Counter((tuple(row[p] for p in parents), row[child]) for row in rows)
-    configurations = Counter(tuple(row[p] for p in parents) for row in rows)
+    cells, configurations = Counter(), Counter()
+    for row, times in Counter(rows).items():
+        cells[tuple(row[p] for p in parents), row[child]] += times
+        configurations[tuple(row[p] for p in parents)] += times
     declared = prod(arities[p] for p in parents)
     r = arities[child]
     if name in ("bic", "aic", "loglik"):
@@ -21,5 +23,10 @@ def local_score(rows, arities, child, parents, name, ess=1.0):
         alpha_j, alpha_jk = ess / declared, ess / (declared * r)
     elif name == "k2":
         alpha_j, alpha_jk = r, 1.0
-    total = sum(lgamma(alpha_j) - lgamma(c + alpha_j) for c in configurations.values())
-    return total + sum(lgamma(c + alpha_jk) - lgamma(alpha_jk) for c in cells.values())
+    total = sum(log_rising(c, alpha_jk) for c in cells.values())
+    return total - sum(log_rising(c, alpha_j) for c in configurations.values())
+
+
+def log_rising(count, prior):
+    """log of prior (prior + 1) ... (prior + count - 1): exact where the difference of two log-gammas is not."""
+    return fsum(log(prior + i) for i in range(count))
