@@ -32,7 +32,6 @@ from qubayes.network import Network, fit, log_likelihood, write_network
 from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
-from qubayes.search.choices import parents_of
 from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
 from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
 from qubayes.search.orders.walks import stream_of
@@ -196,7 +195,7 @@ def check_climber(
     if not len(edges):
         return
     chosen = random_network(rng, candidates)
-    parents = parents_of(candidates, chosen)
+    parents = candidates.families.sets_at(chosen)
     climb = new_climb(parents, chosen + 1, 3, edges, stream_of(np.random.SeedSequence(0)), kick=0)
     vertex = int(rng.integers(candidates.n))
     score_by_data(data_of(counted.dataset, score, 3), climb, vertex)
@@ -314,7 +313,7 @@ def random_network(rng: np.random.Generator, candidates: Candidates) -> np.ndarr
         for number in rng.permutation(np.arange(first, last))[:10].tolist():
             tried = chosen.copy()
             tried[vertex] = number
-            if acyclic(parents_of(candidates, tried)):
+            if acyclic(candidates.families.sets_at(tried)):
                 chosen = tried
                 break
     return chosen

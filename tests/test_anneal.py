@@ -17,7 +17,6 @@ from qubayes.foundation.jit import kernel
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve
-from qubayes.search.choices import parents_of
 from qubayes.search.components import split
 from qubayes.search.exact.small import best_of_all
 from qubayes.search.exact.twins import without_twins
@@ -135,7 +134,7 @@ def regrouped(problem, state, late):
 
 def related(candidates: Candidates, choice, seeds: set[int], descendants: bool) -> set[int]:
     """The seeds and their descendants, or their ancestors, in the network of these sets."""
-    edges = {(p, v) for v, parents in enumerate(parents_of(candidates, choice)) for p in parents}
+    edges = {(p, v) for v, parents in enumerate(candidates.families.sets_at(choice)) for p in parents}
     found = set(seeds)
     for _ in range(candidates.n):
         found |= {v if descendants else p for p, v in edges if (p if descendants else v) in found}
@@ -292,7 +291,7 @@ def test_twins_leave_before_the_search(monkeypatch, twins):
     assert len(without_twins(candidates).twins) == 5
     solution = solve(candidates, Anneal(twins=twins), limits=Limits(None, moves=50_000))
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
-    parents = parents_of(candidates, solution.choice)
+    parents = candidates.families.sets_at(solution.choice)
     used = {parent for found in parents for parent in found}
     assert not twins or not used & {1, 3, 5, 7, 9}
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qubayes.search import Limits, solve
-from qubayes.search.choices import parents_of
 from qubayes.search.orders.asobs import FOUND, PLACE, RESTARTS, new_selection, swap_neighbours
 from qubayes.search.orders.orders import order_problem
 from reference import searches
@@ -22,7 +21,7 @@ def state_of(candidates, seed=0):
 
 
 def chosen(candidates, state):
-    return [frozenset(its) for its in parents_of(candidates, state.choice[0])]
+    return [frozenset(its) for its in candidates.families.sets_at(state.choice[0])]
 
 
 def swapped(order, place):

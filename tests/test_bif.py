@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes.foundation.graph import find_cycle, topological_order
 from qubayes.network import Network, read_bif
-from qubayes.network.network import find_cycle, topological_order
 
 SPRINKLER = """network unknown {
 }

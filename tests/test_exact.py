@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
 from qubayes.foundation.errors import SettingError
+from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import silent
-from qubayes.network.network import find_cycle
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.components import split
 from qubayes.search.exact import component as component_module

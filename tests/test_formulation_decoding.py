@@ -1,7 +1,5 @@
 """Bits to networks and back: what is wrong is named, mended on request, and never mistaken."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
 from qubayes.foundation.errors import QubayesError
 from qubayes.qubo import best_sets, decode, encode, encode_sets, energy, formulate, implied_order
-from qubayes.qubo.decoding import Violation, topological_order
+from qubayes.qubo.decoding import Violation
 from reference import energies as reference
 
 
@@ -145,11 +143,3 @@ def test_what_cannot_be_encoded_is_refused():
     required = formulate(*(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}])))
     with pytest.raises(QubayesError, match="before a required parent"):
         best_sets(required, [1, 0])
-
-
-def test_topological_order():
-    assert topological_order(((2,), (0,), ())) == [2, 0, 1]
-    assert topological_order(((1,), (0,))) is None
-    for order in permutations(range(3)):
-        parents = tuple(tuple(order[: order.index(v)]) for v in range(3))
-        assert topological_order(parents) == list(order)

@@ -7,10 +7,9 @@ from qubayes import Score, Search, identify
 from qubayes.candidates import Candidates
 from qubayes.data import Dataset
 from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.workers import Workers
-from qubayes.network.network import find_cycle
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.choices import parents_of
 from qubayes.search.orders.hillclimb import _Climber, _most
 from qubayes.search.orders.hillclimb_moves import TABU, sets_of
 from qubayes.search.orders.hillclimb_scores import data_of
@@ -151,7 +150,7 @@ def test_what_is_offered_from_data_is_never_worse_than_what_was_found():
     walk.advance(500, PACE)
     assert walk.run.score >= walk.climb.totals[2] - 1e-9
     found = [frozenset(row[FIRST : FIRST + row[SIZE]].tolist()) for row in walk.climb.lists[1]]
-    assert all(set(its) <= wide for its, wide in zip(parents_of(candidates, walk.run.choice), found, strict=True))
+    assert all(set(its) <= wide for its, wide in zip(candidates.families.sets_at(walk.run.choice), found, strict=True))
 
 
 def test_a_row_is_scored_once_while_memory_lasts():

@@ -26,7 +26,6 @@ from qubayes.scores import Score
 from qubayes.search import Limits, solve
 from qubayes.search.exact.twins import without_twins
 from qubayes.search.presolve import presolve
-from qubayes.search.presolve.required import reachable
 from solve_cases import best_score, random_candidates, with_required_edge
 
 
@@ -88,12 +87,6 @@ def test_what_all_sets_share_is_required():
     assert dict(presolved.candidates.of(0))[(1,)] == -100.0
     assert list(presolved.candidates.of(1)) == [((), -50.0)]  # a follows b in every network that is left
     assert_kept(prune("abcd", lists), twins=False)
-
-
-def test_reachable():
-    edges = np.zeros((4, 4), np.bool_)
-    edges[0, 1] = edges[1, 2] = True
-    assert np.argwhere(reachable(edges)).tolist() == [[0, 1], [0, 2], [1, 2]]
 
 
 def data_with_twins(seed: int, rows: int = 60) -> pl.DataFrame:

@@ -15,10 +15,10 @@ import pytest
 from qubayes.candidates import Candidates
 from qubayes.foundation.errors import ConstraintError, QubayesError, SettingError
 from qubayes.foundation.families import Families
+from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
-from qubayes.network.network import find_cycle
 from qubayes.qubo import Formulation
 from qubayes.search import SOLVERS, Limits, Solution, Solver, solve, solver_named
 from solve_cases import best_score, formulated, random_candidates, with_required_edge

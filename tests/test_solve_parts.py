@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
 from qubayes.foundation.families import Families
-from qubayes.search.choices import best_inside, best_of_order, parents_of
 from qubayes.search.components import join, split
 from solve_cases import best_score, random_candidates
 
@@ -53,7 +52,7 @@ def test_sets_of_a_part_are_in_order_and_stand_for_candidate_sets(n, seed):
             assert (np.diff(part.scores[first:last]) <= 0).all()
             assert len(set(sets)) == len(sets) and all(set(sets[-1]) <= set(members) for members in sets)
             for members, number in zip(sets, part.numbers[first:last].tolist(), strict=True):
-                (whole,) = parents_of(candidates, [number])
+                (whole,) = candidates.families.sets_at([number])
                 assert {part.vertices[m] for m in members} == set(whole) & set(part.vertices.tolist())
                 assert vertex not in whole
 
@@ -61,14 +60,16 @@ def test_sets_of_a_part_are_in_order_and_stand_for_candidate_sets(n, seed):
 def test_vertices_in_no_part_take_their_best_set():
     candidates = prune(["a", "b", "c"], [[((), -3.0)], [((), -3.0), ((0,), -1.0)], [((), -3.0), ((0, 1), -2.0)]])
     assert split(candidates) == []
-    assert parents_of(candidates, join(candidates, [], [])) == ((), (0,), (0, 1))
+    assert candidates.families.sets_at(join(candidates, [], [])) == ((), (0,), (0, 1))
 
 
 def test_best_of_an_order_and_inside():
     candidates = random_candidates(5, 0)
     order = [3, 1, 4, 0, 2]
-    chosen = parents_of(candidates, best_of_order(candidates.families, np.array(order)))
-    inside = parents_of(candidates, best_inside(candidates, [set(order[: order.index(v)]) for v in range(5)]))
+    chosen = candidates.families.sets_at(candidates.families.best_of_order(order))
+    inside = candidates.families.sets_at(
+        candidates.families.best_inside([set(order[: order.index(v)]) for v in range(5)])
+    )
     assert chosen == inside
     for vertex, members in enumerate(chosen):
         scores = {s: score for s, score in candidates.of(vertex) if set(s) <= set(order[: order.index(vertex)])}

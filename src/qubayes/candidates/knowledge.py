@@ -21,9 +21,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..foundation.errors import ConstraintError, FormatError
 from ..foundation.families import VertexSet
 from ..foundation.files import read_bytes, shown
+from ..foundation.graph import cycle_path, find_cycle, reachable
 
 Edge = tuple[str, str]  # (parent, child)
 
@@ -64,7 +67,9 @@ class Knowledge:
         self._check_names(names)
         self._check_edges()
         parents = self._required_parents(names)
-        _check_cycle(parents)
+        index = {name: vertex for vertex, name in enumerate(names)}
+        if cycle := find_cycle([[index[parent] for parent in parents[name]] for name in names]):
+            raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
         limits = {name: min(max_parents, self.max_parents.get(name, max_parents)) for name in names}
         for name in names:
             if len(parents[name]) > limits[name]:
@@ -95,9 +100,10 @@ class Knowledge:
             for child in tier:
                 excluded[child].update(later, tier if self.forbid_within_tiers else ())
             later += tier
-        for descendant, ancestors in _ancestors(parents).items():
-            for ancestor in ancestors:
-                excluded[ancestor].add(descendant)
+        if self.required:
+            arcs = np.array([[name in parents[child] for child in names] for name in names])
+            for ancestor, descendant in np.argwhere(reachable(arcs)).tolist():
+                excluded[names[ancestor]].add(names[descendant])
         return excluded
 
     def _required_parents(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -204,46 +210,6 @@ def _limits(value: Any) -> dict[str, int]:
         if type(limit) is not int or limit < 0:
             raise ConstraintError(f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0")
     return dict(value)
-
-
-def _check_cycle(parents: Mapping[str, Sequence[str]]) -> None:
-    """Raise if required edges form a cycle, and name it."""
-    left = {child: set(found) for child, found in parents.items() if found}
-    children: dict[str, list[str]] = {}
-    for child, found in left.items():
-        for parent in found:
-            children.setdefault(parent, []).append(child)
-    free = [name for name in parents if name not in left]
-    while free:  # remove what has no required parent left; what stays leads back to itself
-        parent = free.pop()
-        for child in children.get(parent, ()):
-            left[child].discard(parent)
-            if not left[child]:
-                del left[child]
-                free.append(child)
-    if left:
-        place: dict[str, int] = {}  # of each name on the way back from parent to parent
-        name = next(iter(left))
-        while name not in place:
-            place[name] = len(place)
-            name = min(left[name] & left.keys())
-        cycle = [name, *list(place)[place[name] :][::-1]]
-        told = " -> ".join(cycle[:8]) + (" -> ..." if len(cycle) > 8 else "")
-        raise ConstraintError(f"the required edges form the cycle {told}; remove one of them")
-
-
-def _ancestors(parents: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """For each variable with required parents, all from which required edges lead to it."""
-    found: dict[str, set[str]] = {}
-    for name in parents:
-        open_, seen = list(parents[name]), set(parents[name])
-        while open_:
-            fresh = set(parents[open_.pop()]) - seen
-            seen |= fresh
-            open_.extend(fresh)
-        if seen:
-            found[name] = seen
-    return found
 
 
 def _arrow(edge: Edge) -> str:

@@ -3,11 +3,12 @@
 Candidate parent sets and candidate parent subsets are both of this shape.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .arrays import Bools, Ints, SmallInts, frozen
 
@@ -43,6 +44,45 @@ class Families(NamedTuple):
     def set_at(self, number: int) -> VertexSet:
         """The set with this number."""
         return tuple(self.members[self.set_start[number] : self.set_start[number + 1]].tolist())
+
+    def sets_at(self, numbers: npt.ArrayLike) -> tuple[VertexSet, ...]:
+        """The sets with these numbers."""
+        chosen = np.asarray(numbers, dtype=np.int64)
+        bounds = zip(self.set_start[chosen].tolist(), self.set_start[chosen + 1].tolist(), strict=True)
+        return tuple(tuple(self.members[first:last].tolist()) for first, last in bounds)
+
+    def first_inside(self, vertex: int, allowed: Bools) -> int:
+        """The number of the vertex's first set whose members are all allowed; -1 if there is none."""
+        first, last = self.vertex_start[vertex : vertex + 2].tolist()
+        start = self.set_start[first : last + 1]
+        missing = np.concatenate([[0], np.cumsum(~allowed[self.members[start[0] : start[-1]]])])
+        inside = np.diff(missing[start - start[0]]) == 0
+        return int(first + np.argmax(inside)) if inside.any() else -1
+
+    def best_inside(self, allowed: Sequence[Collection[int]]) -> Ints:
+        """For each vertex the number of its first set whose members are all allowed there; -1 if there is none."""
+        choice = np.empty(self.n, np.int64)
+        for vertex, members in enumerate(allowed):
+            inside = np.zeros(self.n, np.bool_)
+            inside[list(members)] = True
+            choice[vertex] = self.first_inside(vertex, inside)
+        return choice
+
+    def best_of_order(self, order: npt.ArrayLike) -> Ints:
+        """For each vertex the number of its first set whose members all come before it in the order."""
+        inside, choice = np.zeros(self.n, np.bool_), np.empty(self.n, np.int64)
+        for vertex in np.asarray(order).tolist():
+            choice[vertex] = self.first_inside(vertex, inside)
+            inside[vertex] = True
+        return choice
+
+    def arcs(self) -> Bools:
+        """(n, n) whether some set of b holds a, at [a, b]."""
+        arcs = np.zeros((self.n, self.n), np.bool_)
+        for vertex in range(self.n):
+            first, last = self.set_start[self.vertex_start[vertex : vertex + 2]]
+            arcs[self.members[first:last], vertex] = True
+        return arcs
 
     def chosen(self, numbers: Ints) -> "Families":
         """These sets alone, given ascending."""

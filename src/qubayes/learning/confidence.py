@@ -13,10 +13,10 @@ from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import FormatError, SettingError
 from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing
+from ..foundation.graph import find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 from ..network import Network, cpdag
-from ..network.network import find_cycle
 from ..search import Limits, solve
 
 MOVES_PER_VERTEX = 10_000  # of the annealer on one sample; alarm's 37 variables take half a second

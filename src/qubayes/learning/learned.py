@@ -7,12 +7,12 @@ from typing import Any
 
 from ..candidates import Candidates
 from ..data import Dataset
+from ..foundation.graph import strong_components
 from ..network import Network
 from ..qubo import Formulation, formulate
 from ..qubo.subsets import Subsets
 from ..report import versions
 from ..search import Solution
-from ..search.components import component_labels
 from .confidence import Confidence
 from .recipe import Recipe
 
@@ -87,11 +87,6 @@ class Learned:
 
 def paper_bits(candidates: Candidates, subsets: Subsets) -> dict[str, int]:
     """u, r and z bits of the paper's formulation: all pairs in a strongly connected component, a z for each vertex."""
-    sizes = [int(size) for size in _component_sizes(candidates)]
+    sizes = map(len, strong_components(candidates.families.arcs()))
     r = sum(size * (size - 1) // 2 for size in sizes)
     return {"u": subsets.total, "r": r, "z": candidates.n, "total": subsets.total + r + candidates.n}
-
-
-def _component_sizes(candidates: Candidates) -> list[int]:
-    labels = component_labels(candidates).tolist()
-    return [labels.count(label) for label in set(labels)]

@@ -1,14 +1,13 @@
 """A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its parents."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from ..foundation.arrays import Floats, Ints, frozen
 from ..foundation.errors import QubayesError
+from ..foundation.graph import cycle_path, find_cycle, topological_order
 
 # Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4 is a mistake.
 _ROUNDING = 0.02
@@ -63,41 +62,6 @@ class Network:
         return {names[v]: tuple(names[p] for p in parents) for v, parents in enumerate(self.parents)}
 
 
-def topological_order(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The vertices, parents before children, smallest index first; shorter than `parents` if there is a cycle."""
-    children: list[list[int]] = [[] for _ in parents]
-    for child, its_parents in enumerate(parents):
-        for parent in its_parents:
-            children[parent].append(child)
-    waiting = [len(its_parents) for its_parents in parents]
-    ready = [v for v, count in enumerate(waiting) if count == 0]
-    heapify(ready)
-    order = []
-    while ready:
-        order.append(heappop(ready))
-        for child in children[order[-1]]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                heappush(ready, child)
-    return tuple(order)
-
-
-def find_cycle(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The vertices of a directed cycle, each a parent of the next and the last of the first; () if there is none."""
-    rest = set(range(len(parents))) - set(topological_order(parents))
-    if not rest:
-        return ()
-    # Every vertex that is left has a parent that is left: walking up must come back to where it was.
-    walk = [min(rest)]
-    seen = {walk[0]: 0}
-    while True:
-        parent = min(p for p in parents[walk[-1]] if p in rest)
-        if parent in seen:
-            return tuple(reversed(walk[seen[parent] :]))
-        seen[parent] = len(walk)
-        walk.append(parent)
-
-
 def _check_graph(network: Network) -> None:
     n = network.n
     if len(set(network.names)) != n:
@@ -109,9 +73,9 @@ def _check_graph(network: Network) -> None:
         if len(set(parents)) != len(parents) or any(not 0 <= p < n for p in parents):
             raise QubayesError(f"the parents of {name!r} are {parents}; give different indices from 0 to {n - 1}")
     if cycle := find_cycle(network.parents):
-        shown = [*cycle[:8], *((cycle[0],) if len(cycle) <= 8 else ())]
-        path = " -> ".join([network.names[v] for v in shown] + ["..."] * (len(cycle) > 8))
-        raise QubayesError(f"the network has a directed cycle, {path}; remove one of its edges")
+        raise QubayesError(
+            f"the network has a directed cycle, {cycle_path(cycle, network.names)}; remove one of its edges"
+        )
 
 
 def _check_states(network: Network) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ..foundation.arrays import Bools, Ints
 from ..foundation.errors import QubayesError
 from ..foundation.families import Families, VertexSet
+from ..foundation.graph import find_cycle, topological_order
 from ..foundation.jit import kernel
 from ..machines.qubo import energy
 from .formulation import Formulation
@@ -88,7 +89,7 @@ def _assert_exact(formulation: Formulation, parents: tuple[VertexSet, ...], tota
     scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
     if not abs(total + score) <= TOLERANCE * scale:
         raise AssertionError(f"a feasible state has energy {total!r} but score {score!r}")
-    if topological_order(parents) is None:
+    if find_cycle(parents):
         raise AssertionError("a feasible state has a directed cycle")
 
 
@@ -103,7 +104,7 @@ def _network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexSet, .
         inside[vertex, families.members[families.set_start[subset] : families.set_start[subset + 1]]] = True
     inside[problem.relative.required.children, problem.relative.required.vertices] = True
     chosen = _first_inside(formulation.candidates.families, inside)
-    return _sets(formulation, chosen), float(formulation.candidates.scores[chosen].sum())
+    return formulation.candidates.families.sets_at(chosen), float(formulation.candidates.scores[chosen].sum())
 
 
 def _true_network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexSet, ...], float]:
@@ -128,12 +129,6 @@ def _active(formulation: Formulation, state: Bools) -> list[tuple[int, int]]:
     return list(
         zip((np.searchsorted(families.vertex_start, active, "right") - 1).tolist(), active.tolist(), strict=True)
     )
-
-
-def _sets(formulation: Formulation, chosen: Ints) -> tuple[VertexSet, ...]:
-    families = formulation.candidates.families
-    bounds = zip(families.set_start[chosen].tolist(), families.set_start[chosen + 1].tolist(), strict=True)
-    return tuple(tuple(families.members[first:last].tolist()) for first, last in bounds)
 
 
 def _first_inside(families: Families, inside: Bools) -> Ints:
@@ -268,8 +263,8 @@ def encode_sets(formulation: Formulation, chosen: npt.ArrayLike, order: list[int
     `order` (all vertices, parents first) decides the r bits; a topological order of the network if it is left out.
     """
     numbers = np.asarray(chosen, dtype=np.int64)
-    order = order or topological_order(_sets(formulation, numbers))
-    if order is None:
+    order = order or list(topological_order(formulation.candidates.families.sets_at(numbers)))
+    if len(order) < formulation.candidates.n:
         raise QubayesError("the parent sets form a directed cycle; give those of a DAG")
     state = np.zeros(formulation.qubo.bits, np.bool_)
     ways = formulation.ways[numbers]
@@ -297,24 +292,3 @@ def encode(formulation: Formulation, parents: tuple[VertexSet, ...]) -> Bools:
             names = ", ".join(candidates.names[parent] for parent in wanted) or "no parents"
             raise QubayesError(f"{candidates.names[vertex]} with {names} is no candidate set; encode candidate sets")
     return encode_sets(formulation, chosen)
-
-
-def topological_order(parents: tuple[VertexSet, ...]) -> list[int] | None:
-    """All vertices, parents first, smallest first among equals; None if there is a directed cycle."""
-    from heapq import heapify, heappop, heappush
-
-    missing = [len(members) for members in parents]
-    children: list[list[int]] = [[] for _ in parents]
-    for child, members in enumerate(parents):
-        for parent in members:
-            children[parent].append(child)
-    ready = [vertex for vertex, count in enumerate(missing) if not count]
-    heapify(ready)
-    order = []
-    while ready:
-        order.append(vertex := heappop(ready))
-        for child in children[vertex]:
-            missing[child] -= 1
-            if not missing[child]:
-                heappush(ready, child)
-    return order if len(order) == len(parents) else None

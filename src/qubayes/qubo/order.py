@@ -10,6 +10,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Ints, SmallInts, frozen
 from ..foundation.errors import SettingError
+from ..foundation.graph import strong_components
 from .elimination import Filled, Graph, anneal_sequence, count_pairs, eliminate, greedy_sequence
 from .parents import Relative
 
@@ -70,20 +71,7 @@ def _components(relative: Relative, n: int) -> list[tuple[Ints, Bools]]:
     arcs = np.zeros((n, n), np.bool_)
     for parents in (relative.parents, relative.required):
         arcs[parents.vertices, parents.children] = True
-    reached = reachable(arcs)
-    first = (reached & reached.T).argmax(axis=1) if n else np.empty(0, np.int64)  # the least vertex of the component
-    parts = [np.flatnonzero(first == vertex) for vertex in np.flatnonzero(np.bincount(first, minlength=n) > 1)]
-    return [(part, arcs[np.ix_(part, part)]) for part in parts]
-
-
-def reachable(arcs: Bools) -> Bools:
-    """(n, n) whether b can be reached from a; every vertex reaches itself."""
-    n = len(arcs)
-    reached = np.packbits(arcs | np.eye(n, dtype=np.bool_), axis=1)
-    for v in range(n):
-        before = reached[:, v >> 3] >> (7 - (v & 7)) & 1 == 1
-        reached[before] |= reached[v]
-    return np.unpackbits(reached, axis=1, count=n).astype(np.bool_)
+    return [(part, arcs[np.ix_(part, part)]) for part in strong_components(arcs) if len(part) > 1]
 
 
 def _ordered(part: Ints, arcs: Bools, kind: str, seed: int) -> tuple[SmallInts, SmallInts]:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.arrays import Bools, Floats
-from .order import Order, reachable
+from ..foundation.graph import reachable
+from .order import Order
 from .parents import Parents, Relative
 
 PENALTIES = ("tight", "paper")

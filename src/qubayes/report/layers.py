@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..foundation.arrays import Ints
-from ..network.network import topological_order
+from ..foundation.graph import children_of, topological_order
 from .linear import minimiser
 
 Edge = tuple[int, int]  # parent, child
@@ -81,7 +81,7 @@ def _balanced(parents: Sequence[Sequence[int]], rows: Ints) -> Ints:
 
     Its edges get longer above by as much as they get shorter below, so the total length stays.
     """
-    rows, children = rows.copy(), _children(parents)
+    rows, children = rows.copy(), children_of(parents)
     crowd = np.bincount(rows).tolist()
     for vertex, its_parents in enumerate(parents):
         if its_parents and len(its_parents) == len(children[vertex]):
@@ -100,7 +100,7 @@ def _narrowed(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> Ints
     """
     if np.bincount(rows).max(initial=0) <= widest:
         return rows
-    children, rows = _children(parents), rows.copy()
+    children, rows = children_of(parents), rows.copy()
     depth = [0] * len(parents)
     for vertex in reversed(topological_order(parents)):
         depth[vertex] = max((depth[child] + 1 for child in children[vertex]), default=0)
@@ -119,11 +119,3 @@ def _narrowed(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> Ints
                     waiting.add(child)
         row += 1
     return rows
-
-
-def _children(parents: Sequence[Sequence[int]]) -> list[list[int]]:
-    children: list[list[int]] = [[] for _ in parents]
-    for child, its_parents in enumerate(parents):
-        for parent in its_parents:
-            children[parent].append(child)
-    return children

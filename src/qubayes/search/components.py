@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ..candidates import Candidates
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.families import Families
+from ..foundation.graph import strong_components
 
 
 class Part(NamedTuple):
@@ -27,11 +26,10 @@ class Part(NamedTuple):
 
 def split(candidates: Candidates) -> list[Part]:
     """The components of two vertices or more, largest first; see `join` for the other vertices."""
-    labels = component_labels(candidates)
-    if candidates.n > 1 and labels.max() == 0:
+    found = [vertices for vertices in strong_components(candidates.families.arcs()) if len(vertices) > 1]
+    if len(found) == 1 and len(found[0]) == candidates.n:
         everything = np.arange(len(candidates.scores))
-        return [Part(np.arange(candidates.n), candidates.families, candidates.scores, frozen(everything))]
-    found = [np.flatnonzero(labels == label) for label in np.flatnonzero(np.bincount(labels, minlength=1) > 1)]
+        return [Part(frozen(found[0]), candidates.families, candidates.scores, frozen(everything))]
     parts = [_part(candidates, vertices) for vertices in found]
     return sorted(parts, key=lambda part: (-len(part.vertices), int(part.vertices[0])))
 
@@ -42,17 +40,6 @@ def join(candidates: Candidates, parts: Sequence[Part], choices: Sequence[Ints])
     for part, local in zip(parts, choices, strict=True):
         choice[part.vertices] = part.numbers[local]
     return choice
-
-
-def component_labels(candidates: Candidates) -> Ints:
-    """(n,) the number of each vertex's strongly connected component in the graph of all candidate edges."""
-    edges = np.zeros((candidates.n, candidates.n), np.bool_)
-    for vertex in range(candidates.n):
-        edges[_members_of(candidates.families, vertex), vertex] = True
-    labels: Ints = connected_components(csr_matrix(edges.astype(np.int8)), directed=True, connection="strong")[
-        1
-    ].astype(np.int64)
-    return labels
 
 
 def _members_of(families: Families, vertex: int) -> SmallInts:

@@ -10,9 +10,8 @@ import numpy as np
 from ..candidates import Candidates
 from ..foundation.errors import FormatError
 from ..foundation.files import json_object, read_text, replacing, shown
-from ..network.network import find_cycle
+from ..foundation.graph import find_cycle
 from ..qubo import Formulation, decode, encode_sets
-from .choices import parents_of
 from .solution import Solution
 
 _LARGEST = 1e300  # of a number in a file; a whole number beyond the floats would be an error elsewhere
@@ -39,7 +38,7 @@ def read_solution(path: str | Path, problem: Candidates | Formulation) -> Soluti
     candidates = formulation.candidates if formulation else problem
     assert isinstance(candidates, Candidates)
     choice = np.array(_choice(value, candidates, path), dtype=np.int64)
-    parents = parents_of(candidates, choice)
+    parents = candidates.families.sets_at(choice)
     if find_cycle(parents):
         raise FormatError(f"{path}: the network has a directed cycle; solve again")
     decoded = decode(formulation, encode_sets(formulation, choice)) if formulation else None

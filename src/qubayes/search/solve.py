@@ -10,13 +10,11 @@ import numpy as np
 from ..candidates import Candidates
 from ..foundation.arrays import Ints
 from ..foundation.errors import ConstraintError, QubayesError, SettingError
-from ..foundation.families import VertexSet
+from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
-from ..network.network import find_cycle
 from ..qubo import Formulation, decode, encode_sets
-from .choices import best_inside, parents_of
 from .ready import make_ready
 from .run import Ending, Limits, Preparing, Run, Solver, is_number, stopping
 from .settings import accepts, allowed
@@ -166,7 +164,7 @@ def _search(solver: Solver, problem: Any, run: Run) -> Ending:
 
 
 def _solution(candidates: Candidates, formulation: Formulation | None, run: Run, name: str, ending: Ending) -> Solution:
-    parents = parents_of(candidates, run.choice)
+    parents = candidates.families.sets_at(run.choice)
     if cycle := find_cycle(parents):
         raise AssertionError(f"internal error: {name} returned a network with a cycle {cycle}; please report it")
     bits, energy = None, None
@@ -210,7 +208,7 @@ def check(candidates: Candidates) -> None:
             "numbers: leave out sets that may not be used"
         )
     if cycle := find_cycle([candidates.base(vertex) for vertex in range(candidates.n)]):
-        path = " -> ".join(names[vertex] for vertex in (*cycle, cycle[0]))
+        path = cycle_path(cycle, names)
         raise ConstraintError(f"the required edges form the cycle {path}; no network has them all: remove one")
 
 
@@ -224,11 +222,10 @@ def _start(candidates: Candidates, network: Network | None) -> Ints:
             f"{min(missing)!r} is in only one of the candidates and the starting network; give one of the same"
         )
     place = {name: vertex for vertex, name in enumerate(candidates.names)}
-    parents: dict[int, VertexSet] = {}
+    parents = [set(candidates.base(vertex)) for vertex in range(candidates.n)]
     for name, found in network.parent_names().items():
-        parents[place[name]] = tuple(sorted(place[parent] for parent in found))
-    whole = [{*parents[v], *candidates.base(v)} for v in range(candidates.n)]
-    if cycle := find_cycle([tuple(members) for members in whole]):
-        path = " -> ".join(candidates.names[vertex] for vertex in (*cycle, cycle[0]))
+        parents[place[name]].update(place[parent] for parent in found)
+    if cycle := find_cycle([tuple(members) for members in parents]):
+        path = cycle_path(cycle, candidates.names)
         raise ConstraintError(f"the starting network and the required edges form the cycle {path}; start from another")
-    return best_inside(candidates, whole)
+    return candidates.families.best_inside(parents)

@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 from ...foundation.errors import MissingPackageError, QubayesError, SettingError
-from ...network.network import find_cycle
-from ...search.choices import best_inside
+from ...foundation.graph import find_cycle
 from ...search.run import Ending, Run
 from .. import Formulation, encode_sets
 from ..constrained import ConstrainedForm, Row, constrain, order_rows
@@ -49,7 +48,7 @@ class Program(NamedTuple):
                 if values[bit] > 0.5:
                     allowed[vertex].update(subset)
         if not find_cycle([tuple(members) for members in allowed]):
-            run.offer(best_inside(candidates, allowed))
+            run.offer(candidates.families.best_inside(allowed))
 
 
 @dataclass(frozen=True, slots=True)

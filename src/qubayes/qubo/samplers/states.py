@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...foundation.arrays import Bools, Ints
-from ...network.network import find_cycle
-from ...search.choices import parents_of
+from ...foundation.graph import find_cycle
 from ...search.run import Run
 from .. import Formulation, best_sets, encode_sets, energy, implied_order
 from ..decoding import TOLERANCE, _first_inside
@@ -32,7 +31,7 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
     score = float(formulation.candidates.scores[chosen].sum())
     scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
     exact = abs(float(energy(formulation.qubo, bits)) + score) <= TOLERANCE * scale
-    if exact and not find_cycle(parents_of(formulation.candidates, chosen)):
+    if exact and not find_cycle(formulation.candidates.families.sets_at(chosen)):
         return Reading(chosen, False)
     return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.families import VertexSet
-from ..choices import best_of_order
 from ..components import Part
 from ..orders.orders import Ordered, OrderProblem, improve, order_problem
 from ..ready import make_ready
@@ -93,7 +92,7 @@ class Component:
 
     def ordered(self, order: Ints) -> Ordered:
         """The best network of this order."""
-        choice = best_of_order(self.part.families, order)
+        choice = self.part.families.best_of_order(order)
         return Ordered(order, choice, math.fsum(self.part.scores[choice].tolist()))
 
     @property

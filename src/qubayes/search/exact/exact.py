@@ -8,7 +8,7 @@ import numpy as np
 
 from ...candidates import Candidates
 from ...foundation.arrays import Ints
-from ..choices import parents_of
+from ...foundation.graph import topological_order
 from ..components import Part, join, split
 from ..run import Ending, Run
 from .branching import branch
@@ -45,7 +45,7 @@ class Proof:
         self.reduced, self._run = reduced, run
         candidates = reduced.candidates
         self.parts = split(candidates)[::-1]
-        order = topological_order(run.candidates, run.choice)
+        order = np.array(topological_order(run.candidates.families.sets_at(run.choice)))
         tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self.parts))
         self.components = [Component(part, _inside(order, part), tolerance, self._changed) for part in self.parts]
         self._alone = np.ones(candidates.n, np.bool_)
@@ -96,18 +96,6 @@ class Proof:
         self._run.offer(self.reduced.sources[choice])
         self._run.tighten(self.bound)
         self._run.report(f"score {self._run.score:,.3f}, bound {self._run.bound:,.3f}")
-
-
-def topological_order(candidates: Candidates, choice: Ints) -> Ints:
-    """The vertices, parents first."""
-    parents = parents_of(candidates, choice)
-    order: list[int] = []
-    placed = np.zeros(candidates.n, np.bool_)
-    while len(order) < candidates.n:
-        ready = [v for v in range(candidates.n) if not placed[v] and placed[list(parents[v])].all()]
-        placed[ready] = True
-        order.extend(ready)
-    return np.array(order, np.int64)
 
 
 def _inside(order: Ints, part: Part) -> Ints:

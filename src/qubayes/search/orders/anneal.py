@@ -16,7 +16,6 @@ from ...candidates import Candidates
 from ...foundation.arrays import Ints
 from ...foundation.errors import SettingError
 from ...foundation.families import VertexSet
-from ..choices import parents_of
 from ..components import Part, join, split
 from ..exact.small import LARGEST, best_of_all
 from ..exact.twins import Reduced, whole, without_twins
@@ -141,7 +140,7 @@ class _Search:
 def _parents_inside(candidates: Candidates, part: Part, choice: Ints) -> list[VertexSet]:
     """The parents inside the part that the choice gives its vertices, in local numbers."""
     place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
-    everyone = parents_of(candidates, choice)
+    everyone = candidates.families.sets_at(choice)
     return [tuple(place[parent] for parent in everyone[vertex] if parent in place) for vertex in place]
 
 

@@ -9,7 +9,6 @@ from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, Words, frozen
 from ...foundation.jit import allocating_kernel, inner, kernel
 from ...foundation.words import popcount
-from ..choices import parents_of
 from ..run import Ending, Run
 from .orders import OrderProblem, order_problem
 from .walks import Pace, draw_below, random_order, stream_of, walk_all
@@ -38,7 +37,7 @@ class AcyclicSelection:
         if candidates.n < 2:
             return Ending("one variable: nothing to order")
         problem = order_problem(candidates.families, frozen(candidates.scores[:]))
-        parents = parents_of(candidates, run.start)
+        parents = candidates.families.sets_at(run.start)
         walks: list[_Selector] = []
 
         def make(number: int, seed: np.random.SeedSequence) -> _Selector:

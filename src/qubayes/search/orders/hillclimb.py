@@ -13,7 +13,6 @@ from ...foundation.arrays import Ints, SmallInts, Words
 from ...foundation.errors import QubayesError, SettingError
 from ...foundation.families import VertexSet
 from ...scores import NAMES, Score
-from ..choices import first_inside, parents_of
 from ..run import Ending, Run
 from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
@@ -72,7 +71,7 @@ class _Climber:
         self.run, self.candidates = run, run.candidates
         self.data = scored if isinstance(scored, Data) else None
         self.sets = scored if isinstance(scored, Sets) else no_sets(run.candidates)
-        parents = parents_of(run.candidates, run.start)
+        parents = run.candidates.families.sets_at(run.start)
         keys = run.start + 1 if self.data is None else _hashed(parents)
         self.climb = new_climb(parents, keys, _most(run.candidates), edges, random, kick=kick)
         self.offered, self.choice = keys.copy(), run.start.copy()
@@ -96,7 +95,7 @@ class _Climber:
             else:
                 inside = np.zeros(self.candidates.n, np.bool_)
                 inside[best[vertex, FIRST : FIRST + best[vertex, SIZE]]] = True
-                self.choice[vertex] = first_inside(self.candidates.families, vertex, inside)
+                self.choice[vertex] = self.candidates.families.first_inside(vertex, inside)
         self.offered[:] = best[:, KEY]
         return self.choice
 

@@ -11,8 +11,8 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, Words
 from ...foundation.families import VertexSet
+from ...foundation.graph import topological_order
 from ...foundation.jit import kernel
-from ...network.network import topological_order
 
 MEMORY = 64 << 20  # bytes for rows that were scored before
 

@@ -10,7 +10,6 @@ from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, Words, frozen
 from ...foundation.errors import SettingError
 from ...foundation.jit import allocating_kernel, inner
-from ..choices import parents_of
 from ..run import Ending, Run
 from .orders import OrderProblem, best_of, order_problem
 from .walks import Pace, draw, draw_below, random_order, stream_of, walk_all
@@ -42,7 +41,7 @@ class OrderAnnealing:
         if candidates.n < 2:
             return Ending("one variable: nothing to order")
         problem = order_problem(candidates.families, frozen(candidates.scores[:]))
-        parents = parents_of(candidates, run.start)
+        parents = candidates.families.sets_at(run.start)
 
         def make(number: int, seed: np.random.SeedSequence) -> _Annealer:
             streams, orders = seed.spawn(2)

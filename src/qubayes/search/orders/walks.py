@@ -10,8 +10,8 @@ import numpy as np
 
 from ...foundation.arrays import Words
 from ...foundation.families import VertexSet
+from ...foundation.graph import topological_order
 from ...foundation.jit import kernel
-from ...network.network import topological_order
 from ..run import Ending, Run
 
 RUNS = 4  # walks that share a limit of moves, whatever the number of threads

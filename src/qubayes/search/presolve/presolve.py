@@ -7,7 +7,6 @@ from ...candidates import Candidates
 from ...foundation.arrays import Ints, frozen
 from ...foundation.progress import OnProgress, silent
 from ...foundation.workers import Workers
-from ..choices import parents_of
 from ..exact.component import THOROUGH
 from ..exact.exact import Proof
 from ..exact.twins import whole, without_twins
@@ -48,7 +47,7 @@ class Presolved:
         empty = self.original.base_scores
         return replace(
             solution,
-            parents=parents_of(self.original, choice),
+            parents=self.original.families.sets_at(choice),
             choice=choice,
             empty_score=math.fsum(empty.tolist()),
             bound=max(solution.score, min(solution.bound + self.slack, self.bound)),

@@ -7,6 +7,7 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.families import Families, VertexSet
+from ...foundation.graph import reachable
 from ..exact.twins import chosen_sets
 
 
@@ -38,14 +39,6 @@ def shared_members(families: Families) -> Bools:
     return shared
 
 
-def reachable(edges: Bools) -> Bools:
-    """(n, n) whether edges lead from one vertex to the other."""
-    paths = edges.copy()
-    for middle in range(len(edges)):
-        paths |= paths[:, middle, None] & paths[None, middle]
-    return paths
-
-
 def _against(families: Families, before: Bools) -> Bools:
     """(sets,) whether the set holds a vertex that its owner must come before."""
     owners = np.repeat(np.arange(families.n), np.diff(families.set_start[families.vertex_start]))
@@ -65,14 +58,8 @@ def _with_bases(candidates: Candidates, left: Candidates, kept: Ints, required: 
         sources.extend(kept[first:last].tolist())
         if sets[-1] != base:
             sets.append(base)
-            sources.append(_best_inside(candidates, vertex, frozenset(base)))
+            sources.append(candidates.families.first_inside(vertex, required[:, vertex]))
         lists.append(sets)
     numbers = np.array(sources, np.int64)
     scores: Floats = frozen(candidates.scores[numbers])
     return Narrowed(Candidates(candidates.names, Families.of(lists), scores, candidates.stamp), frozen(numbers))
-
-
-def _best_inside(candidates: Candidates, vertex: int, members: frozenset[int]) -> int:
-    first = int(candidates.families.vertex_start[vertex])
-    sets = candidates.families.sets_of(vertex)
-    return first + next(place for place, found in enumerate(sets) if members.issuperset(found))
