@@ -33,8 +33,8 @@ def my_annealer(bqm: dimod.BinaryQuadraticModel, steps: int, seed: int) -> dict[
     return state
 
 
-answer = my_annealer(to_bqm(formulation.qubo, list(formulation.labels())), steps=20_000, seed=1)
-bits = [answer[label] for label in formulation.labels()]
+answer = my_annealer(to_bqm(formulation.qubo, formulation.labels), steps=20_000, seed=1)
+bits = [answer[label] for label in formulation.labels]
 decoded = qb.decode(formulation, bits, repair=True)
 print(f"energy {decoded.energy:.3f}, score {decoded.score:.3f}, repaired: {decoded.repaired}")
 for violation in decoded.violations[:3]:

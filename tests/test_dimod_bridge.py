@@ -86,7 +86,7 @@ def test_time_limit_and_seed_are_passed_on_unless_given():
     solve(formulation, solver_named("dimod", sampler=sampler), limits=Limits(2.0, seed=9))
     assert sampler.given["seed"] == 9
     assert 1.0 < sampler.given["time_limit"] <= 1.9
-    assert set(sampler.model.variables) == set(formulation.labels())
+    assert set(sampler.model.variables) == set(formulation.labels)
     own = {"seed": 1, "time_limit": 7}
     solve(formulation, solver_named("dimod", sampler=sampler, parameters=own), limits=Limits(2.0, seed=9))
     assert sampler.given == own
@@ -138,7 +138,7 @@ def test_spins_and_another_order_of_variables_are_understood():
 
     def answer(bqm):
         best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
-        labels = list(formulation.labels())[::-1]
+        labels = formulation.labels[::-1]
         spins = 2 * best.bits[::-1].astype(np.int8) - 1
         return dimod.SampleSet.from_samples((spins[None], labels), energy=[0.0], vartype="SPIN")
 
@@ -215,7 +215,7 @@ def test_missing_variables_are_counted(missing, words):
         kept = list(bqm.variables)[missing:]
         return dimod.SampleSet.from_samples(dict.fromkeys(kept, 0), energy=[0.0], vartype="BINARY")
 
-    first = min(list(formulation.labels())[:missing])
+    first = min(formulation.labels[:missing])
     with pytest.raises(ServiceError) as caught:
         solve(formulation, solver_named("dimod", sampler=Fixed(answer)), limits=Limits(2.0))
     assert f"no value of {first}{words}give one" in str(caught.value)

@@ -42,7 +42,7 @@ def satisfying(model, labels, bits: int):
 def test_least_objective_under_the_constraints(ordering):
     inequalities = 0
     for scores, formulation in instances(24, 0):
-        labels = [label for label in formulation.labels() if label[0] != "z"]
+        labels = [label for label in formulation.labels if label[0] != "z"]
         model = to_cqm(formulation, ordering=ordering)
         states, energies = satisfying(model, labels, len(labels))
         best = reference.best_score_of_orders(scores)

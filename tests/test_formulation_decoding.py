@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
 from qubayes.foundation.errors import QubayesError
+from qubayes.machines import read_model
 from qubayes.qubo import best_sets, decode, encode, encode_sets, energy, formulate, implied_order
 from qubayes.qubo.decoding import Violation
 from reference import energies as reference
@@ -29,17 +30,17 @@ def formulated(order="chordal", penalty="tight"):
 
 
 def state(formulation, *labels: str) -> np.ndarray:
-    known = list(formulation.labels())
+    known = formulation.labels
     bits = np.zeros(len(known), np.bool_)
     bits[[known.index(label) for label in labels]] = True
     return bits
 
 
 def test_labels_are_readable():
-    paper = list(formulated("scc", "paper").labels())
+    paper = formulated("scc", "paper").labels
     r = ["r[v0<v1]", "r[v0<v2]", "r[v1<v2]"]
-    assert paper == ["u[v0|v1]", "u[v0|v2]", "u[v1|v0]", "u[v2|v1]", *r, "z[v0]", "z[v1]", "z[v2]"]
-    assert formulated().qubo.bits == len(list(formulated().labels())) == 7
+    assert paper == ("u[v0|v1]", "u[v0|v2]", "u[v1|v0]", "u[v2|v1]", *r, "z[v0]", "z[v1]", "z[v2]")
+    assert formulated().qubo.bits == len(formulated().labels) == 7
 
 
 def test_violations_are_named():
@@ -143,3 +144,28 @@ def test_what_cannot_be_encoded_is_refused():
     required = formulate(*(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}])))
     with pytest.raises(QubayesError, match="before a required parent"):
         best_sets(required, [1, 0])
+
+
+def test_state_of_a_choice():
+    formulation = formulated()
+    chosen = best_sets(formulation, list(range(formulation.candidates.n)))
+    bits, total = formulation.state_of(chosen)
+    assert total == pytest.approx(-formulation.candidates.scores[chosen].sum())
+    assert formulation.decode(bits).feasible
+    assert total == float(energy(formulation.qubo, bits))
+
+
+def test_methods_give_the_same_function(tmp_path):
+    formulation = formulated()
+    bits = formulation.state_of(best_sets(formulation, list(range(formulation.candidates.n))))[0]
+    expected = float(energy(formulation.qubo, bits))
+    sample = dict(zip(formulation.labels, bits.astype(int).tolist(), strict=True))
+    assert formulation.to_bqm().energy(sample) == pytest.approx(expected)
+    h, couplings, offset = formulation.to_ising()
+    spin = {label: 2 * value - 1 for label, value in sample.items()}
+    total = offset + sum(h[v] * spin[v] for v in h) + sum(w * spin[v] * spin[x] for (v, x), w in couplings.items())
+    assert total == pytest.approx(expected)
+    for kind in (".bqm", ".lp", ".json"):
+        formulation.write(tmp_path / f"model{kind}")
+    assert read_model(tmp_path / "model.bqm") == formulation.to_bqm()
+    assert set(read_model(tmp_path / "model.lp").variables) == set(formulation.to_cqm().variables)

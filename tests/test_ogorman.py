@@ -47,7 +47,7 @@ def test_bits_are_those_of_the_papers_formulas():
         candidates = candidates_of(scores)
         baseline = formulate_ogorman(candidates)
         assert baseline.qubo.bits == baseline.bits["total"] == counts(scores) == ogorman_bits(candidates)["total"]
-        assert len(set(baseline.labels())) == baseline.qubo.bits
+        assert len(set(baseline.labels)) == baseline.qubo.bits
         degrees |= set(baseline.sizes.degrees.tolist())
     assert degrees == {0, 1, 2, 3, 4}
 

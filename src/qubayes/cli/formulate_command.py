@@ -129,18 +129,11 @@ def write(formulation: "Formulation", path: Path, ordering: str) -> None:
     `.svg` is a picture of a small one.
     """
     from ..foundation.files import ending
-    from ..machines import write_model, write_qubo
-    from ..qubo import annealer_problem, to_cqm
 
-    kind = ending(path)
-    if kind == ".svg":
+    if ending(path) == ".svg":
         write_picture(formulation, path)
-    elif kind == ".json":
-        write_model(annealer_problem(formulation), path)
-    elif kind in (".cqm", ".lp"):
-        write_model(to_cqm(formulation, ordering=ordering), path)
     else:
-        write_qubo(formulation.qubo, list(formulation.labels()), path)
+        formulation.write(path, ordering=ordering)
 
 
 def write_picture(formulation: "Formulation", path: Path) -> None:

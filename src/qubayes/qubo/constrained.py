@@ -10,15 +10,15 @@ import numpy as np
 
 from ..foundation.errors import SettingError
 from ..foundation.workers import Workers
+from ..machines import AnnealerProblem, inequalities_of
 from ..machines.qubo import Qubo, to_bqm
-from .formulation import Formulation
 from .score_part import score_parts
 from .terms import Block, cycle_terms, score_terms, summed
 
 if TYPE_CHECKING:
     from dimod import ConstrainedQuadraticModel
 
-    from ..machines import AnnealerProblem
+    from .formulation import Formulation
 
 ORDERINGS = ("penalties", "inequalities")
 
@@ -43,7 +43,7 @@ class ConstrainedForm:
     labels: tuple[str, ...] = field(repr=False)
 
 
-def constrain(formulation: Formulation, workers: Workers | None = None) -> ConstrainedForm:
+def constrain(formulation: "Formulation", workers: Workers | None = None) -> ConstrainedForm:
     """The constrained form of the same problem, with the same order bits and ordering penalties."""
     problem, families = formulation.problem, formulation.subsets.families
     first_r = formulation.subsets.total
@@ -60,11 +60,11 @@ def constrain(formulation: Formulation, workers: Workers | None = None) -> Const
         summed(cycle_terms(bits, first_r, problem.relative, formulation.order, formulation.penalties)),
         tuple((starts[vertex], starts[vertex + 1]) for vertex in crowded),
         tuple(max(1, ceil(formulation.penalties.crowds[vertex])) for vertex in crowded),
-        tuple(label for label in formulation.labels() if not label.startswith("z[")),
+        tuple(label for label in formulation.labels if not label.startswith("z[")),
     )
 
 
-def to_cqm(formulation: Formulation, *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
+def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
     """The constrained form as a model of dimod, the order kept by penalties or by the appendix's inequalities."""
     from dimod import ConstrainedQuadraticModel
 
@@ -88,12 +88,12 @@ def _add(model: Any, linear: dict[str, float], sense: str, bound: float, label: 
     model.add_constraint(BinaryQuadraticModel(linear, {}, 0.0, "BINARY"), sense, bound, label=label)
 
 
-def _add_order(model: Any, formulation: Formulation, labels: tuple[str, ...]) -> None:
+def _add_order(model: Any, formulation: "Formulation", labels: tuple[str, ...]) -> None:
     for row in order_rows(formulation):
         _add(model, {labels[bit]: weight for bit, weight in row.weights.items()}, row.sense, row.bound, row.label)
 
 
-def order_rows(formulation: Formulation) -> Iterator[Row]:
+def order_rows(formulation: "Formulation") -> Iterator[Row]:
     """0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij (Appendix D.4).
 
     A pair that is written descending has 1 - r in the place of r.
@@ -118,7 +118,7 @@ def order_rows(formulation: Formulation) -> Iterator[Row]:
             yield Row({first_r + pair: 1.0}, "==", float(first[pair] == parent), label)
 
 
-def _holders(formulation: Formulation) -> list[tuple[int, int, int, list[int]]]:
+def _holders(formulation: "Formulation") -> list[tuple[int, int, int, list[int]]]:
     """(child, parent, r bit, u bits of the child that hold the parent) of each possible edge with an r bit."""
     families, found = formulation.subsets.families, []
     for child, (first, last) in enumerate(pairwise(families.vertex_start.tolist())):
@@ -132,10 +132,8 @@ def _holders(formulation: Formulation) -> list[tuple[int, int, int, list[int]]]:
     return found
 
 
-def annealer_problem(formulation: Formulation) -> "AnnealerProblem":
+def annealer_problem(formulation: "Formulation") -> AnnealerProblem:
     """The constrained form for Fujitsu's Digital Annealer: score, cycles and inequalities apart."""
-    from ..machines import AnnealerProblem, inequalities_of
-
     form = constrain(formulation)
     rows = [
         (range(first, last), [1.0] * (last - first), -2.0, weight)

@@ -1,7 +1,7 @@
 """From bits to networks and back (paper: D(u)); what is wrong with a state is named, and mended on request."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,10 @@ from ..foundation.families import Families, VertexSet
 from ..foundation.graph import find_cycle, topological_order
 from ..foundation.jit import kernel
 from ..machines.qubo import energy
-from .formulation import Formulation
 from .score_part import union_gain
+
+if TYPE_CHECKING:
+    from .formulation import Formulation
 
 TOLERANCE = 1e-9  # of energy + score of a feasible state, relative to the largest sum that enters it
 
@@ -54,7 +56,7 @@ class Decoded:
         return not self.violations
 
 
-def decode(formulation: Formulation, bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
+def decode(formulation: "Formulation", bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
     """The network that a state stands for, and every constraint that it breaks.
 
     With `repair` a state that breaks one is replaced by the best network of the order that its r bits imply.
@@ -85,7 +87,7 @@ def decode(formulation: Formulation, bits: npt.ArrayLike, *, repair: bool = Fals
     return Decoded(parents, violations, total, score, False, state)
 
 
-def _assert_exact(formulation: Formulation, parents: tuple[VertexSet, ...], total: float, score: float) -> None:
+def _assert_exact(formulation: "Formulation", parents: tuple[VertexSet, ...], total: float, score: float) -> None:
     scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
     if not abs(total + score) <= TOLERANCE * scale:
         raise AssertionError(f"a feasible state has energy {total!r} but score {score!r}")
@@ -93,7 +95,7 @@ def _assert_exact(formulation: Formulation, parents: tuple[VertexSet, ...], tota
         raise AssertionError("a feasible state has a directed cycle")
 
 
-def _network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexSet, ...], float]:
+def _network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet, ...], float]:
     """The parents of every vertex and their score: the best candidate set inside the union of the active subsets."""
     problem, n = formulation.problem, formulation.candidates.n
     if problem.union_scores is not None:
@@ -107,7 +109,7 @@ def _network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexSet, .
     return formulation.candidates.families.sets_at(chosen), float(formulation.candidates.scores[chosen].sum())
 
 
-def _true_network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexSet, ...], float]:
+def _true_network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet, ...], float]:
     """The same where unions have scores of their own: the union itself, or the base where the union is too large."""
     problem, families = formulation.problem, formulation.subsets.families
     members: list[set[int]] = [set() for _ in range(formulation.candidates.n)]
@@ -122,7 +124,7 @@ def _true_network(formulation: Formulation, state: Bools) -> tuple[tuple[VertexS
     return tuple(parents), score
 
 
-def _active(formulation: Formulation, state: Bools) -> list[tuple[int, int]]:
+def _active(formulation: "Formulation", state: Bools) -> list[tuple[int, int]]:
     """(vertex, subset) of the active u bits."""
     families = formulation.subsets.families
     active = np.flatnonzero(state[: formulation.subsets.total])
@@ -150,7 +152,7 @@ def _choose_inside(families: Families, inside: Bools, chosen: Ints) -> None:
                 break
 
 
-def _violations(formulation: Formulation, state: Bools) -> list[Violation]:
+def _violations(formulation: "Formulation", state: Bools) -> list[Violation]:
     names = formulation.candidates.names
     found: list[Violation] = []
     counts = _active_counts(formulation, state)
@@ -161,12 +163,12 @@ def _violations(formulation: Formulation, state: Bools) -> list[Violation]:
     return found
 
 
-def _active_counts(formulation: Formulation, state: Bools) -> Ints:
+def _active_counts(formulation: "Formulation", state: Bools) -> Ints:
     sums = np.concatenate([[0], np.cumsum(state[: formulation.subsets.total])])
     return np.diff(sums[formulation.subsets.families.vertex_start])
 
 
-def _slack_wrong(formulation: Formulation, state: Bools, counts: Ints) -> list[int]:
+def _slack_wrong(formulation: "Formulation", state: Bools, counts: Ints) -> list[int]:
     """Vertices whose z bit costs energy though at most two subsets are active; with one active it is free."""
     vertices = formulation.slack_vertices[formulation.penalties.crowds[formulation.slack_vertices] > 0]
     z, active = state[formulation.z_bits[vertices]], counts[vertices]
@@ -174,7 +176,7 @@ def _slack_wrong(formulation: Formulation, state: Bools, counts: Ints) -> list[i
     return wrong
 
 
-def _crowded(formulation: Formulation, state: Bools, counts: Ints) -> Bools:
+def _crowded(formulation: "Formulation", state: Bools, counts: Ints) -> Bools:
     """Vertices with three active subsets or more, or (without z, with a penalty on pairs) two that nothing combines."""
     crowded = counts > 2
     penalties, families = formulation.penalties, formulation.candidates.families
@@ -186,7 +188,7 @@ def _crowded(formulation: Formulation, state: Bools, counts: Ints) -> Bools:
     return crowded
 
 
-def _order_violations(formulation: Formulation, state: Bools) -> list[Violation]:
+def _order_violations(formulation: "Formulation", state: Bools) -> list[Violation]:
     names, relative, order = formulation.candidates.names, formulation.problem.relative, formulation.order
     r = state[formulation.subsets.total :][: len(order.pairs)]
     found: list[Violation] = []
@@ -206,7 +208,7 @@ def _order_violations(formulation: Formulation, state: Bools) -> list[Violation]
     return found
 
 
-def _chosen_edges(formulation: Formulation, state: Bools) -> Ints:
+def _chosen_edges(formulation: "Formulation", state: Bools) -> Ints:
     """The possible parents that lie in active subsets, by their place in the list of all."""
     relative = formulation.problem.relative
     families = relative.subsets
@@ -216,7 +218,7 @@ def _chosen_edges(formulation: Formulation, state: Bools) -> Ints:
     return edges
 
 
-def _agrees(formulation: Formulation, r: Bools, parents: Any, children: Any) -> Bools:
+def _agrees(formulation: "Formulation", r: Bools, parents: Any, children: Any) -> Bools:
     """Whether each edge parent -> child has no r bit, or one that puts the parent first."""
     pair = formulation.order.pair_of(parents, children)
     first = np.append(formulation.order.pairs[:, 0], -1)[pair]
@@ -224,7 +226,7 @@ def _agrees(formulation: Formulation, r: Bools, parents: Any, children: Any) -> 
     return agrees
 
 
-def implied_order(formulation: Formulation, bits: npt.ArrayLike) -> list[int]:
+def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     """An order of all vertices in which each edge that the r bits allow goes forward, if they allow no cycle.
 
     Where they do, the vertex with the fewest open predecessors, all its required ones placed, comes next.
@@ -245,7 +247,7 @@ def implied_order(formulation: Formulation, bits: npt.ArrayLike) -> list[int]:
     return order
 
 
-def best_sets(formulation: Formulation, order: list[int]) -> Ints:
+def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
     """The number of the best candidate set of each vertex among those whose members all come before it."""
     n = formulation.candidates.n
     position = np.empty(n, np.int64)
@@ -257,7 +259,7 @@ def best_sets(formulation: Formulation, order: list[int]) -> Ints:
     return chosen
 
 
-def encode_sets(formulation: Formulation, chosen: npt.ArrayLike, order: list[int] | None = None) -> Bools:
+def encode_sets(formulation: "Formulation", chosen: npt.ArrayLike, order: list[int] | None = None) -> Bools:
     """The state of the network that gives each vertex the candidate set of this number; its energy is -score.
 
     `order` (all vertices, parents first) decides the r bits; a topological order of the network if it is left out.
@@ -278,7 +280,7 @@ def encode_sets(formulation: Formulation, chosen: npt.ArrayLike, order: list[int
     return state
 
 
-def encode(formulation: Formulation, parents: tuple[VertexSet, ...]) -> Bools:
+def encode(formulation: "Formulation", parents: tuple[VertexSet, ...]) -> Bools:
     """The state of a DAG given by the parents of each vertex, all of them candidate sets; its energy is -score."""
     candidates = formulation.candidates
     chosen = np.empty(candidates.n, np.int64)

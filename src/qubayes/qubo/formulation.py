@@ -1,23 +1,32 @@
 """H(u, r, z): learning a network as a QUBO over candidate parent subsets and an order (paper, Section 4)."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..candidates import Candidates
-from ..foundation.arrays import Floats, Ints, SmallInts, frozen
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.errors import SettingError, TooLargeError
+from ..foundation.files import ending
 from ..foundation.memory import memory_here
 from ..foundation.workers import Workers
-from ..machines.qubo import Qubo, check_bits, coefficient_range
+from ..machines import write_model, write_qubo
+from ..machines.qubo import Qubo, check_bits, coefficient_range, to_bqm
 from .balance import balanced
+from .constrained import annealer_problem, to_cqm
+from .decoding import Decoded, decode, encode_sets
 from .order import Order, choose_order
 from .penalties import PENALTIES, Penalties, order_bounds, paper, tight
 from .score_part import Problem, ScorePart, UnionScores, count_slack, losses, score_parts
 from .subsets import Subsets
 from .terms import Block, cycle_terms, score_terms, slack_terms, summed
+
+if TYPE_CHECKING:
+    from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
 
 BYTES_OF_PAIR = 90  # at the peak, while couplers are sorted; measured with benchmarks/formulation.py
 
@@ -73,16 +82,56 @@ class Formulation:
         """(least, largest) absolute value of a non-zero coefficient."""
         return coefficient_range(self.qubo)
 
-    def labels(self) -> Iterator[str]:
-        """A readable name of each bit: u[Smoker|Age,Sex], r[Age<Sex], z[Smoker]."""
-        names = self.candidates.names
-        for vertex, name in enumerate(names):
-            for subset in self.subsets.families.sets_of(vertex):
-                yield f"u[{name}|{','.join(names[parent] for parent in subset)}]"
-        for first, second in self.order.pairs.tolist():
-            yield f"r[{names[first]}<{names[second]}]"
-        for vertex in self.slack_vertices.tolist():
-            yield f"z[{names[vertex]}]"
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each bit: u[Smoker|Age,Sex], r[Age<Sex], z[Smoker]."""
+        names, families = self.candidates.names, self.subsets.families
+        u = [
+            f"u[{name}|{','.join(names[parent] for parent in subset)}]"
+            for vertex, name in enumerate(names)
+            for subset in families.sets_of(vertex)
+        ]
+        r = [f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()]
+        z = [f"z[{names[vertex]}]" for vertex in self.slack_vertices.tolist()]
+        return (*u, *r, *z)
+
+    def to_bqm(self) -> "BinaryQuadraticModel":
+        """Return the QUBO as a binary quadratic model of dimod over the labels."""
+        return to_bqm(self.qubo, self.labels)
+
+    def to_ising(self) -> tuple[dict[str, float], dict[tuple[str, str], float], float]:
+        """Return (h, J, offset) of the same function over spins, x = (1 + s) / 2, by label."""
+        h, couplings, offset = self.to_bqm().to_ising()  # type: ignore[no-untyped-call]
+        return h, couplings, float(offset)
+
+    def to_cqm(self, *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
+        """Return the constrained form (Appendix D.4) as a model of dimod."""
+        return to_cqm(self, ordering=ordering)
+
+    def write(self, path: str | Path, *, ordering: str = "penalties") -> None:
+        """Write the QUBO with its labels, or its constrained form (`.cqm`, `.lp`; `.json` for the Digital Annealer)."""
+        kind = ending(path)
+        if kind == ".json":
+            write_model(annealer_problem(self), path)
+        elif kind in (".cqm", ".lp"):
+            write_model(self.to_cqm(ordering=ordering), path)
+        else:
+            write_qubo(self.qubo, self.labels, path)
+
+    def decode(self, bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
+        """Return the network of a state and every constraint that the state violates."""
+        return decode(self, bits, repair=repair)
+
+    def state_of(self, choice: npt.ArrayLike) -> tuple[Bools, float]:
+        """Return (bits, energy) of the DAG that gives each vertex the candidate set of this number.
+
+        The energy is checked to be minus the score of the DAG.
+        """
+        decoded = self.decode(encode_sets(self, choice))
+        score = float(self.candidates.scores[np.asarray(choice, dtype=np.int64)].sum())
+        if decoded.violations or not np.isclose(decoded.score, score, rtol=1e-9, atol=1e-6):
+            raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {score}")
+        return decoded.bits, decoded.energy
 
 
 def formulate(

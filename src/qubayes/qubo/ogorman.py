@@ -4,7 +4,6 @@ Bits: d for each possible edge, r for each pair of the order, then for each vert
 terms of degree three and four, then two or three slack bits that bound its number of parents.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -52,19 +51,19 @@ class OGorman:
         """Number of d, r and auxiliary bits, and their total."""
         return bits_of(self.sizes, self.order)
 
-    def labels(self) -> Iterator[str]:
-        """d[child|parent], r[first<second], a[child|parent*parent], y[child,power of two]."""
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each bit: d[child|parent], r[first<second], a[child|parent*parent], y[child,power of two]."""
         names, parents = self.candidates.names, self.relative.parents
-        for child, parent in zip(parents.children.tolist(), parents.vertices.tolist(), strict=True):
-            yield f"d[{names[child]}|{names[parent]}]"
-        for first, second in self.order.pairs.tolist():
-            yield f"r[{names[first]}<{names[second]}]"
+        edges = zip(parents.children.tolist(), parents.vertices.tolist(), strict=True)
+        labels = [f"d[{names[child]}|{names[parent]}]" for child, parent in edges]
+        labels += [f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()]
         for vertex, name in enumerate(names):
             mine = parents.vertices[parents.start[vertex] : parents.start[vertex + 1]].tolist()
-            for j, k in products_of(len(mine), int(self.sizes.degrees[vertex])):
-                yield f"a[{name}|{names[mine[j]]}*{names[mine[k]]}]"
-            for power in range(self.sizes.slacks[vertex]):
-                yield f"y[{name},{1 << power}]"
+            products = products_of(len(mine), int(self.sizes.degrees[vertex]))
+            labels += [f"a[{name}|{names[mine[j]]}*{names[mine[k]]}]" for j, k in products]
+            labels += [f"y[{name},{1 << power}]" for power in range(self.sizes.slacks[vertex])]
+        return tuple(labels)
 
     def parents(self, bits: npt.ArrayLike) -> tuple[VertexSet, ...]:
         """The parents of each vertex that the d bits say, required ones included."""

@@ -54,7 +54,7 @@ def _placed(formulation: Formulation, state: Bools) -> list[_Bit]:
         rows[kind].append(number)
     widths = {kind: _offsets([kinds[number][1] for number in row]) for kind, row in rows.items()}
     widest = max((offsets[-1] for offsets in widths.values() if offsets), default=0.0)
-    labels = list(formulation.labels())
+    labels = formulation.labels
     placed: dict[int, _Bit] = {}
     height = 0
     for kind, row in rows.items():

@@ -46,7 +46,7 @@ class DimodSampler:
         if run.proved:
             return Ending(f"{PROVED}{name} was not asked", {"sampler": name, "samples": 0})
         run.report(f"waiting for {name}")
-        model = to_bqm(formulation.qubo, list(formulation.labels()))
+        model = to_bqm(formulation.qubo, formulation.labels)
         given, told = _with_limits(sampler, _mapping(self.parameters), run)
         try:
             answer = sampler.sample(model, **given)
@@ -155,7 +155,7 @@ def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
         raise ServiceError(f"the sampler {name} returned no sample; raise its number of reads or its time limit")
     if np.isnan(np.asarray(record.energy, dtype=np.float64)).any():
         raise ServiceError(f"the sampler {name} returned energies that are not numbers; its answer cannot be trusted")
-    labels = list(formulation.labels())
+    labels = formulation.labels
     missing = sorted(set(labels) - set(answer.variables))
     if missing:
         raise ServiceError(
