@@ -4,8 +4,9 @@ import random
 
 from hypothesis import strategies as st
 
+from qubayes.foundation.provenance import versions
 from qubayes.network import Network
-from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, versions
+from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts
 
 TRICKY = (
     "<script>alert(1)</script>",

@@ -81,7 +81,7 @@ def test_unfitted_and_wrong_input():
 
 
 def seed_of(random_state):
-    return BayesianNetworkEstimator(0, random_state=random_state).fit(TABLE).result_.recipe.limits.seed
+    return BayesianNetworkEstimator(0, random_state=random_state).fit(TABLE).result_.settings.seed
 
 
 def test_a_random_state_is_a_seed_or_draws_one():
@@ -99,9 +99,9 @@ def test_settings_reach_learn():
     given = {"knowledge": known, "time_limit": None, "moves": 500, "solver": "hillclimb", "workers": Workers(1)}
     estimator = pickle.loads(pickle.dumps(clone(BayesianNetworkEstimator(1, **given)))).fit(TABLE)
     assert estimator.network_.parent_names()["x0"] == ("x4",)
-    recipe = estimator.result_.recipe
-    assert recipe.search.knowledge == known and recipe.solver == "hillclimb"
-    assert (recipe.limits.seconds, recipe.limits.moves) == (None, 500)
+    settings = estimator.result_.settings
+    assert settings.knowledge == known and settings.solver == "hillclimb"
+    assert (settings.limits.seconds, settings.limits.moves) == (None, 500)
 
 
 RARE = np.array([["a", "b"][i % 2] for i in range(29)] + ["c"], dtype=object)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 import polars
 import pytest
+from dimod import BinaryQuadraticModel
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
@@ -19,6 +20,7 @@ from qubayes import learning
 from qubayes.foundation.errors import SettingError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
+from qubayes.qubo import encode_sets
 
 DATA = dependent_data(8, 300, seed=1)
 
@@ -50,7 +52,7 @@ def data(tmp_path):
 def test_places_are_checked_before_the_work(data, tmp_path, monkeypatch, capsys, options, complaint):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
-    monkeypatch.setattr(learning, "learn", lambda *_, **__: pytest.fail("it began to learn"))
+    monkeypatch.setattr(learning, "learn_with", lambda *_, **__: pytest.fail("it began to learn"))
     assert_refused(capsys, complaint, "learn", data, *options)
 
 
@@ -93,7 +95,7 @@ def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize("stage", ["count_bits", "fit", "bootstrap", "bootstrap, second"])
+@pytest.mark.parametrize("stage", ["fit", "bootstrap", "bootstrap, second"])
 def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch, capsys, stage):
     best = learn(DATA, 2).solution.score
     interrupt_at(stage, monkeypatch)
@@ -176,8 +178,8 @@ def test_any_mapping_declares_states():
 
 
 def test_no_limit_of_time():
-    assert learn(DATA, 1, time_limit=math.inf).recipe.limits.seconds is None
-    assert learn(DATA, 1).recipe.limits.seconds == 10.0
+    assert learn(DATA, 1, time_limit=math.inf).settings.limits.seconds is None
+    assert learn(DATA, 1).settings.limits.seconds == 10.0
 
 
 def test_few_variables_need_no_setting(tmp_path, capsys):
@@ -225,7 +227,7 @@ def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
 
 def test_the_qubo_of_the_solver_is_kept():
     learned: Learned = learn(DATA, 1, solver="sa", time_limit=0.2)
-    assert learned.formulation is learned.given_formulation
+    assert "formulation" in vars(learned)
     assert learned.bits == learned.formulation.bits
 
 
@@ -240,7 +242,9 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(("home", "name"), [("presolve.presolve", "Proof"), ("subsets.cover", "cover_family")])
+@pytest.mark.parametrize(
+    ("home", "name"), [("search.presolve.presolve", "Proof"), ("qubo.subsets.cover", "cover_family")]
+)
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
@@ -296,3 +300,36 @@ def test_names_are_found_without_being_loaded():
     assert done.stdout == "False True\n"
     for name in qubayes.__all__:
         assert getattr(qubayes, name) is not None
+
+
+def test_the_qubo_of_the_same_problem_is_written_and_agrees(data, tmp_path, capsys):
+    code, out, _ = run(capsys, "learn", data, "-m", 2, "--qubo", tmp_path / "x.bqm")
+    assert code == 0 and "bits; the paper's formulation has" in out and "equal to minus its score" in out
+    learned = learn(DATA, 2)
+    model = BinaryQuadraticModel.from_file((tmp_path / "x.bqm").open("rb"))
+    bits = encode_sets(learned.formulation, learned.solution.choice)
+    state = dict(zip(learned.formulation.labels(), bits, strict=True))
+    assert model.energy(state) == pytest.approx(-learned.solution.score, rel=1e-9)
+
+
+@pytest.mark.parametrize("options", [[], ["--bootstrap", "2"]])
+def test_a_plain_run_leaves_the_qubo_wing_alone(data, options):
+    script = (
+        "import sys; from qubayes.cli import app\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "wing = ('qubayes.qubo', 'qubayes.machines', 'qubayes.quadratize', 'dimod', 'networkx')\n"
+        "print([name for name in sys.modules if name.startswith(wing)])"
+    )
+    command = [sys.executable, "-c", script, "learn", str(data), "-m", "1", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors")
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&- <&-"])
+def test_closed_streams_cost_no_result(data, tmp_path, closed):
+    command = f"'{sys.executable}' -m qubayes learn '{data}' -m 1 -o '{tmp_path / 'x.bif'}' {closed}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert read_network(tmp_path / "x.bif").tables is not None

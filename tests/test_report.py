@@ -19,11 +19,12 @@ import reference.pictures as reference
 from qubayes.candidates.candidates import Candidates
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
+from qubayes.foundation.provenance import versions
 from qubayes.learning import learn
 from qubayes.learning.learned import Learned
-from qubayes.learning.page import report_of
+from qubayes.learning.summary import report_of
 from qubayes.network import Network
-from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths, render, versions, write_report
+from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths, render, write_report
 from report_cases import TRICKY, full_report, random_network
 
 PAIR = Network(("a", "b"), ((), (0,)))

@@ -30,7 +30,7 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
 from qubayes.learning.learn import learn
-from qubayes.learning.page import report_of
+from qubayes.learning.summary import report_of
 from qubayes.machines import KEY_VARIABLE, DigitalAnnealer, Patience, problem_of
 from qubayes.machines.qubo import qubo_from_couplers
 from qubayes.network import Network, fit, read_network, write_network

@@ -5,19 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Cluster, DataFile, Threads, reads_data
+from .options import AsJson, Cluster, DataFile, Ess, KnowledgeFile, MaxParents, ScoreName, Threads, reads_data
 from .shell import Clock, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
     from ..data import ReadSettings
-
-MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
-ScoreName = Annotated[str, typer.Option("--score", metavar="NAME", help="bdeu, bds, bic, aic, k2 or loglik.")]
-Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
-KnowledgeFile = Annotated[
-    Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
-]
 
 
 def register(app: typer.Typer) -> None:

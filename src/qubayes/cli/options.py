@@ -21,6 +21,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
 Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
 
+MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
+ScoreName = Annotated[str, typer.Option("--score", metavar="NAME", help="bdeu, bds, bic, aic, k2 or loglik.")]
+Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
+]
+
 _READING = {
     "missing": Annotated[
         str,

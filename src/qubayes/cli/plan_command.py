@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .candidates_command import Ess, KnowledgeFile, ScoreName
-from .options import AsJson, DataFile, Threads, reads_data
+from .options import AsJson, DataFile, Ess, KnowledgeFile, ScoreName, Threads, reads_data
 from .shell import print_json, say
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .candidates_command import Ess, ScoreName
-from .options import AsJson, DataFile, reads_data
+from .options import AsJson, DataFile, Ess, ScoreName, reads_data
 from .shell import Clock, on_one_line, print_json, say
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from ..foundation.errors import QubayesError
 from ..foundation.memory import address_limit
-from ..foundation.progress import COMPILING, OnProgress, Progress, silent
+from ..foundation.progress import OnProgress, Progress, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 
@@ -21,10 +21,11 @@ _LONGEST = 2000  # characters of an error message
 
 def guarded(command: Callable[[], Any]) -> None:
     """Run the command; a QubayesError becomes one line on stderr and exit code 1, an interrupt exit code 130."""
+    _open_standard_streams()
     try:
         _prepare_for_limit()
         _run(command)
-        sys.stdout.flush()  # a full disk shows now, while there is still someone to say so
+        sys.stdout.flush()  # so that ENOSPC is still reported
     except QubayesError as error:
         _fail(" ".join(str(error).split()), 1)
     except KeyboardInterrupt:
@@ -46,6 +47,16 @@ def guarded(command: Callable[[], Any]) -> None:
         _fail(f"cannot read or write{place}: {error.strerror or error}", 1)
 
 
+def _open_standard_streams() -> None:
+    """Open the null device for streams that the caller closed (`2>&-`); else a file of ours would get their number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+
+
 def _run(command: Callable[[], Any]) -> None:
     """Run the command; an app ends in SystemExit even where all went well, and turns an interrupt into one."""
     try:
@@ -64,6 +75,15 @@ def _fail(message: str, code: int) -> NoReturn:
     cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."  # names may be as long as a file
     say(f"qubayes: {cut}", error=True)
     sys.exit(code)
+
+
+def fail_after_printing(failure: QubayesError | None = None, *, interrupted: str | bool = "") -> None:
+    """Raise what went wrong after the result was printed; or exit with 130 and say what an interrupt left."""
+    if failure is not None:
+        raise failure
+    if interrupted:
+        say(f"qubayes: interrupted; {interrupted}", error=True)
+        sys.exit(130)
 
 
 def say(text: str, *, error: bool = False) -> None:
@@ -150,13 +170,15 @@ def _is_encodable(text: str) -> bool:
 
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
-    """A receiver of progress that draws a bar with the remaining time on stderr; silent where stderr is no terminal."""
+    """Give a receiver of progress that draws bars on stderr; a silent one where stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
+
+    from ..foundation.jit import uncompiled
 
     columns = (
         TextColumn("{task.description:<12}", markup=False),
@@ -168,34 +190,17 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
+        if uncompiled:
+            bars.add_task("compiling", total=None, note="kernels, once on this machine", share="")
 
         def show(progress: Progress, /) -> None:
-            stage, total = progress.stage, None if progress.stage == COMPILING.stage else progress.total
+            stage, total = progress.stage, progress.total
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note="", share="")
             share = f"{100 * progress.done / total:.0f} %" if total else ""
             bars.update(tasks[stage], completed=progress.done, total=total, note=printable(progress.note), share=share)
-            if COMPILING.stage in tasks:
-                bars.update(tasks[COMPILING.stage], visible=stage == COMPILING.stage)
 
-        with _compilation_told(show):
-            yield show
-
-
-@contextmanager
-def _compilation_told(show: OnProgress) -> Iterator[None]:
-    """Let it show whenever numba begins to compile: nothing else is heard from a stage until that is done."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def on_start(self, _: Any) -> None:
-            show(COMPILING)
-
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
+        yield show
 
 
 class Clock:

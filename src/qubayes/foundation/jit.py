@@ -20,6 +20,7 @@ import numba
 from numba import njit
 
 config: Any = numba.config
+uncompiled: set[str] = set()  # modules whose kernels are not on disk yet
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -52,6 +53,8 @@ def _kept(**options: Any) -> Callable[[Any], Any]:
 
     def decorate(function: Any) -> Any:
         before, folder = config.CACHE_DIR, _folder(function.__module__)
+        if not os.path.isdir(folder):  # noqa: PTH112 - called for every kernel
+            uncompiled.add(function.__module__)
         config.CACHE_DIR = folder
         try:
             return njit(nogil=True, cache=True, **options)(function)

@@ -12,9 +12,6 @@ class Progress(NamedTuple):
     note: str = ""  # a few words, such as the best score so far
 
 
-COMPILING = Progress("compiling", 0, 1, "once on this machine")  # nobody can tell how far it is
-
-
 class OnProgress(Protocol):
     """Receives a report; called from the thread that called the stage."""
 

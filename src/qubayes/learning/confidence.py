@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,17 @@ class Confidence:
     consensus: Network
 
     def of(self, parent: int, child: int) -> float:
-        """Share of the samples whose network joins the two, in either direction."""
+        """Return the share of the samples whose network joins the two, in either direction."""
         return float(self.frequencies[parent, child] + self.frequencies[child, parent])
+
+    def as_json(self, network: Network) -> dict[str, Any]:
+        """Return the confidence in the edges of this network, and the consensus."""
+        edges = [(parent, child) for child, parents in enumerate(network.parents) for parent in parents]
+        return {
+            "samples": self.samples,
+            "edges": [[network.names[parent], network.names[child], self.of(parent, child)] for parent, child in edges],
+            "consensus": {name: list(parents) for name, parents in self.consensus.parent_names().items()},
+        }
 
 
 def bootstrap(

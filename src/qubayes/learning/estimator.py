@@ -12,7 +12,7 @@ from ..data.columns import MISSING_STATE
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers
 from ..network import Network, log_likelihood, sample
-from . import Learned, learn
+from . import Learned, LearnSettings, learn_with
 
 try:
     from sklearn.base import BaseEstimator
@@ -99,19 +99,18 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X; y is not used."""
         dataset = read(_table(X, self.reading), self.reading)
-        self.result_ = learn(
-            dataset,
+        settings = LearnSettings(
             self.max_parents,
-            score=self.score_name,
-            ess=self.ess,
-            knowledge=self.knowledge,
-            solver=self.solver,
-            time_limit=self.time_limit,
-            moves=self.moves,
-            seed=_seed(self.random_state),
-            bootstrap=self.bootstrap,
-            workers=self.workers,
+            self.score_name,
+            self.ess,
+            self.knowledge,
+            self.solver,
+            self.time_limit,
+            self.moves,
+            _seed(self.random_state),
+            self.bootstrap,
         )
+        self.result_ = learn_with(settings, dataset, workers=self.workers)
         self.network_ = self.result_.network
         self.score_, self.gap_ = self.result_.solution.score, self.result_.solution.gap
         self.n_features_in_, self.feature_names_in_ = dataset.n, np.array(dataset.names, dtype=object)

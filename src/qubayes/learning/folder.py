@@ -15,6 +15,8 @@ from .. import __version__
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import json_object, lock, remove_strays, replacing
 
+RUN_FILES = ("run.json", "candidates.qbc", "solution.json")  # what a run keeps, bootstrap samples and blocks aside
+
 Result = TypeVar("Result")
 
 

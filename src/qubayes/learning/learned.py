@@ -1,54 +1,100 @@
-"""What was learned, with everything that led to it."""
+"""The result of `learn`: a network and the result of every stage that led to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..candidates import Candidates
 from ..data import Dataset
-from ..foundation.graph import strong_components
+from ..data.settings import MOST_CODES
+from ..foundation.progress import OnProgress, silent
+from ..foundation.provenance import versions
+from ..foundation.workers import Workers
 from ..network import Network
-from ..qubo import Formulation, formulate
-from ..qubo.subsets import Subsets
-from ..report import versions
 from ..search import Solution
 from .confidence import Confidence
-from .recipe import Recipe
+from .settings import LearnSettings
+
+if TYPE_CHECKING:
+    from ..qubo import Formulation
+    from ..qubo.subsets import Subsets
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A network with its parameters, and the result of every stage on the way to it.
+    """A network with its parameters, and the result of every stage.
 
-    The QUBO is made when it is asked for: to learn a network takes only the number of its bits.
+    The QUBO of the same problem is made when it is first asked for: `formulation`, `subsets`, `bits`, `paper_bits`.
     """
 
-    recipe: Recipe
+    settings: LearnSettings
     dataset: Dataset = field(repr=False)
     candidates: Candidates = field(repr=False)
-    subsets: Subsets = field(repr=False)  # the sets that the u bits stand for
-    bits: Mapping[str, int]  # u, r and z bits of the formulation, and their total
     solution: Solution
     network: Network = field(repr=False)
     confidence: Confidence | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
-    interrupted: bool = False  # before the time limit, or before all resamplings
+    interrupted: bool = False  # before the time limit, or before all bootstrap samples
     source: str | None = None  # name of the file that the data came from
-    given_formulation: Formulation | None = field(default=None, repr=False)  # the solver's, if it needed one
 
     @cached_property
-    def formulation(self) -> Formulation:
+    def subsets(self) -> "Subsets":
+        """The subsets that the u bits stand for."""
+        from .formulation import subsets_of
+
+        return subsets_of(self.candidates)
+
+    @cached_property
+    def formulation(self) -> "Formulation":
         """The QUBO whose least energy is minus the best score."""
-        return self.given_formulation or formulate(self.candidates, self.subsets)
+        from ..qubo import formulate
+
+        return formulate(self.candidates, self.subsets)
+
+    def formulate(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Formulation":
+        """Return `formulation`, made now with these workers if it was not made before."""
+        if "formulation" not in self.__dict__:
+            from .formulation import formulation_of
+
+            self.keep_formulation(formulation_of(self.candidates, workers, on_progress))
+        return self.formulation
+
+    def keep_formulation(self, formulation: "Formulation") -> None:
+        """Let this be `formulation`: it was made on the way."""
+        self.__dict__.update(formulation=formulation, subsets=formulation.subsets)
+
+    @cached_property
+    def bits(self) -> dict[str, int]:
+        """The numbers of u, r and z bits of the QUBO and their total; the QUBO itself is not made for it."""
+        from .formulation import bits_of
+
+        known = self.__dict__.get("formulation")
+        return known.bits if known else bits_of(self.candidates, self.subsets)
 
     @property
     def paper_bits(self) -> dict[str, int]:
         """The bits that the paper's formulation has for the same subsets."""
+        from .formulation import paper_bits
+
         return paper_bits(self.candidates, self.subsets)
 
+    def report(self, path: str | Path) -> None:
+        """Write a page (HTML) that shows the network and all that is known of it."""
+        from ..report import write_report
+        from .summary import report_of
+
+        write_report(report_of(self), path)
+
+    def write_qubo(self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent) -> None:
+        """Write the QUBO of the same problem; the ending chooses the format."""
+        from .formulation import write_formulation
+
+        write_formulation(self.formulate(workers, on_progress), path)
+
     def provenance(self) -> dict[str, Any]:
-        """Data, settings and versions: what is needed to repeat the run."""
+        """Return data, settings and versions: what is needed to repeat the run."""
         return {
             "data": {
                 "file": self.source,
@@ -58,35 +104,56 @@ class Learned:
                 "variables": self.dataset.n,
                 "arities_from": self.dataset.arities_from,
             },
-            "settings": self.recipe.as_json(),
+            "settings": self.settings.as_json(),
             "versions": versions(),
             "seconds": {stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
         }
 
+    @property
+    def _entered_qubo_wing(self) -> bool:
+        """Whether subsets were found already, so that bits cost next to nothing."""
+        return "subsets" in self.__dict__
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people; the QUBO only where it was made."""
+        dataset, least, most = self.dataset, int(self.dataset.arities.min()), int(self.dataset.arities.max())
+        states = f"{least} to {most}" if least < most else f"{most}"
+        lines = [
+            f"{dataset.rows:,} rows of {dataset.n} variables of {states} states",
+            f"{self.candidates.total:,} candidate parent sets",
+            *self.solution.describe(),
+        ]
+        if self._entered_qubo_wing:
+            paper = self.paper_bits["total"]
+            lines.append(f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets")
+        if "formulation" in self.__dict__:
+            from .formulation import energy_of
+
+            energy = energy_of(self.formulation, self.solution.choice)
+            lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
+        lines.append("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items()))
+        if self.confidence:
+            edges, samples = self.confidence.consensus.edges, self.confidence.samples
+            lines.append(f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them")
+        return lines
+
+    def warnings(self) -> list[str]:
+        """Return doubts about the data: columns in which nearly every row has a state of its own."""
+        rows, limit = self.dataset.rows, max(MOST_CODES, self.dataset.rows // 2)
+        arities = zip(self.dataset.names, self.dataset.arities.tolist(), strict=True)
+        return [
+            f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with --ignore {name}, "
+            f"or cut numbers with --bins {name}=5"
+            for name, arity in arities
+            if arity > limit
+        ]
+
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints (design §10)."""
-        confidence = self.confidence
+        """Return what `qubayes learn --json` prints; bits only where the QUBO was made."""
         return {
             **self.solution.as_json(),
             "interrupted": self.interrupted,
-            "bits": {"ours": dict(self.bits), "paper": self.paper_bits},
+            "bits": {"ours": self.bits, "paper": self.paper_bits} if self._entered_qubo_wing else None,
             "provenance": self.provenance(),
-            "confidence": None
-            if confidence is None
-            else {
-                "samples": confidence.samples,
-                "edges": [
-                    [self.network.names[parent], self.network.names[child], confidence.of(parent, child)]
-                    for child, parents in enumerate(self.network.parents)
-                    for parent in parents
-                ],
-                "consensus": {name: list(its) for name, its in confidence.consensus.parent_names().items()},
-            },
+            "confidence": self.confidence.as_json(self.network) if self.confidence else None,
         }
-
-
-def paper_bits(candidates: Candidates, subsets: Subsets) -> dict[str, int]:
-    """u, r and z bits of the paper's formulation: all pairs in a strongly connected component, a z for each vertex."""
-    sizes = map(len, strong_components(candidates.families.arcs()))
-    r = sum(size * (size - 1) // 2 for size in sizes)
-    return {"u": subsets.total, "r": r, "z": candidates.n, "total": subsets.total + r + candidates.n}

@@ -2,7 +2,6 @@
 
 from .drawing import draw, write_drawing
 from .page import render, write_report
-from .provenance import versions
 from .report import Bits, Consensus, Outcome, Report, VertexFacts
 from .strengths import edge_strengths
 
@@ -15,7 +14,6 @@ __all__ = [
     "draw",
     "edge_strengths",
     "render",
-    "versions",
     "write_drawing",
     "write_report",
 ]

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..candidates import Stamp
 from ..foundation.arrays import Bools, Ints
 from ..foundation.families import VertexSet
+from ..foundation.files import replacing
 from ..network import Network
 
 
@@ -48,6 +50,32 @@ class Solution:
             return 0.0
         gain = self.score - self.empty_score
         return (self.bound - self.score) / gain if gain > 0 else float("inf")
+
+    def write_trace(self, path: str | Path) -> None:
+        """Write the score over time as CSV."""
+        with replacing(path) as file:
+            file.write("seconds,score\n")
+            file.writelines(f"{seconds!r},{score!r}\n" for seconds, score in self.trace)
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        kind = self.stamp.score if self.stamp.ess is None else f"{self.stamp.score}, ess {self.stamp.ess:g}"
+        edges = sum(map(len, self.parents))
+        lines = [
+            f"score {self.score:,.6f} ({kind}), {self.score - self.empty_score:,.6f} above no edges",
+            f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} variables",
+        ]
+        if self.energy is not None and self.bits is not None:
+            lines.append(f"energy {self.energy:,.6f} of {len(self.bits):,} bits, equal to minus the score")
+        return [*lines, f"{self.solver}: {self.status} ({self.seconds:.2f} s)"]
+
+    def describe_gap(self) -> str:
+        """Return how far from optimal the network can be, in words."""
+        if self.proved:
+            return "proved optimal"
+        if self.gap == float("inf"):
+            return f"no network scores more than {self.bound:,.6f}"
+        return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}"
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints (design §10)."""

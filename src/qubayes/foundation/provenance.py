@@ -1,4 +1,4 @@
-"""What a result came from."""
+"""Versions of the packages that a result depends on."""
 
 import platform
 import sys
@@ -8,7 +8,7 @@ _PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
 
 
 def versions() -> dict[str, str]:
-    """The versions of this program, of Python and of the packages that results may depend on."""
+    """Return the versions of this program, of Python and of the packages that results may depend on."""
     found = {"python": platform.python_version(), "system": f"{sys.platform} {platform.machine()}"}
     for package in _PACKAGES:
         try:

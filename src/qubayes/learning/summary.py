@@ -1,4 +1,4 @@
-"""The page about a run of `learn`."""
+"""The content of the report about a run of `learn`."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from .learned import Learned
 
 
 def report_of(learned: Learned) -> Report:
-    """Everything that the page shows of what was learned."""
+    """Return everything that the page shows of the result."""
     solution, parents, confidence = learned.solution, learned.network.parents, learned.confidence
     return Report(
         network=learned.network,
@@ -44,7 +44,7 @@ def _outcome(learned: Learned) -> Outcome:
 
 
 def _frequencies(confidence: Confidence, network: Network) -> dict[tuple[int, int], float]:
-    """How often each edge of the network was found."""
+    """Return how often each edge of the network was found in the bootstrap samples."""
     edges = [(parent, child) for child, parents in enumerate(network.parents) for parent in parents]
     return {edge: confidence.of(*edge) for edge in edges}
 
@@ -61,9 +61,9 @@ def _vertices(learned: Learned) -> tuple[VertexFacts, ...]:
 
 
 def _provenance(learned: Learned) -> dict[str, dict[str, Any]]:
-    """Sections of plain values; what is nested is told as JSON."""
-    told = learned.provenance().items()
-    return {section: {key: _plain(value) for key, value in values.items()} for section, values in told}
+    """Return sections of plain values; nested values become JSON text."""
+    sections = learned.provenance().items()
+    return {section: {key: _plain(value) for key, value in values.items()} for section, values in sections}
 
 
 def _plain(value: Any) -> Any:

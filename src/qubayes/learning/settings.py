@@ -1,0 +1,130 @@
+"""Settings of `learn`: everything that its result depends on besides the data."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..candidates import Search
+from ..candidates.knowledge import Knowledge
+from ..data import Dataset, ReadSettings
+from ..foundation.errors import SettingError
+from ..scores import Score
+from ..search import Limits, solver_named
+
+DEFAULT_SECONDS = 10.0  # for the solver
+
+
+@dataclass(frozen=True, slots=True)
+class LearnSettings:
+    """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
+
+    max_parents : largest number of parents of a variable. `qubayes plan` predicts the cost.
+    score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
+    knowledge : required and forbidden edges, tiers, numbers of parents.
+    solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
+    time_limit : seconds for the solver. 10 unless this or `moves` is given; `math.inf` for no limit.
+    moves : number of moves of the annealer. With `seed` the result is the same on any machine.
+    seed : seed of the solver and of the bootstrap samples.
+    bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
+    reading : how the data are read, see `ReadSettings`.
+    """
+
+    max_parents: int = 3
+    score: str | Score = "bdeu"
+    ess: float = 1.0
+    knowledge: Knowledge | None = None
+    solver: str = "auto"
+    time_limit: float | None = None
+    moves: int | None = None
+    seed: int = 0
+    bootstrap: int = 0
+    reading: ReadSettings | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_parents", "seed", "bootstrap"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise SettingError(f"{name} = {value!r}; give a whole number")
+            object.__setattr__(self, name, int(value))
+        if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
+            raise SettingError(
+                f"knowledge = {self.knowledge!r}; give Knowledge(forbidden=[...]), or read_knowledge(file)"
+            )
+        if self.reading is not None and not isinstance(self.reading, ReadSettings):
+            raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
+        if self.bootstrap < 0:
+            raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
+        _ = self.chosen_score, self.limits  # raise now rather than after the data are read
+        if self.moves is not None and not solver_named(self.solver_name).counts:
+            raise SettingError(f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'")
+
+    @classmethod
+    def of(cls, **options: Any) -> "LearnSettings":
+        """Return the settings with these options: fields of `LearnSettings` and of `ReadSettings`, by name."""
+        own, reading = ({each.name for each in fields(kind)} for kind in (cls, ReadSettings))
+        for name in options:
+            if name not in own | reading:
+                close = get_close_matches(name, own | reading, 1)
+                hint = f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(own | reading))}"
+                raise SettingError(f"learn has no option {name!r}; {hint}")
+        read = {name: value for name, value in options.items() if name in reading}
+        rest = {name: value for name, value in options.items() if name in own}
+        if read and rest.get("reading") is not None:
+            raise SettingError(f"reading and {min(read)} were both given; give one: {min(read)} is a part of reading")
+        if read:
+            rest["reading"] = ReadSettings(**{**read, "ignore": tuple(read.get("ignore", ()))})
+        return cls(**rest)
+
+    @property
+    def chosen_score(self) -> Score:
+        """The local score."""
+        return self.score if isinstance(self.score, Score) else Score(self.score, self.ess)
+
+    @property
+    def solver_name(self) -> str:
+        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        return "anneal" if self.solver == "auto" and self.moves is not None else self.solver
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the solver."""
+        seconds = DEFAULT_SECONDS if self.time_limit is None and self.moves is None else self.time_limit
+        return Limits(None if seconds == math.inf else seconds, self.moves, self.seed)
+
+    @property
+    def search(self) -> Search:
+        """The search for candidate sets."""
+        return Search(self.max_parents, self.chosen_score, self.knowledge or Knowledge())
+
+    def fitted_to(self, data: Any, dataset: Dataset) -> "LearnSettings":
+        """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
+        most = min(self.max_parents, dataset.n - 1)
+        return replace(self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings by name, for provenance and for the keys of a run folder."""
+        score, limits, reading = self.chosen_score, self.limits, self.reading
+        return {
+            "max_parents": self.max_parents,
+            "score": score.name,
+            "ess": score.stamped_ess,
+            "knowledge": asdict(self.knowledge or Knowledge()),
+            "solver": self.solver_name,
+            "time_limit": limits.seconds,
+            "moves": limits.moves,
+            "seed": limits.seed,
+            "bootstrap": self.bootstrap,
+            "reading": reading and {each.name: _plain(getattr(reading, each.name)) for each in fields(reading)},
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON has it."""
+    if isinstance(value, Path):
+        return str(value)
+    return dict(value) if isinstance(value, Mapping) else value
