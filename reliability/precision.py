@@ -27,6 +27,7 @@ from qubayes.candidates import Candidates, Search, identify
 from qubayes.cli import main as command_line
 from qubayes.data import Dataset
 from qubayes.data.write import write_csv
+from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network, fit, log_likelihood, write_network
 from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
@@ -34,7 +35,6 @@ from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
 from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
 from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
-from qubayes.search.orders.walks import stream_of
 from qubayes.search.presolve import presolve
 
 ALLOWED = 1e-9
@@ -196,7 +196,7 @@ def check_climber(
         return
     chosen = random_network(rng, candidates)
     parents = candidates.families.sets_at(chosen)
-    climb = new_climb(parents, chosen + 1, 3, edges, stream_of(np.random.SeedSequence(0)), kick=0)
+    climb = new_climb(parents, chosen + 1, 3, edges, random_stream(0), kick=0)
     vertex = int(rng.integers(candidates.n))
     score_by_data(data_of(counted.dataset, score, 3), climb, vertex)
     for other in np.flatnonzero(np.isfinite(climb.scores[vertex])).tolist():

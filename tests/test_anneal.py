@@ -15,6 +15,7 @@ from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.jit import kernel
 from qubayes.foundation.progress import Progress
+from qubayes.foundation.random import below
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve
 from qubayes.search.components import split
@@ -23,7 +24,6 @@ from qubayes.search.exact.twins import without_twins
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import regroup, settle, wander
 from qubayes.search.orders.orders import best_of, improve, order_problem, order_state
-from qubayes.search.orders.walks import draw_below
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import random_candidates
 
@@ -100,7 +100,7 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
     problem, state = state_of(candidates, a_start(candidates), seed)
     lists = lists_of(candidates)
     for _ in range(10):
-        vertex = draw_below(state.random.copy(), candidates.n)
+        vertex = below(state.random.copy(), candidates.n)
         rest = [v for v in state.order.tolist() if v != vertex]
         orders = [[*rest[:k], vertex, *rest[k:]] for k in range(candidates.n)]
         wander(problem, state, 1e-7, 1.0, 1, NEVER)

@@ -37,8 +37,8 @@ def test_parallel_trial_is_that_of_the_reference(seed, beta):
     ranges = [(0, n // 2), (n // 2, n)] if n > 4 else []
     groups = Groups.of(ranges, n)
     replica = replica_from(qubo, np.zeros(n, np.bool_), groups, 2, np.random.SeedSequence(seed))
-    dice = reference.Dice(*replica.dice.lanes.tolist())
-    slow = reference.parallel_trial(h, couplers, [range(*r) for r in ranges], 2, beta, dice)
+    draws = reference.Draws(*replica.draws.words.tolist())
+    slow = reference.parallel_trial(h, couplers, [range(*r) for r in ranges], 2, beta, draws)
     couplings = Model.of(qubo).couplings
     for bits, offset in islice(slow, 300):
         assert try_all(couplings, groups, replica, (beta, 1 / beta), 1, GO_ON) == 1

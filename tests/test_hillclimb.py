@@ -8,6 +8,7 @@ from qubayes.candidates import Candidates
 from qubayes.data import Dataset
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.foundation.graph import find_cycle
+from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.hillclimb import _Climber, _most
@@ -37,7 +38,7 @@ def climber(candidates: Candidates, data=None, seed: int = 0) -> _Climber:
     base = candidates.families.vertex_start[1:] - 1
     run = Run(candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb")
     scored = data or sets_of(candidates)
-    return _Climber(run, scored, possible_edges(candidates), np.array([seed + 1], np.uint64), kick=0)
+    return _Climber(run, scored, possible_edges(candidates), random_stream(seed), kick=0)
 
 
 def families_of(candidates: Candidates):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from qubayes.foundation.errors import SettingError
+from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.order_sa import new_swaps, swap_places
 from qubayes.search.orders.orders import order_problem
@@ -22,7 +23,7 @@ def families_of(candidates):
 def state_of(candidates, seed=0):
     problem = order_problem(candidates.families, candidates.scores)
     start = random_order([candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed))
-    return problem, new_swaps(problem, start, np.array([seed + 1], np.uint64))
+    return problem, new_swaps(problem, start, random_stream(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,7 +51,7 @@ def test_odds_of_the_orders(done, temperature):
     scaled = candidates.scores * temperature / 4  # so that the odds differ at every temperature
     problem = order_problem(candidates.families, scaled)
     families = [{its: score * temperature / 4 for its, score in family.items()} for family in families_of(candidates)]
-    state = new_swaps(problem, (0, 1, 2, 3), np.array([1], np.uint64))
+    state = new_swaps(problem, (0, 1, 2, 3), random_stream(1))
     seen: Counter[tuple[int, ...]] = Counter()
     for _ in range(30_000):
         swap_places(problem, state, 2, log(100.0), Pace(done, 0.0))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
 from qubayes.foundation.errors import SettingError
-from qubayes.foundation.random import dice_of, next_picks, next_waits
+from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
 from qubayes.qubo import energy, formulate, qubo_from_couplers
@@ -62,29 +62,19 @@ def test_rows_of_a_dense_model_are_stretches_and_of_a_sparse_one_are_not():
     assert not len(path.stretches)
 
 
-def test_random_numbers_are_those_of_the_reference():
-    seeds = np.random.SeedSequence(5)
-    dice = dice_of(seeds)
-    slow = reference.Dice(*dice.lanes.tolist())
-    for _ in range(40):
-        drawn, picked = next_waits(dice), next_picks(dice, 1000)
-        np.testing.assert_allclose(dice.waits[drawn : drawn + 16], slow.waits(), atol=2e-9)
-        assert dice.picks[picked : picked + 16].tolist() == slow.picks(1000)
-
-
 @pytest.mark.parametrize("in_order", [True, False])
 def test_states_at_a_fixed_temperature_are_boltzmann_distributed(in_order):
     random = np.random.default_rng(1)
     n, beta, samples = 5, 0.8, 20_000
     h, couplers = random.normal(size=n), random_couplers(random, n, 1.0)
     qubo = qubo_of(h, couplers)
-    couplings, walk, dice = couplings_of(qubo), walk_from(qubo, np.zeros(n)), dice_of(np.random.SeedSequence(3))
+    couplings, walk, draws = couplings_of(qubo), walk_from(qubo, np.zeros(n)), draws_of(np.random.SeedSequence(3))
     counts, betas = np.zeros(2**n), np.full(12, beta)
     for _ in range(samples):
         if in_order:
-            sweep_in_order(couplings, walk, dice, betas, GO_ON)
+            sweep_in_order(couplings, walk, draws, betas, GO_ON)
         else:
-            sweep_at_random(couplings, walk, dice, betas, n, GO_ON)
+            sweep_at_random(couplings, walk, draws, betas, n, GO_ON)
         counts[int("".join(str(int(bit)) for bit in state_of(walk, n)), 2)] += 1
     expected = samples * np.array(reference.boltzmann(h, couplers, beta))
     chi_square = ((counts - expected) ** 2 / expected).sum()
@@ -94,14 +84,14 @@ def test_states_at_a_fixed_temperature_are_boltzmann_distributed(in_order):
 def test_the_best_state_at_the_end_of_a_step_is_kept():
     random = np.random.default_rng(2)
     qubo = qubo_of(random.normal(size=30), random_couplers(random, 30, 0.4))
-    couplings, walk, dice = (
+    couplings, walk, draws = (
         couplings_of(qubo),
         walk_from(qubo, np.zeros(30), keep_best=True),
-        dice_of(np.random.SeedSequence(1)),
+        draws_of(np.random.SeedSequence(1)),
     )
     least = energy(qubo, np.zeros(30))
     for _ in range(200):
-        sweep_in_order(couplings, walk, dice, np.array([0.5]), GO_ON)
+        sweep_in_order(couplings, walk, draws, np.array([0.5]), GO_ON)
         least = min(least, float(energy(qubo, state_of(walk, 30))))
     assert walk.best_energy[0] == pytest.approx(least)
     assert energy(qubo, walk.best) == pytest.approx(least)

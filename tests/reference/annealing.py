@@ -27,7 +27,7 @@ def boltzmann(h: Sequence[float], couplers: Mapping[tuple[int, int], float], bet
     return [weight / sum(weights) for weight in weights]
 
 
-class Dice:
+class Draws:
     """xorshift128+ in lanes; draws come in pools of POOL and are taken in blocks of BLOCK."""
 
     def __init__(self, first: Sequence[int], second: Sequence[int]) -> None:
@@ -35,7 +35,7 @@ class Dice:
         self._waits: list[float] = []
         self._picks: list[int] = []
 
-    def _word(self, lane: int) -> int:
+    def word(self, lane: int) -> int:
         x, y = self.first[lane], self.second[lane]
         x ^= (x << 23) & WORD
         z = x ^ y ^ (x >> 17) ^ (y >> 26)
@@ -43,12 +43,12 @@ class Dice:
         return (z + y) & WORD
 
     def below(self, n: int) -> int:
-        return ((self._word(0) >> 32) * n) >> 32
+        return ((self.word(0) >> 32) * n) >> 32
 
     def waits(self) -> list[float]:
         """BLOCK draws of -log(u)."""
         if not self._waits:
-            self._waits = [-math.log(1.0 - (self._word(lane) >> 12) / 2**52) for lane in range(POOL)]
+            self._waits = [-math.log(1.0 - (self.word(lane) >> 12) / 2**52) for lane in range(POOL)]
         block, self._waits = self._waits[:BLOCK], self._waits[BLOCK:]
         return block
 
@@ -59,7 +59,7 @@ class Dice:
         return block
 
     def below_in(self, lane: int, n: int) -> int:
-        return ((self._word(lane) >> 32) * n) >> 32
+        return ((self.word(lane) >> 32) * n) >> 32
 
 
 def parallel_trial(
@@ -68,7 +68,7 @@ def parallel_trial(
     groups: Sequence[range],
     most: int,
     beta: float,
-    dice: Dice,
+    draws: Draws,
 ) -> Iterator[tuple[list[int], float]]:
     """State and offset after each iteration from zero on: every flip is tried, one of the accepted is taken.
 
@@ -84,7 +84,7 @@ def parallel_trial(
 
     while True:
         chosen, tried = None, set()
-        for bit, wait in zip(dice.picks(n), dice.waits(), strict=True):
+        for bit, wait in zip(draws.picks(n), draws.waits(), strict=True):
             if bit not in tried and beta * rise(bit) < wait:
                 chosen = bit
                 break
@@ -94,9 +94,9 @@ def parallel_trial(
             for start in range(0, n, BLOCK):
                 block = range(start, min(start + BLOCK, n))
                 if any(beta * rise(bit) < 37.0 for bit in block):
-                    drawn = zip(block, dice.waits(), strict=False)
+                    drawn = zip(block, draws.waits(), strict=False)
                     hits += [bit for bit, wait in drawn if beta * rise(bit) < wait and bit not in tried]
-            chosen = hits[dice.below(len(hits))] if hits else None
+            chosen = hits[draws.below(len(hits))] if hits else None
         if chosen is None:
             offset += 1.0 / beta
         else:

@@ -1,4 +1,14 @@
-"""Random numbers for kernels, a pool at a time: xorshift128+ in 256 lanes, so that the compiler vectorises it."""
+"""Random numbers for kernels: the generator xorshift128+, seeded from `np.random.SeedSequence`.
+
+A random stream is an array of words with two rows and one column for each lane; every lane is a generator of its own.
+Python makes the stream, one for each thread, and kernels draw from it:
+
+    words = random_stream(seed)  # (2, 1)
+    k = below(words, n)  # in a kernel: an integer from 0 .. n - 1
+    u = uniform(words)  # a number from (0, 1]
+
+Samplers that need millions of draws take them in blocks from `Draws`: 256 lanes, which the compiler vectorises.
+"""
 
 from typing import Any, NamedTuple
 
@@ -15,56 +25,73 @@ _intrinsic: Any = intrinsic
 
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
-# log(1.5 + t), |t| <= 1/2, as a polynomial of degree 10: its Chebyshev interpolation is off by less than 1e-9.
+# log(1.5 + t), |t| <= 1/2, as a polynomial of degree 10: the error of its Chebyshev interpolation is below 1e-9.
 LOG = tuple(
     Chebyshev.interpolate(lambda t: np.log(1.5 + t), 10, domain=[-0.5, 0.5]).convert(kind=Polynomial).coef.tolist()
 )
-REACH = 37.0  # no exponential draw is larger: -log(2^-52) = 36.04
+REACH = 37.0  # upper bound of the exponential draws: -log(2^-52) = 36.04
 
 
-class Dice(NamedTuple):
-    """A stream of random numbers. Its state changes as it is used: one for each read."""
+def random_stream(seed: int | np.random.SeedSequence, lanes: int = 1) -> Words:
+    """Return the first state of a random stream, (2, lanes). Kernels change it at every draw."""
+    sequence = np.random.SeedSequence(seed) if isinstance(seed, int) else seed
+    return sequence.generate_state(2 * lanes, np.uint64).astype(np.uint64).reshape(2, lanes)
 
-    lanes: Words  # (2, POOL) of xorshift128+
+
+@inner
+def next_word(words: Any, lane: int) -> Any:
+    """Return the next 64 random bits of a lane. The lowest bits are the least random: prefer `below`."""
+    x, y = words[0, lane], words[1, lane]
+    x ^= x << np.uint64(23)
+    z = x ^ y ^ (x >> np.uint64(17)) ^ (y >> np.uint64(26))
+    words[0, lane], words[1, lane] = y, z
+    return z + y
+
+
+@inner
+def below(words: Any, n: int) -> Any:
+    """Return a random integer from 0 .. n - 1; n is below 2^32."""
+    return np.int64(((next_word(words, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@inner
+def uniform(words: Any) -> Any:
+    """Return a random number from (0, 1], a multiple of 2^-53."""
+    return (np.float64(next_word(words, 0) >> np.uint64(11)) + 1.0) * 2.0**-53
+
+
+class Draws(NamedTuple):
+    """A random stream with a pool of exponential draws and one of integers. Its state changes as it is used."""
+
+    words: Words  # (2, POOL)
     waits: Floats  # (POOL,) exponential draws
-    picks: Words  # (POOL,) draws from 0 .. n-1
-    used: Ints  # (2,) how many waits and how many picks of the pool are gone
+    picks: Words  # (POOL,) draws from 0 .. n - 1
+    used: Ints  # (2,) how many waits and how many picks of the pool are used
 
 
-def dice_of(seeds: np.random.SeedSequence) -> Dice:
-    """A stream that begins at this seed."""
-    lanes = seeds.generate_state(2 * POOL, np.uint64).astype(np.uint64).reshape(2, POOL)
-    return Dice(lanes, np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL))
+def draws_of(seed: np.random.SeedSequence) -> Draws:
+    """Return a stream with empty pools."""
+    return Draws(random_stream(seed, POOL), np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL))
 
 
 @_intrinsic
 def _as_float(context: Any, word: Any) -> Any:
-    """The float64 with the bits of a 64-bit integer."""
+    """Return the float64 with the bits of a 64-bit integer."""
     return types.float64(types.uint64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
 
 @_intrinsic
 def _as_word(context: Any, number: Any) -> Any:
-    """The bits of a float64 as a 64-bit integer."""
+    """Return the bits of a float64 as a 64-bit integer."""
     return types.uint64(types.float64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
 
 
 @inner
-def _step(lanes: Any, lane: int) -> Any:
-    """The next word of a lane."""
-    x, y = lanes[0, lane], lanes[1, lane]
-    x ^= x << np.uint64(23)
-    z = x ^ y ^ (x >> np.uint64(17)) ^ (y >> np.uint64(26))
-    lanes[0, lane], lanes[1, lane] = y, z
-    return z + y
-
-
-@inner
 def _minus_log(word: Any) -> Any:
-    """-log(u) with u in (0, 1] from the upper 52 bits of the word, within 1e-9.
+    """Return -log(u) with u in (0, 1] from the upper 52 bits of the word, within 1e-9.
 
-    u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and nothing is divided, as
-    conversions and divisions (which numba checks) would not be vectorised.
+    u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and nothing is divided:
+    conversions and divisions (which numba checks) would prevent vectorisation.
     """
     u = 2.0 - _as_float((word >> np.uint64(12)) | np.uint64(0x3FF0000000000000))
     bits = _as_word(u)
@@ -77,40 +104,34 @@ def _minus_log(word: Any) -> Any:
 
 
 @kernel
-def _refill_waits(lanes: Any, waits: Any) -> None:
+def _refill_waits(words: Any, waits: Any) -> None:
     for lane in range(POOL):
-        waits[lane] = _minus_log(_step(lanes, lane))
+        waits[lane] = _minus_log(next_word(words, lane))
 
 
 @inlined
-def next_waits(dice: Any) -> Any:
-    """Where in the pool the next BLOCK exponential draws begin."""
-    start = dice.used[0]
+def next_waits(draws: Any) -> Any:
+    """Return where in `waits` the next BLOCK exponential draws begin."""
+    start = draws.used[0]
     if start == POOL:
-        _refill_waits(dice.lanes, dice.waits)
+        _refill_waits(draws.words, draws.waits)
         start = 0
-    dice.used[0] = start + BLOCK
+    draws.used[0] = start + BLOCK
     return start
 
 
 @kernel
-def _refill_picks(lanes: Any, picks: Any, n: int) -> None:
+def _refill_picks(words: Any, picks: Any, n: int) -> None:
     for lane in range(POOL):
-        picks[lane] = ((_step(lanes, lane) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        picks[lane] = ((next_word(words, lane) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
 
 
 @inlined
-def next_picks(dice: Any, n: int) -> Any:
-    """Where in the pool the next BLOCK draws begin, each from 0 .. n-1; n is below 2^32 and the same in every call."""
-    start = dice.used[1]
+def next_picks(draws: Any, n: int) -> Any:
+    """Return where in `picks` the next BLOCK draws begin, from 0 .. n - 1; n is below 2^32, the same in every call."""
+    start = draws.used[1]
     if start == POOL:
-        _refill_picks(dice.lanes, dice.picks, n)
+        _refill_picks(draws.words, draws.picks, n)
         start = 0
-    dice.used[1] = start + BLOCK
+    draws.used[1] = start + BLOCK
     return start
-
-
-@kernel
-def below(dice: Any, n: int) -> Any:
-    """One draw from 0 .. n-1."""
-    return np.int64(((_step(dice.lanes, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))

@@ -117,7 +117,7 @@ def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
 
 
 @kernel
-def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) -> None:
+def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any) -> None:
     """For each beta try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
 
     BLOCK tries are compared at once; where one succeeds they are gone through one by one, as a flip may change what
@@ -133,8 +133,8 @@ def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) 
                 near += beta * sign[k] * field[k] < REACH
             if near == 0:
                 continue
-            drawn = next_waits(dice)
-            waits = dice.waits[drawn : drawn + BLOCK]
+            drawn = next_waits(draws)
+            waits = draws.waits[drawn : drawn + BLOCK]
             mask = _accepted(sign, field, beta, waits)
             if mask:
                 for k in range(lowest_bit(mask), BLOCK):
@@ -144,7 +144,7 @@ def sweep_in_order(couplings: Any, walk: Any, dice: Any, betas: Any, halt: Any) 
 
 
 @kernel
-def sweep_at_random(couplings: Any, walk: Any, dice: Any, betas: Any, tries: int, halt: Any) -> None:
+def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: int, halt: Any) -> None:
     """For each beta try this many bits, each drawn from all, by Metropolis' rule."""
     field, sign = walk.field, walk.sign
     n = len(couplings.single_start) - 1
@@ -152,8 +152,8 @@ def sweep_at_random(couplings: Any, walk: Any, dice: Any, betas: Any, tries: int
         for start in range(0, tries, BLOCK):
             if halt[0]:
                 return
-            picked, drawn = next_picks(dice, n), next_waits(dice)
-            picks, waits = dice.picks[picked : picked + BLOCK], dice.waits[drawn : drawn + BLOCK]
+            picked, drawn = next_picks(draws, n), next_waits(draws)
+            picks, waits = draws.picks[picked : picked + BLOCK], draws.waits[drawn : drawn + BLOCK]
             accepted = 0
             for k in range(BLOCK):
                 accepted += beta * sign[picks[k]] * field[picks[k]] < waits[k]

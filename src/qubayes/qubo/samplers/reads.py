@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import AnyArray, Bools, Floats
-from ...foundation.random import dice_of
+from ...foundation.random import draws_of
 from ...machines.qubo import Qubo
 from .flips import Couplings, couplings_of, state_of, sweep_at_random, sweep_in_order, walk_from
 
@@ -89,7 +89,7 @@ class Read:
         self, model: Model, start: AnyArray, seeds: np.random.SeedSequence, plan: Plan, clock: Clock, halt: Bools
     ) -> None:
         self.plan, self.clock, self.steps_done = plan, clock, 0
-        self._model, self._halt, self._dice = model, halt, dice_of(seeds)
+        self._model, self._halt, self._draws = model, halt, draws_of(seeds)
         self._walk = walk_from(model.qubo, start, keep_best=True)
         self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
         self._pause = 1  # steps in the next call of a kernel
@@ -122,9 +122,9 @@ class Read:
         while not self._halt[0] and self.progress < until:
             betas, began = self._next(until), time.perf_counter()
             if self.plan.tries:
-                sweep_at_random(self._model.couplings, self._walk, self._dice, betas, self.plan.tries, self._halt)
+                sweep_at_random(self._model.couplings, self._walk, self._draws, betas, self.plan.tries, self._halt)
             else:
-                sweep_in_order(self._model.couplings, self._walk, self._dice, betas, self._halt)
+                sweep_in_order(self._model.couplings, self._walk, self._draws, betas, self._halt)
             self.steps_done += len(betas)
             taken = max(time.perf_counter() - began, 1e-6)
             self._pause = max(1, min(2 * self._pause, int(self._pause * SLICE / taken)))
@@ -136,7 +136,7 @@ class Read:
         if self._betas is not None and self._rested < self.plan.rest:
             self._rested = self.plan.rest
             last = self._betas[-1:]
-            sweep_at_random(self._model.couplings, self._walk, self._dice, last, self._rested, self._halt)
+            sweep_at_random(self._model.couplings, self._walk, self._draws, last, self._rested, self._halt)
 
     def _next(self, until: float) -> Floats:
         """The inverse temperatures of the next few steps. How many they are changes nothing where steps are counted."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...foundation.arrays import AnyArray, Floats, Ints
 from ...foundation.jit import inlined, kernel
-from ...foundation.random import BLOCK, REACH, Dice, below, dice_of, next_picks, next_waits
+from ...foundation.random import BLOCK, REACH, Draws, below, draws_of, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo
 from .flips import FlipWalk, flip, keep_best, walk_from
@@ -39,7 +39,7 @@ class Replica(NamedTuple):
     offset: Floats  # (1,) subtracted from every increment until a flip is accepted
     seen: Ints  # (n + 1,) the last iteration in which the bit was tried by itself; then the number of this iteration
     hits: Ints  # (padded n,) space for the bits that are accepted
-    dice: Dice
+    draws: Draws
 
 
 def replica_from(qubo: Qubo, bits: AnyArray, groups: Groups, most: int, seeds: np.random.SeedSequence) -> Replica:
@@ -57,7 +57,7 @@ def replica_from(qubo: Qubo, bits: AnyArray, groups: Groups, most: int, seeds: n
         np.zeros(1),
         np.zeros(qubo.bits + 1, np.int64),
         np.zeros(len(walk.field), np.int64),
-        dice_of(seeds),
+        draws_of(seeds),
     )
 
 
@@ -81,15 +81,15 @@ def _some(replica: Any, beta: float) -> Any:
 
     The first accepted one in a random order of all is a random one of all accepted: where many are, few are tried.
     """
-    walk, dice = replica.walk, replica.dice
+    walk, draws = replica.walk, replica.draws
     n = len(replica.seen) - 1
-    picked, drawn = next_picks(dice, n), next_waits(dice)
+    picked, drawn = next_picks(draws, n), next_waits(draws)
     for k in range(BLOCK):
-        bit = np.int64(dice.picks[picked + k])
+        bit = np.int64(draws.picks[picked + k])
         if replica.seen[bit] != replica.seen[n]:
             replica.seen[bit] = replica.seen[n]
             rise = walk.sign[bit] * walk.field[bit] + replica.wall[bit] - replica.offset[0]
-            if beta * rise < dice.waits[drawn + k]:
+            if beta * rise < draws.waits[drawn + k]:
                 return bit
     return -1
 
@@ -106,8 +106,8 @@ def _any(replica: Any, beta: float) -> Any:
             near += beta * (sign[k] * field[k] + wall[k] - offset) < REACH
         if near == 0:
             continue
-        drawn = next_waits(replica.dice)
-        waits = replica.dice.waits[drawn : drawn + BLOCK]
+        drawn = next_waits(replica.draws)
+        waits = replica.draws.waits[drawn : drawn + BLOCK]
         mask = np.uint64(0)
         for k in range(BLOCK):
             mask |= np.uint64(beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]) << np.uint64(k)
@@ -117,7 +117,7 @@ def _any(replica: Any, beta: float) -> Any:
             if replica.seen[bit] != replica.seen[n]:
                 replica.hits[found] = bit
                 found += 1
-    return replica.hits[below(replica.dice, found)] if found else -1
+    return replica.hits[below(replica.draws.words, found)] if found else -1
 
 
 @kernel

@@ -8,10 +8,11 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, Words, frozen
 from ...foundation.jit import allocating_kernel, inner, kernel
+from ...foundation.random import below, random_stream
 from ...foundation.words import popcount
 from ..run import Ending, Run
 from .orders import OrderProblem, order_problem
-from .walks import Pace, draw_below, random_order, stream_of, walk_all
+from .walks import Pace, random_order, walk_all
 
 EPSILON = 1e-9  # by more than this a network is better
 
@@ -42,7 +43,7 @@ class AcyclicSelection:
 
         def make(number: int, seed: np.random.SeedSequence) -> _Selector:
             streams, orders = seed.spawn(2)
-            state = new_selection(candidates, random_order(parents, orders), stream_of(streams))
+            state = new_selection(candidates, random_order(parents, orders), random_stream(streams))
             walks.append(_Selector(problem, run, state))
             return walks[-1]
 
@@ -67,7 +68,7 @@ class Selection(NamedTuple):
     slack: Floats  # (n + 1,) by how much the vertices before a place can still gain
     totals: Floats  # (2,) score of the network, of the best
     counts: Ints  # (3,) place of the first of the pair to be swapped next, whether the sweep found a swap, restarts
-    random: Words  # (1,)
+    random: Words  # (2, 1)
 
 
 PLACE, FOUND, RESTARTS = range(3)
@@ -140,7 +141,7 @@ def _restart(problem: Any, state: Any) -> None:
     n = len(order)
     if state.counts[RESTARTS]:
         for k in range(n - 1, 0, -1):
-            other = draw_below(state.random, k + 1)
+            other = below(state.random, k + 1)
             order[k], order[other] = order[other], order[k]
     state.counts[RESTARTS] += 1
     for vertex in range(n):

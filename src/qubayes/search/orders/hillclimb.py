@@ -12,12 +12,13 @@ from ...data import Dataset, read
 from ...foundation.arrays import Ints, SmallInts, Words
 from ...foundation.errors import QubayesError, SettingError
 from ...foundation.families import VertexSet
+from ...foundation.random import random_stream
 from ...scores import NAMES, Score
 from ..run import Ending, Run
 from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
 from .hillclimb_state import BEST, CLIMBS, FIRST, KEY, SIZE, new_climb, parent_hashes, possible_edges
-from .walks import Pace, stream_of, walk_all
+from .walks import Pace, walk_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class HillClimb:
             else:
                 assert dataset is not None and score is not None
                 scored = data_of(dataset, score, _most(candidates))
-            climbs.append(_Climber(run, scored, edges, stream_of(seed), kick=KICKS if number else 0))
+            climbs.append(_Climber(run, scored, edges, random_stream(seed), kick=KICKS if number else 0))
             return climbs[-1]
 
         ending = walk_all(run, make)

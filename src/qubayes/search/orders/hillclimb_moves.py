@@ -7,6 +7,7 @@ import numpy as np
 from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, frozen
 from ...foundation.jit import inner, kernel
+from ...foundation.random import below
 from .hillclimb_state import (
     ANCESTORS,
     BEST,
@@ -27,7 +28,6 @@ from .hillclimb_state import (
     renew_ancestors,
 )
 from .orders import order_problem
-from .walks import draw_below
 
 TABU = 10  # changes for which a pair may not be changed again, and changes without a better network that end a climb
 KICKS = 10  # random edges that are changed after a climb
@@ -180,7 +180,7 @@ def _kick(sets: Any, climb: Any) -> None:
     To put an edge in means to take a candidate set with it: one of those that close no cycle, good ones more often.
     """
     for _ in range(TRIES if len(climb.edges) else 0):
-        edge = draw_below(climb.random, len(climb.edges))
+        edge = below(climb.random, len(climb.edges))
         child, parent = np.int64(climb.edges[edge, 0]), np.int64(climb.edges[edge, 1])
         number = climb.entries[child, FIRST + parent]
         if not has(climb.bits, PARENTS, child, parent):
@@ -200,7 +200,7 @@ def _kick(sets: Any, climb: Any) -> None:
 def _some_set(sets: Any, climb: Any, child: Any, parent: Any) -> Any:
     """A candidate set of the child that has the parent and closes no cycle: the first from a random place on, or -1."""
     first, count = sets.edges[child, parent, 0], sets.edges[child, parent, 1] - sets.edges[child, parent, 0]
-    start = draw_below(climb.random, draw_below(climb.random, count) + 1)
+    start = below(climb.random, below(climb.random, count) + 1)
     for k in range(count):
         number = np.int64(sets.lists[first + (start + k) % count])
         fits = True

@@ -41,7 +41,7 @@ class Climb(NamedTuple):
     changed: Ints  # (n + 2, 3) child, parent and the new set of changes to come; then the vertices that await rows
     counts: Ints  # (5,) steps, steps since the climb's best, edges of the kick still to change, climbs, changed
     totals: Floats  # (3,) score of the graph, of the best of this climb, of the best of all
-    random: Words  # (1,)
+    random: Words  # (2, 1)
     scratch: Ints  # (2, n)
 
 

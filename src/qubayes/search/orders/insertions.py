@@ -10,7 +10,7 @@ import numpy as np
 
 from ...foundation.arrays import Floats, Ints
 from ...foundation.jit import inner, kernel
-from .walks import draw, draw_below
+from ...foundation.random import below, next_word
 
 NOISES = 1 << 14
 _MOST_NOISE = 10.4  # -log(-log(1 - 2^-15)) and no less
@@ -89,9 +89,9 @@ def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any,
     for move in range(moves):
         if move & 15 == 0 and stop[0]:
             return move
-        vertex = lifted if lifted >= 0 else draw_below(random, n)
+        vertex = lifted if lifted >= 0 else below(random, n)
         lifted = np.int64(-1)
-        offset = np.int64(draw(random) & np.uint64(NOISES - 1))
+        offset = below(random, NOISES)
         here, current = np.int64(place[vertex]), choice[vertex]
         level = scores[current] + temperature * noise[(offset + here) & (NOISES - 1)]
         # No place is drawn that costs a child more than this.
@@ -129,9 +129,9 @@ def wander(problem: Any, state: Any, temperature: Any, cooling: Any, moves: Any,
                     choice[child] = other[child]
             _shift(order, place, here, target)
         if move % _REGROUP_EVERY == _REGROUP_EVERY - 1:
-            lifted, word = draw_below(random, n), draw(random)
-            late = word & np.uint64(1) == 0
-            _mark(members, choice, marked, lifted, late, word >> np.uint64(1))
+            lifted, word = below(random, n), next_word(random, 0)
+            late = word >> np.uint64(63) == 0
+            _mark(members, choice, marked, lifted, late, word >> np.uint64(16))
             regroup(sets, order, place, choice, marked, passed, late)
             totals[0] += _better(sets, place, choice, marked)
         if totals[0] > totals[1] + _ROUNDING:

@@ -10,9 +10,10 @@ from ...candidates import Candidates
 from ...foundation.arrays import Floats, Ints, SmallInts, Words, frozen
 from ...foundation.errors import SettingError
 from ...foundation.jit import allocating_kernel, inner
+from ...foundation.random import below, random_stream, uniform
 from ..run import Ending, Run
 from .orders import OrderProblem, best_of, order_problem
-from .walks import Pace, draw, draw_below, random_order, stream_of, walk_all
+from .walks import Pace, random_order, walk_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class OrderAnnealing:
 
         def make(number: int, seed: np.random.SeedSequence) -> _Annealer:
             streams, orders = seed.spawn(2)
-            state = new_swaps(problem, random_order(parents, orders), stream_of(streams))
+            state = new_swaps(problem, random_order(parents, orders), random_stream(streams))
             return _Annealer(problem, run, state, log(self.hot))
 
         return walk_all(run, make)
@@ -59,7 +60,7 @@ class Swaps(NamedTuple):
     choice: Ints  # (n,) the best allowed set of each vertex
     best: Ints  # (n,) the sets of the best order seen
     totals: Floats  # (2,) score of `choice`, score of `best`
-    random: Words  # (1,)
+    random: Words  # (2, 1)
     new: Ints  # (n,) scratch: the set of a vertex after the swap; -1 if it is as before
     touched: Ints  # (n,) scratch: the vertices whose set changes
 
@@ -102,11 +103,10 @@ def swap_places(problem: Any, state: Any, moves: int, log_hot: float, pace: Any)
     n, order, place = len(state.order), state.order, state.place
     for move in range(moves):
         temperature = np.exp(log_hot * max(0.0, 1.0 - pace.done - move * pace.per_move))
-        one, two = draw_below(state.random, n), draw_below(state.random, n - 1)
+        one, two = below(state.random, n), below(state.random, n - 1)
         two += two >= one
         low, high = min(one, two), max(one, two)
-        # -log of a number from (0, 1]: by so much, in units of the temperature, the score may fall
-        threshold = temperature * np.log((np.float64(draw(state.random) >> np.uint64(11)) + 1.0) * 2.0**-53)
+        threshold = temperature * np.log(uniform(state.random))
         up, down = order[low], order[high]
         place[up], place[down] = high, low
         touched, change = rescore(problem, state, up, down, threshold)

@@ -20,6 +20,7 @@ from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words, frozen
 from ...foundation.errors import SettingError
 from ...foundation.families import Families
 from ...foundation.jit import kernel
+from ...foundation.random import random_stream
 from .insertions import NOISES, settle, wander
 
 _LARGEST = 65_534  # vertices: a member is stored in 16 bits
@@ -52,7 +53,7 @@ class OrderState(NamedTuple):
     choice: Ints  # (n,) the best allowed set of each vertex
     totals: Floats  # (2,) score of `order`, score of `best`
     best: SmallInts  # (n,) the best order seen
-    random: Words  # (1,) state of the random stream
+    random: Words  # (2, 1) random stream
     noise: npt.NDArray[np.float32]  # (2^14,) a sample of Gumbel's distribution in random order
     values: Floats  # (n,) scratch: by place, score of the other vertices plus noise
     reach: Floats  # (n,) scratch: the largest value up to a place
@@ -95,8 +96,6 @@ def _members_of(families: Families, vertex: int) -> SmallInts:
 def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.random.SeedSequence = 0) -> OrderState:
     """The state at this order, with a random stream of its own. The order must allow every base."""
     n = problem.n
-    random = np.random.default_rng(seed)
-    stream = random.integers(0, 2**63, 1, dtype=np.uint64)
     vertices = np.array(order, np.int32)
     state = OrderState(
         vertices,
@@ -104,7 +103,7 @@ def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.rand
         np.empty(n, np.int64),
         np.full(2, -np.inf),
         vertices.copy(),
-        stream,
+        random_stream(seed),
         _noise(),
         *(np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n + 1, np.bool_)),
     )

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...foundation.arrays import Words
 from ...foundation.families import VertexSet
 from ...foundation.graph import topological_order
-from ...foundation.jit import kernel
 from ..run import Ending, Run
 
 RUNS = 4  # walks that share a limit of moves, whatever the number of threads
@@ -99,31 +97,9 @@ def _sentence(run: Run) -> str:
     return "time limit reached; best so far returned" if run.over else "all moves made; best so far returned"
 
 
-def stream_of(seed: np.random.SeedSequence) -> Words:
-    """(1,) the state of a random stream for kernels."""
-    state: Words = seed.generate_state(1, np.uint64).astype(np.uint64)
-    return state
-
-
 def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
     """A random order in which parents come first. (The order of the columns would tell what their author knows.)"""
     names = np.random.default_rng(seed).permutation(len(parents)).tolist()
     vertex_of = dict(zip(names, range(len(parents)), strict=True))
     renamed = [[names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))]
     return tuple(vertex_of[name] for name in topological_order(renamed))
-
-
-@kernel
-def draw(random: Any) -> Any:
-    """The next 64 random bits of the stream (splitmix64)."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    word = random[0]
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@kernel
-def draw_below(random: Any, limit: Any) -> Any:
-    """A random number from 0 .. limit - 1; limit is below 2^32."""
-    return np.int64(((draw(random) >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
