@@ -19,11 +19,12 @@ from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import silent
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.components import split
+from qubayes.search.exact import branching
 from qubayes.search.exact import component as component_module
 from qubayes.search.exact.bound import bounding, upper_bound
 from qubayes.search.exact.branching import both_ways, branch, fractional_edges
 from qubayes.search.exact.clusters import edge_values, support_of, violated_clusters
-from qubayes.search.exact.component import ROOT, Component
+from qubayes.search.exact.component import ROOT, Component, Effort
 from qubayes.search.exact.cut_rows import Cuts, Sets, chosen_cuts, cluster_cuts, coefficients, joined, no_cuts, prices
 from qubayes.search.exact.halves import zero_half_cuts
 from qubayes.search.exact.relaxation import Point, Relaxation
@@ -325,6 +326,21 @@ def test_the_tree_proves_the_optimum_without_a_search_over_orders(n, sets, seed,
     assert component.proved
     assert component.best.score == pytest.approx(best, abs=1e-9)
     assert min(bounds) >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sets_that_were_not_priced_leave_no_false_proof(seed, monkeypatch):
+    """Nodes end after one round with few of their sets in the program: a network of those need not be the best."""
+    monkeypatch.setattr(component_module, "improve", lambda problem, order, moves, **_: best_of(problem, order))
+    monkeypatch.setattr(component_module, "FIRST_SETS", 1)
+    monkeypatch.setattr(branching, "NODE", Effort(1, 0, 0))
+    candidates = random_candidates(5, seed)
+    component = component_of(candidates)
+    assert component.n == 5
+    branch(component, bounding(candidates, 600.0, silent))
+    best = best_score(candidates)
+    assert component.bound >= best - 1e-9
+    assert component.best.score == pytest.approx(best, abs=1e-9) or not component.proved
 
 
 def test_both_sides_of_an_edge_hold_every_network():

@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
-from qubayes.qubo.subsets import Budget, Subsets, cover
+from qubayes.qubo.subsets import Budget, Subsets, cover, incidence
+from qubayes.qubo.subsets import vertex as methods
 from qubayes.qubo.subsets.cover import METHODS, Covered, counting_bound, verified
 from qubayes.qubo.subsets.family import family_from
+from qubayes.qubo.subsets.presolve import CLOSED, EXCLUDED, OPEN, core_of
+from qubayes.qubo.subsets.program import Outcome
 from qubayes.qubo.subsets.verify import uncovered
 from reference.covers import covers, optimum
 
@@ -176,6 +180,59 @@ def test_too_many_subsets_leave_a_cover_without_proof():
     assert bound <= len(members) <= 60
 
 
+def test_what_is_smallest_among_some_subsets_bounds_nothing(monkeypatch):
+    """Four blocks, joined in twos, cover what no choice of the joined ones alone does with fewer than six."""
+    monkeypatch.setattr(incidence, "MOST_CLOSED", 6)
+    blocks = [range(4 * block, 4 * block + 4) for block in range(4)]
+    sets = [frozenset({*a, *b}) for a, b in combinations(blocks, 2)]
+    members, bound = cover_of(sets)
+    assert covers(sets, members) and covers(sets, [frozenset(block) for block in blocks])
+    assert bound <= 4 and len(members) == 6
+
+
+@pytest.mark.parametrize("method", ["auto", "search"])
+def test_a_poor_search_proves_nothing(method, monkeypatch):
+    monkeypatch.setattr(methods, "TREE", 1)
+    monkeypatch.setattr(methods, "search", lambda core, incidence, work, seed: np.ones(len(core.columns), np.bool_))
+    rng, worse = random.Random(5), 0
+    for _ in range(20):
+        sets = random_family(rng, elements=6, largest=4, count=8)
+        members, bound = cover_of(sets, method=method, budget=Budget(program=0))
+        assert covers(sets, members) and bound <= optimum(sets)
+        worse += len(members) > optimum(sets)
+    assert worse
+
+
+@pytest.mark.parametrize("method", ["ilp", "ilp-only"])
+def test_a_program_that_stops_early_is_not_believed(method, monkeypatch):
+    """Its choice covers nothing; its bound is that of the optimum."""
+    sets = [frozenset(own) for own in combinations(range(4), 3)] + [frozenset({e}) for e in range(4)]
+    best, closed = optimum(sets), 4 if method == "ilp" else 0  # the singletons
+
+    def stopped(program, limits, *, start, stop):
+        return Outcome(np.zeros(len(start), np.bool_), float(best - closed))
+
+    monkeypatch.setattr(methods, "solve_program", stopped)
+    members, bound = cover_of(sets, method=method)
+    assert covers(sets, members) and bound == best < len(members)
+
+
+def test_a_core_is_covered_as_the_definition_says():
+    rng, both = random.Random(8), set()
+    for _ in range(200):
+        sets = random_family(rng, elements=4, largest=3, count=4)
+        within = incidence.incidence_of(family_from(sets))
+        status = np.array([rng.choice((OPEN, OPEN, CLOSED, EXCLUDED)) for _ in range(within.columns)], np.int8)
+        status[0] = OPEN  # as in every core
+        core = core_of(within, status, np.arange(within.rows))
+        chosen = np.array([rng.random() < 0.7 for _ in core.columns], np.bool_)
+        columns = np.concatenate([np.flatnonzero(status == CLOSED), core.columns[chosen]])
+        known = covers(map(frozenset, family_from(sets).sets()), [frozenset(own) for own in within.sets(columns)])
+        assert methods.covers_core(core, chosen) == known
+        both.add(known)
+    assert both == {False, True}
+
+
 def test_required_parents_are_left_out():
     result = cover(candidates_of([(1, 2, 3), (1, 2), (1, 3), (1,)]))
     assert list(result.families.sets_of(0)) == [(2,), (3,)]
@@ -269,6 +326,22 @@ def test_the_check_finds_what_is_missing():
     assert uncovered(family, [(0,), (0, 1)]).tolist() == [False, False, True, True, True]
     with pytest.raises(AssertionError, match="2 of 5"):
         verified(family, Covered([(0,), (0, 1), family.sets()[-1]], 0))
+    with pytest.raises(AssertionError, match="lower bound 6, size 5"):
+        verified(family, Covered(family.sets(), 6))
+    assert verified(family, Covered(family.sets(), 5)).lower_bound == 5
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_the_check_sees_every_two_members(count):
+    """All unions of two are there, and all are needed: of disjoint members no two pairs have the same union."""
+    members = [(2 * e, 2 * e + 1) for e in range(count)]
+    sets = [a if a == b else (*a, *b) for a, b in combinations_with_replacement(members, 2)]
+    assert not uncovered(family_from(sets), members).any()
+    for gone in members:
+        left = [own for own in members if own != gone]
+        missing = {own for own in sets if {*gone} <= {*own}}
+        found = uncovered(family_from(sets), left)
+        assert {own for own, no in zip(family_from(sets).sets(), found, strict=True) if no} == missing
 
 
 @settings(deadline=None, max_examples=60)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from qubayes.qubo.subsets import cuts
-from qubayes.qubo.subsets.bounds import packing_bound, relaxation_bound
+from qubayes.qubo.subsets.bounds import packing_bound, relaxation_bound, whole
 from qubayes.qubo.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
 from qubayes.qubo.subsets.family import family_from
 from qubayes.qubo.subsets.incidence import incidence_of
@@ -149,6 +149,10 @@ def test_all_triples_need_as_many_pairs_as_turan_says():
 
 def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
     incidence, core = largest_core([{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)])
-    assert relaxation_bound(core, incidence, size=99, rounds=3) == 9
+    assert [relaxation_bound(core, incidence, size=size, rounds=3) for size in (99, 9, 8)] == [9, 9, 8]
     monkeypatch.setattr(cuts, "MOST_ELEMENTS", 6)
     assert relaxation_bound(core, incidence, size=99, rounds=3) == 7
+
+
+def test_the_whole_number_of_a_bound():
+    assert [whole(bound) for bound in (0.0, 2.9, 3.0, 3.0 + 1e-9, 3.01, 3.3)] == [0, 3, 3, 3, 4, 4]
