@@ -308,7 +308,7 @@ def test_the_qubo_of_the_same_problem_is_written_and_agrees(data, tmp_path, caps
     learned = learn(DATA, 2)
     model = BinaryQuadraticModel.from_file((tmp_path / "x.bqm").open("rb"))
     bits = encode_sets(learned.formulation, learned.solution.choice)
-    state = dict(zip(learned.formulation.labels(), bits, strict=True))
+    state = dict(zip(learned.formulation.labels, bits.astype(int).tolist(), strict=True))
     assert model.energy(state) == pytest.approx(-learned.solution.score, rel=1e-9)
 
 

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 from ..candidates import Candidates
-from ..foundation.arrays import Ints
 from ..foundation.errors import FormatError
 from ..foundation.files import ending
 from ..foundation.graph import strong_components
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
-from ..machines import ENDINGS, write_model, write_qubo
-from ..qubo import Formulation, annealer_problem, count_bits, decode, encode_sets, formulate, to_cqm
+from ..machines import ENDINGS
+from ..qubo import Formulation, count_bits, formulate
 from ..qubo.subsets import Budget, Subsets, cover
 
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
@@ -44,23 +43,7 @@ def paper_bits(candidates: Candidates, subsets: Subsets) -> dict[str, int]:
     return {"u": subsets.total, "r": r, "z": candidates.n, "total": subsets.total + r + candidates.n}
 
 
-def energy_of(formulation: Formulation, choice: Ints) -> float:
-    """Return the energy of the network's state, which was checked to be minus its score."""
-    return decode(formulation, encode_sets(formulation, choice)).energy
-
-
 def check_model_path(path: Path) -> None:
     """Raise if the ending of the path is not one of a model file."""
     if ending(path) not in ENDINGS:
         raise FormatError(f"{path} does not have the ending of a model; give one of {', '.join(ENDINGS)}")
-
-
-def write_formulation(formulation: Formulation, path: Path, ordering: str = "penalties") -> None:
-    """Write the QUBO with its labels; `.cqm` and `.lp` hold the constrained form, `.json` a Digital Annealer's."""
-    kind = ending(path)
-    if kind == ".json":
-        write_model(annealer_problem(formulation), path)
-    elif kind in (".cqm", ".lp"):
-        write_model(to_cqm(formulation, ordering=ordering), path)
-    else:
-        write_qubo(formulation.qubo, list(formulation.labels()), path)

@@ -89,9 +89,7 @@ class Learned:
 
     def write_qubo(self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent) -> None:
         """Write the QUBO of the same problem; the ending chooses the format."""
-        from .formulation import write_formulation
-
-        write_formulation(self.formulate(workers, on_progress), path)
+        self.formulate(workers, on_progress).write(path)
 
     def provenance(self) -> dict[str, Any]:
         """Return data, settings and versions: what is needed to repeat the run."""
@@ -127,9 +125,7 @@ class Learned:
             paper = self.paper_bits["total"]
             lines.append(f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets")
         if "formulation" in self.__dict__:
-            from .formulation import energy_of
-
-            energy = energy_of(self.formulation, self.solution.choice)
+            _, energy = self.formulation.state_of(self.solution.choice)
             lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
         lines.append("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items()))
         if self.confidence:
