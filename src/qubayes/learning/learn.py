@@ -13,11 +13,11 @@ import numpy as np
 from ..candidates import Candidates, identify, read_candidates, write_candidates
 from ..data import Dataset, read
 from ..foundation.errors import FormatError, QubayesError, SettingError
+from ..foundation.interrupt import stopping
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 from ..network import Network, fit
 from ..search import Solution, solve, solver_named
-from ..search.run import stopping
 from ..search.solution_files import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of

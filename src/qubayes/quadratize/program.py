@@ -7,10 +7,12 @@ positive w_{V,e} bars every set that holds e without V.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from ..foundation.highs import Highs, LinearModel
 from .family import Mask, Pair, bits, proper_subsets
 from .reduction import Space
 
@@ -52,40 +54,20 @@ class Model:
         """Values of the columns (None if none were found), proved lower bound, whether they are optimal. One thread,
         fixed seed.
         """
-        import highspy
-
-        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in {
-            "output_flag": False, "threads": 1, "random_seed": 0, "time_limit": max(time_limit, 0.0),
-            "mip_rel_gap": 0.0, "mip_abs_gap": 0.99, "mip_feasibility_tolerance": 1e-7,
-        }.items():  # fmt: skip
-            solver.setOptionValue(option, value)
-        solver.passModel(self._lp(highspy))
+        highs = Highs(mip_rel_gap=0.0, mip_abs_gap=0.99, mip_feasibility_tolerance=1e-7)
+        start_of_row = np.cumsum([0, *(len(row[1]) for row in self.rows)])
+        columns = np.array([column for row in self.rows for column in row[1]], dtype=np.int32)
+        values = np.array([value for row in self.rows for value in row[2]])
+        matrix = csr_array((values, columns, start_of_row), shape=(len(self.rows), len(self.costs)))
+        bounds, integer = np.array([row[0] for row in self.rows]), np.array(self.integer, np.bool_)
+        costs, lower = np.array(self.costs), np.array(self.lower)
+        highs.load(LinearModel(costs, matrix, row_lower=bounds, lower=lower, upper=1.0, integer=integer))
         if start is not None:
-            columns = np.array(sorted(start), dtype=np.int32)
-            chosen = np.flatnonzero(self.integer).astype(np.int32)
-            solver.setSolution(len(chosen), chosen, np.isin(chosen, columns).astype(np.float64))
-        solver.run()
-        info = solver.getInfo()
-        optimal = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        values = list(solver.getSolution().col_value) if feasible else None
-        return values, info.mip_dual_bound if np.isfinite(info.mip_dual_bound) else 0.0, optimal and feasible
-
-    def _lp(self, highspy: Any) -> Any:
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = len(self.costs), len(self.rows)
-        lp.col_cost_ = np.array(self.costs)
-        lp.col_lower_, lp.col_upper_ = np.array(self.lower), np.ones(len(self.costs))
-        lp.row_lower_ = np.array([row[0] for row in self.rows])
-        lp.row_upper_ = np.full(len(self.rows), highspy.kHighsInf)
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        lp.integrality_ = [kinds[i] for i in self.integer]
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.cumsum([0, *(len(row[1]) for row in self.rows)], dtype=np.int32)
-        lp.a_matrix_.index_ = np.array([c for row in self.rows for c in row[1]], dtype=np.int32)
-        lp.a_matrix_.value_ = np.array([x for row in self.rows for x in row[2]])
-        return lp
+            chosen = np.flatnonzero(integer)
+            highs.start_from(chosen, np.isin(chosen, sorted(start)))
+        solved = highs.solve(max(time_limit, 0.0))
+        bound = solved.bound if np.isfinite(solved.bound) else 0.0
+        return solved.values.tolist() if solved.feasible else None, bound, solved.optimal and solved.feasible
 
 
 class Ways(NamedTuple):

@@ -1,7 +1,6 @@
 """One run of a solver: its limits, its clock, the best network it has found so far."""
 
 import math
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -174,25 +173,3 @@ class Run:
             done, total = (now, self.limits.seconds) if self.limits.seconds else (0.0, 1.0)
         note = note or f"score {self.score:,.3f}"
         self._on_progress(Progress(self._name, min(done, total), total, note))
-
-
-@contextmanager
-def stopping(stop: Bools) -> Iterator[None]:
-    """While the block runs, the first Ctrl-C sets stop[0] and raises nothing; the second one raises as always."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous: Any = signal.getsignal(signal.SIGINT)
-
-    def handle(number: int, frame: Any) -> None:
-        stop[0] = True
-        signal.signal(signal.SIGINT, previous)
-        if getattr(previous, "stops", False):  # a block around this one is to stop as well
-            previous(number, frame)
-
-    handle.stops = True  # type: ignore[attr-defined]
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)

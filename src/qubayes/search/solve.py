@@ -11,12 +11,13 @@ from ..candidates import Candidates
 from ..foundation.arrays import Ints
 from ..foundation.errors import ConstraintError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle
+from ..foundation.interrupt import stopping
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
 from ..qubo import Formulation, decode, encode_sets
 from .ready import make_ready
-from .run import Ending, Limits, Preparing, Run, Solver, is_number, stopping
+from .run import Ending, Limits, Preparing, Run, Solver, is_number
 from .settings import accepts, allowed
 from .solution import Solution
 

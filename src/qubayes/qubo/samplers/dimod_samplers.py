@@ -13,10 +13,11 @@ from dimod.core.sampler import Sampler
 
 from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import SettingError
+from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, Progress, silent
 from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, qubo_from_couplers
-from ...search.run import is_number, is_whole, stopping
+from ...search.run import is_number, is_whole
 from .exchange import Tempering
 from .reads import Clock, Model, Plan, Read, Schedule, clocks, halting, watch
 from .trial import Groups

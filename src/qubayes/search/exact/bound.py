@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from ...candidates import Candidates
 from ...foundation.errors import SettingError
+from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, silent
 from ...foundation.workers import Workers
 from ..ready import make_ready
-from ..run import Limits, Run, stopping
+from ..run import Limits, Run
 from .component import THOROUGH
 from .exact import Proof
 from .twins import without_twins

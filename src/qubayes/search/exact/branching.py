@@ -80,7 +80,7 @@ def _branched(component: Component, run: Run, side: Side, point: Point) -> list[
         solved = component.ordered(component.order_of(point))
         return [side._replace(solved=component.loss_of(solved) <= component.loss_of_point(point) + 1e-6)]
     best, best_merit = [], -1.0
-    basis = component.relaxation.basis()
+    basis = component.relaxation.basis
     for parent, child in edges.tolist():
         sides = [
             _probed(component, run, side, allowed, basis)
@@ -101,7 +101,7 @@ def _probed(component: Component, run: Run, side: Side, allowed: Bools, basis: o
         return Side(math.inf, allowed)
     relaxation = component.relaxation
     relaxation.allow(allowed)
-    relaxation.return_to(basis)
+    relaxation.basis = basis
     point = relaxation.solve(run.left, run.stop, PROBE_ITERATIONS)
     if point is None:
         return Side(side.loss, allowed)

@@ -8,20 +8,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array
 
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts
+from ...foundation.highs import Highs, LinearModel, Solved
 from .cut_rows import Cuts, Sets, chosen_cuts, coefficients, joined, no_cuts, prices
 
-SLICE = 0.2  # seconds after which HiGHS is asked to stop, so that an interrupt is seen
 ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
-OPTIONS: dict[str, Any] = {
-    "output_flag": False,
-    "threads": 1,
-    "parallel": "off",
-    "random_seed": 0,
-    "solver": "simplex",
-    "dual_feasibility_tolerance": 1e-9,
-}
 
 
 class Point(NamedTuple):
@@ -48,23 +41,17 @@ class Relaxation:
     """
 
     def __init__(self, sets: Sets, scale: float) -> None:
-        import highspy
-
         self.sets, self.n, self._scale = sets, len(sets.vertex_start) - 1, scale
         self.columns = np.zeros(0, np.int64)  # numbers of the sets that are in
         self.is_in = np.zeros(len(sets.losses), np.bool_)
         self.cuts = no_cuts(self.n)
         # Multiples of the vertices' rows that were taken off each cut: its commonest coefficient becomes 0.
         self._shifts = np.zeros((0, self.n))
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._statuses = highspy.HighsModelStatus
-        for option, value in OPTIONS.items():
-            self._highs.setOptionValue(option, value)
-        n, ones = self.n, np.ones(self.n)
+        # The column of each vertex that is no set costs more than any network loses: the program is always feasible.
         price = 1.0 + 2.0 * sets.losses[sets.vertex_start[1:] - 1].sum()
-        numbers = np.arange(n, dtype=np.int32)
-        self._highs.addRows(n, ones, ones, 0, numbers[:0], numbers[:0], ones[:0])
-        self._highs.addCols(n, price * ones, 0.0 * ones, ones, n, numbers, numbers, ones)
+        identity = eye_array(self.n, format="csr")
+        self._highs = Highs(solver="simplex", dual_feasibility_tolerance=1e-9)
+        self._highs.load(LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0))
 
     def add_sets(self, numbers: Ints) -> None:
         """Put these sets, none of which is in, into the program."""
@@ -72,12 +59,7 @@ class Relaxation:
         dense = np.zeros((self.n + self.cuts.total, count))
         dense[owners, np.arange(count)] = 1.0
         dense[self.n :] = self._dense(numbers, self.cuts) - self._shifts[:, owners]
-        places, rows = np.nonzero(dense.T)
-        start = np.searchsorted(places, np.arange(count)).astype(np.int32)
-        zeros, ones, values = np.zeros(count), np.ones(count), dense[rows, places]
-        self._highs.addCols(
-            count, self.sets.losses[numbers], zeros, ones, len(rows), start, rows.astype(np.int32), values
-        )
+        self._highs.add_columns(self.sets.losses[numbers], csc_array(dense), upper=1.0)
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
@@ -86,10 +68,7 @@ class Relaxation:
         dense, owners = self._dense(self.columns, cuts), self.sets.owners[self.columns]
         shifts = _commonest(dense, owners, self.n)
         dense = np.concatenate([-shifts, dense - shifts[:, owners]], axis=1)
-        rows, places = np.nonzero(dense)
-        start = np.searchsorted(rows, np.arange(cuts.total)).astype(np.int32)
-        low, high = np.full(cuts.total, -np.inf), cuts.rooms - shifts.sum(axis=1)
-        self._highs.addRows(cuts.total, low, high, len(rows), start, places.astype(np.int32), dense[rows, places])
+        self._highs.add_rows(csr_array(dense), upper=cuts.rooms - shifts.sum(axis=1))
         self.cuts = joined(self.cuts, cuts)
         self._shifts = np.concatenate([self._shifts, shifts])
 
@@ -102,50 +81,36 @@ class Relaxation:
 
     def drop_cuts(self, dropped: Bools) -> None:
         """Take these cuts out."""
-        which = (self.n + np.flatnonzero(dropped)).astype(np.int32)
-        self._highs.deleteRows(len(which), which)
+        self._highs.delete_rows(self.n + np.flatnonzero(dropped))
         self.cuts, self._shifts = chosen_cuts(self.cuts, ~dropped), self._shifts[~dropped]
 
     def allow(self, allowed: Bools) -> None:
         """Let only the sets be used that are allowed."""
-        count = len(self.columns)
-        places = np.arange(self.n, self.n + count, dtype=np.int32)
-        self._highs.changeColsBounds(count, places, np.zeros(count), allowed[self.columns].astype(np.float64))
+        places = self.n + np.arange(len(self.columns))
+        self._highs.bound_columns(places, 0.0, allowed[self.columns].astype(np.float64))
 
     def solve(self, seconds: float, stop: Bools, iterations: int = 2**31 - 1) -> Point | None:
         """The optimum, or where the time, the run or the iterations ended; None if HiGHS has no multipliers then."""
-        self._highs.setOptionValue("simplex_iteration_limit", iterations)
-        end = self._highs.getRunTime() + seconds
-        point = self._run(end, stop)
-        if point is None and not stop[0] and self._highs.getRunTime() < end:
-            self._highs.clearSolver()  # numerical trouble: once more from the beginning
-            point = self._run(end, stop)
+        end = self._highs.clock + seconds
+        point = self._point(self._highs.solve(seconds, stop, simplex_iteration_limit=iterations))
+        if point is None and not stop[0] and self._highs.clock < end:
+            self._highs.forget_basis()
+            point = self._point(self._highs.solve(end - self._highs.clock, stop))
         return point
 
-    def _run(self, end: float, stop: Bools) -> Point | None:
-        """Run HiGHS in slices, longer and longer so that it gets on, until it is done or its clock says `end`."""
-        length = SLICE
-        while True:
-            self._highs.setOptionValue("time_limit", min(end, self._highs.getRunTime() + length))
-            self._highs.run()
-            status = self._highs.getModelStatus()
-            if status != self._statuses.kTimeLimit or stop[0] or self._highs.getRunTime() >= end:
-                break
-            length *= 1.5
-        solution = self._highs.getSolution()
-        weights = -np.array(solution.row_dual)[self.n :]
-        if not solution.dual_valid or not np.isfinite(weights).all():
+    def _point(self, solved: Solved) -> Point | None:
+        if solved.duals is None or not np.isfinite(solved.duals[self.n :]).all():
             return None
-        values = np.array(solution.col_value)[self.n :]
-        return Point(values, np.maximum(weights, 0.0), status == self._statuses.kOptimal)
+        return Point(solved.values[self.n :], np.maximum(-solved.duals[self.n :], 0.0), solved.optimal)
 
+    @property
     def basis(self) -> Any:
-        """Where the simplex method stands."""
-        return self._highs.getBasis()
+        """The basis of the simplex method; assign it to return there while sets and cuts are the same."""
+        return self._highs.basis
 
-    def return_to(self, basis: Any) -> None:
-        """Go on from there; no column or cut has come or gone since."""
-        self._highs.setBasis(basis)
+    @basis.setter
+    def basis(self, basis: Any) -> None:
+        self._highs.basis = basis
 
     def bounded(self, weights: Floats, allowed: Bools) -> Bounded:
         """The Lagrangian bound of these multipliers over all sets that are allowed, in the program or not."""

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 
 from ...candidates import Candidates
 from ...foundation.arrays import Ints, frozen
+from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, silent
 from ...foundation.workers import Workers
 from ..exact.component import THOROUGH
 from ..exact.exact import Proof
 from ..exact.twins import whole, without_twins
 from ..ready import make_ready
-from ..run import Limits, Run, stopping
+from ..run import Limits, Run
 from ..solution import Solution
 from ..solve import check
 from .required import narrowed
