@@ -1,7 +1,8 @@
 """Gains, losses and representations against their definitions."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -11,7 +12,7 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import closure, formulate
-from qubayes.qubo.crowding import third_gain
+from qubayes.qubo.crowding import third_gain, unused_bound
 from qubayes.qubo.order import choose_order
 from qubayes.qubo.penalties import Losses, order_bounds
 from qubayes.qubo.score_part import Problem, losses, score_parts
@@ -136,6 +137,66 @@ def test_third_subsets_never_gain_more_than_the_bound():
         assert worst <= bound + 1e-9
         if mu == 3:
             assert worst == pytest.approx(bound)  # and for three subsets it is exact
+
+
+def random_gains(random, mu):
+    """Gains of mu subsets and of the unions of two, by pair, with many ties; in half of the cases unions may lose."""
+    singles = random.integers(0, 9, mu) * (random.random(mu) < 0.7) / 4
+    least = random.choice([0, -8])
+    joint = {(j, k): max(singles[j], singles[k]) + random.integers(least, 9) / 4 for j, k in combinations(range(mu), 2)}
+    return singles, joint
+
+
+def most_gain(b, others, singles, joint):
+    """max over j != l of a_bj + s_bl (docs/theory.md, Lemmas 2 and 3)."""
+    union = {j: joint[min(b, j), max(b, j)] for j in others}
+    return max(
+        (max(0.0, union[j] - singles[j]) + union[k] - singles[b] - singles[k] for j, k in permutations(others, 2)),
+        default=-np.inf,
+    )
+
+
+def test_the_bound_of_third_subsets_is_its_definition():
+    """Subsets leave in the order of what they gain among all; the bound is the most that one gains when it leaves."""
+    random = np.random.default_rng(1)
+    for _ in range(300):
+        mu = int(random.integers(3, 9))
+        singles, joint = random_gains(random, mu)
+        first = [most_gain(b, set(range(mu)) - {b}, singles, joint) for b in range(mu)]
+        leaving = sorted(range(mu), key=first.__getitem__)
+        gains = [most_gain(b, leaving[place + 1 :], singles, joint) for place, b in enumerate(leaving)]
+        assert third_gain(singles, np.array(list(joint.values()))) == max(gains[: mu - 2])
+
+
+def without_triangles(random, mu):
+    """A random graph: edges that close a triangle are left out."""
+    graph = nx.empty_graph(mu)
+    density = random.choice([0.1, 0.3, 0.6, 1.0])
+    for j, k in random.permutation(list(combinations(range(mu), 2))).tolist():
+        if random.random() < density and not set(graph[j]) & set(graph[k]):
+            graph.add_edge(j, k)
+    return graph
+
+
+def test_the_bound_of_unused_pairs_is_its_definition():
+    """f(b) / 2, a_bj of the joined pairs, and a_bj + s_bl of those in their 2-core: each decides at times (Lemma 3)."""
+    random = np.random.default_rng(2)
+    decided = [0, 0, 0]
+    for _ in range(500):
+        mu = int(random.integers(2, 9))
+        singles, joint = random_gains(random, mu)
+        graph = without_triangles(random, mu)
+        core = nx.k_core(graph, 2)
+        pairs = [pair for j, k in graph.edges for pair in ((j, k), (k, j))]
+        parts = [
+            max(singles) / 2,
+            max((joint[min(b, j), max(b, j)] - singles[j] for b, j in pairs), default=-np.inf),
+            max((most_gain(b, core[b], singles, joint) for b in core), default=-np.inf),
+        ]
+        joined = nx.to_numpy_array(graph, nodelist=range(mu)) > 0
+        assert unused_bound(singles, np.array(list(joint.values())), joined) == max(parts)
+        decided[int(np.argmax(parts))] += parts.count(max(parts)) == 1
+    assert min(decided) > 15, decided
 
 
 def test_bad_subsets_are_refused():

@@ -1,5 +1,7 @@
 """Bits to networks and back: what is wrong is named, mended on request, and never mistaken."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -131,6 +133,21 @@ def test_encoding_a_network_and_decoding_it(seed, order, mode):
     np.testing.assert_array_equal(found.bits, bits)
     again = decode(formulation, encode(formulation, found.parents))
     assert again.parents == found.parents and again.feasible
+
+
+def test_a_feasible_state_whose_energy_is_not_its_score_is_a_fault():
+    formulation = formulated()
+    bits = encode(formulation, ((), (0,), (1,)))
+    scale = abs(formulation.qubo.offset) + abs(formulation.qubo.h).max()
+    for error, fault in [(0.0, False), (0.9e-9 * scale, False), (1.1e-9 * scale, True), (-1.0, True), (np.nan, True)]:
+        qubo = formulation.qubo._replace(h=formulation.qubo.h + error / bits.sum())
+        wrong = replace(formulation, qubo=qubo)
+        if fault:
+            with pytest.raises(AssertionError, match="feasible state has energy"):
+                decode(wrong, bits)
+        else:
+            assert decode(wrong, bits).feasible
+        assert not decode(wrong, np.ones(qubo.bits)).feasible  # nothing is asserted of other states
 
 
 def test_what_cannot_be_encoded_is_refused():

@@ -1,5 +1,6 @@
 """The least energy of H is minus the best score, only best networks reach it, and no penalty is larger than needed."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -137,6 +138,21 @@ def test_a_penalty_below_its_bound_lets_a_wrong_state_win(name):
     assert formulation.penalties.has_slack.any() == (name == "crowds, a z bit")
     assert all_energies(lowered(formulation, **{penalty: 1.001})).min() == pytest.approx(-best)
     assert all_energies(lowered(formulation, **{penalty: 0.98})).min() < -best - 0.1
+
+
+def test_no_penalty_lies_below_a_hundredth_of_the_largest_bound():
+    """Two cycles of two vertices: the edges of one lose 1000 and 200, those of the other 3 and 0.001."""
+    scores = [
+        {s(): -2000.0, s(1): -1000.0},
+        {s(): -2000.0, s(0): -1800.0},
+        {s(): -9.0, s(3): -6.0},
+        {s(): -9.0, s(2): -8.999},
+    ]
+    candidates = candidates_of(scores)
+    edges = formulate(candidates, whole_subsets(candidates)).penalties.edges
+    least, grid = 0.01 * 1000.0, 2.0 ** (3 - 12)  # 8 <= 0.01 * 1000 < 16
+    wanted = [1000.0, 200.0, least, least]
+    assert edges.tolist() == [math.ceil(round(bound * MARGIN / grid, 6)) * grid for bound in wanted]
 
 
 def test_paper_penalties_below_their_bounds_let_a_wrong_state_win():

@@ -53,6 +53,20 @@ def test_energy_is_the_sum_of_the_terms(terms):
     assert energy(qubo, states[-1]) == pytest.approx(expected[-1], abs=1e-7)
 
 
+def test_energy_loses_nothing_to_cancellation():
+    """Whole numbers of all magnitudes, most of which cancel: the energy is their sum, rounded once."""
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        bits = int(random.integers(3, 12))
+        pairs = list(itertools.combinations(range(bits), 2))
+        large = random.integers(-(2**52), 2**52, len(pairs) // 2) * 2.0 ** random.integers(0, 20, len(pairs) // 2)
+        small = random.integers(-9, 9, len(pairs) - 2 * len(large))
+        weights = random.permutation([*large, *-large, *small]) + 0.0
+        terms = random.integers(-9, 9, bits) + 0.0, [(*p, w) for p, w in zip(pairs, weights, strict=True)], 0.0
+        for state in ([1] * bits, random.integers(0, 2, bits).tolist()):
+            assert energy(built(*terms), state) == slow_energy(*terms, state)
+
+
 @settings(deadline=None)
 @given(raw_terms())
 def test_both_triangles_are_sorted_and_mirror_each_other(terms):
