@@ -18,6 +18,7 @@ from typing import Any
 
 import numba
 from numba import njit
+from numba.extending import register_jitable
 
 config: Any = numba.config
 uncompiled: set[str] = set()  # modules whose kernels are not on disk yet
@@ -65,9 +66,12 @@ def _kept(**options: Any) -> Callable[[Any], Any]:
 
 
 # Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5 instead of 3.3 µs.
-PLAIN: Any = {"_nrt": False}
+_PLAIN: Any = {"_nrt": False, "no_cfunc_wrapper": True}
+# Entries from Python for functions that only kernels call took a quarter of the compilation. To Python these functions
+# remain plain functions.
+_INNER: Any = {"nogil": True, "no_cpython_wrapper": True, **_PLAIN}
 
-kernel: Any = _kept(**PLAIN)  # called from Python; allocates nothing
+kernel: Any = _kept(**_PLAIN)  # called from Python; allocates nothing
 allocating_kernel: Any = _kept()  # called from Python; may allocate arrays
-inner: Any = njit(nogil=True, **PLAIN)  # called by kernels, which hold a copy: not kept on disk
-inlined: Any = njit(nogil=True, forceinline=True, **PLAIN)  # the same, for calls in the innermost loops
+inner: Any = register_jitable(**_INNER)  # called by kernels, which hold a copy: not kept on disk
+inlined: Any = register_jitable(forceinline=True, **_INNER)  # the same, for calls in the innermost loops
