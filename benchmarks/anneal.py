@@ -1,6 +1,6 @@
 """The annealer on the paper's instances: score, spread over seeds, time to the best network, moves per second, memory.
 
-    python benchmarks/anneal.py --candidates FOLDER [--instances alarm:4,andes:3] [--sample 0] [--seconds 60]
+    python -m benchmarks anneal --candidates FOLDER [--instances alarm:4,andes:3] [--sample 0] [--seconds 60]
         [--trials 5] [--threads 2]
 
 FOLDER holds candidate files named {instance}_m{m}_s{sample}.qbc (or .jkl). Prints a Markdown table. "gain" is that of

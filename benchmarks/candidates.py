@@ -1,6 +1,6 @@
 """Candidate parent sets on the paper's instances, beside the paper's Table D.2, as Markdown tables.
 
-    python benchmarks/candidates.py --data DIR [--instances alarm:4,...] [--score bdeu,bds] [--seeds 0]
+    python -m benchmarks candidates --data DIR [--instances alarm:4,...] [--score bdeu,bds] [--seeds 0]
         [--spread] [--large] [--pgmpy] [--keep FOLDER]
 
 DIR holds networks/*.bif.gz and fimi/*.dat.gz. Every search runs in a process of its own, so that its peak of memory is
@@ -259,7 +259,7 @@ def in_process(what: str, task: Task) -> dict:
 
 def search(task: Task) -> Outcome:
     """Run the search of the task here."""
-    from qubayes.bench import instance
+    from benchmarks.paper import instance
     from qubayes.candidates import Search, identify, write_candidates
     from qubayes.foundation.workers import Workers
     from qubayes.scores import Score
@@ -308,7 +308,7 @@ def measure_peer(task: Task) -> dict[str, float]:
     import pandas as pd
     from pgmpy.structure_score import BDeu
 
-    from qubayes.bench import instance
+    from benchmarks.paper import instance
     from qubayes.scores import Score, local_score
 
     dataset = instance(task.name, task.seed, task.data, task.rows)
@@ -340,7 +340,7 @@ def print_machine(options: argparse.Namespace) -> None:
     print(f"- commit: {commit()}")
     places = {str(options.data): "DIR", str(options.keep): "FOLDER"}  # where they are here says nothing elsewhere
     given = shlex.join(places.get(argument, argument) for argument in sys.argv[1:])
-    print(f"- command: `python benchmarks/candidates.py {given}`", flush=True)
+    print(f"- command: `python -m benchmarks candidates {given}`", flush=True)
 
 
 def cores() -> int:

@@ -1,6 +1,6 @@
 """Proofs, bounds and presolve: what `exact` and `presolve` come to on files of candidate sets.
 
-    python benchmarks/exact.py --candidates DIR [--instances alarm:4,win95pts:2] [--seeds 0,1] [--time-limit 120]
+    python -m benchmarks exact --candidates DIR [--instances alarm:4,win95pts:2] [--seeds 0,1] [--time-limit 120]
         [--json OUT.json]
 
 DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Prints for each: the best

@@ -1,6 +1,6 @@
 """What the first run on a new machine takes, stage by stage, and what the next one takes, as Markdown tables.
 
-    python benchmarks/first_run.py [--data examples/alarm.csv] [-m 3] [--kernels 10] [--repeat 1]
+    python -m benchmarks first-run [--data examples/alarm.csv] [-m 3] [--kernels 10] [--repeat 1]
 
 First `qubayes learn` as a user runs it, each time in full. Then its stages one after the other in one process, where
 nothing is compiled in the background; of these the quickest run counts, stage by stage: other work on the machine only

@@ -1,6 +1,6 @@
 """Bits, couplers, range of coefficients, seconds and memory of both formulations, beside the paper's Tables 1 and 2.
 
-    python benchmarks/formulation.py DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--subsets COVERS]
+    python -m benchmarks formulation DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--subsets COVERS]
         [--json OUT.json]
 
 DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are read from

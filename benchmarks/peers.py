@@ -1,6 +1,6 @@
 """Networks of the same data by qubayes' solvers and by other packages, as a Markdown table.
 
-    python benchmarks/peers.py [--data FILE] [-m 4] [--ess 1] [--time-limit 10] [--seed 0] [--skip NAME ...]
+    python -m benchmarks peers [--data FILE] [-m 4] [--ess 1] [--time-limit 10] [--seed 0] [--skip NAME ...]
 
 The data are examples/alarm.csv unless given. Every network's score (`bdeu`) is summed afresh from the data by
 `qubayes.local_score`, whoever found it. All have the same limit of parents; the time limit holds for those that have

@@ -1,7 +1,7 @@
 """Bits and couplers of quadratizations of the same polynomials by qubayes, dimod, pyqubo and qubovert, as a Markdown
 table.
 
-Run: python benchmarks/quadratize.py [--large]. A package that is not installed is left out with a word. "Minimum
+Run: python -m benchmarks quadratize [--large]. A package that is not installed is left out with a word. "Minimum
 kept" is found by minimising both the polynomial (all its states) and the quadratic model (an integer program on
 HiGHS), so it is proved.
 """

@@ -1,7 +1,7 @@
 """Annealers of QUBOs: flips per second and energies beside other packages', and `sa` on both formulations.
 
-    python benchmarks/samplers.py peers [--seeds 3] [--reads 4] [--models dense,sparse]
-    python benchmarks/samplers.py formulations DIR [--instances alarm:4,andes:2] [--seconds 10] [--seeds 0]
+    python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse]
+    python -m benchmarks samplers formulations DIR [--instances alarm:4,andes:2] [--seconds 10] [--seeds 0]
         [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
 
 `peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6 couplers of +-1 each.

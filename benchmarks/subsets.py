@@ -1,6 +1,6 @@
 """Candidate parent subsets on the paper's instances, beside the paper's Tables 1, 2 and D.5.
 
-    python benchmarks/subsets.py FOLDER [--instances chess:3,andes:3] [--seconds 60] [--methods ilp-only,ilp,auto]
+    python -m benchmarks subsets FOLDER [--instances chess:3,andes:3] [--seconds 60] [--methods ilp-only,ilp,auto]
         [--seeds 0,1] [--vertices 10] [--save DIR]
 
 FOLDER holds candidate files named {instance}_m{m}_s{seed}.qbc (or .jkl). Prints a Markdown

@@ -1,6 +1,6 @@
 """How many candidate sets of chess (m = 2) are ties that rounding errors decide.
 
-    python benchmarks/ties.py --data DIR [--instance chess] [--seed 0]
+    python -m benchmarks ties --data DIR [--instance chess] [--seed 0]
 
 Scores (`bds`) as the formula of Appendix D.1 is printed: lnΓ(α) and lnΓ(N + α) summed on their own, each family by
 itself. A set is counted once if it beats its subsets by more than 1e-10, and once if it beats them at all.
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import gammaln
 
-from qubayes.bench import instance
+from benchmarks.paper import instance
 from qubayes.data import Dataset
 from qubayes.scores.score import count
 

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from candidate_cases import assert_one_line, run
-from qubayes.bench.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables
-from qubayes.bench.growth import AXES, growth_tables, slope
-from qubayes.bench.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
-from qubayes.bench.sources import SOURCES, Source, fetch
-from qubayes.bench.store import Store
-from qubayes.bench.table import Table, spread
-from qubayes.bench.tables import scores_table, wins_table
-from qubayes.bench.trial import Place, Trial, measure
+from benchmarks.paper.__main__ import app
+from benchmarks.paper.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables
+from benchmarks.paper.growth import AXES, growth_tables, slope
+from benchmarks.paper.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
+from benchmarks.paper.sources import SOURCES, Source, fetch
+from benchmarks.paper.store import Store
+from benchmarks.paper.table import Table, spread
+from benchmarks.paper.tables import scores_table, wins_table
+from benchmarks.paper.trial import Place, Trial, measure
+from candidate_cases import assert_one_line
+from qubayes.cli.shell import guarded
 from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.network import Network, write_network
 
@@ -289,8 +291,18 @@ def test_proofs_come_before_other_solvers(data, tmp_path):
     assert all(record["result"]["seconds"] < plan.time_limit for record in store.results(kind="solve"))
 
 
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of `python -m benchmarks paper`."""
+    code = 0
+    try:
+        guarded(lambda: app([str(argument) for argument in arguments]))
+    except SystemExit as end:
+        code = end.code or 0
+    return code, *capsys.readouterr()
+
+
 def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
-    arguments = ("bench", "--quick", "--data", data, "--results", tmp_path, "--solvers", "anneal,exact,order-sa")
+    arguments = ("--quick", "--data", data, "--results", tmp_path, "--solvers", "anneal,exact,order-sa")
     plots = ("--plots",) if _has_matplotlib() else ()
     code, text, err = run(capsys, *arguments, *plots)
     assert code == 0, err
@@ -321,9 +333,9 @@ def _has_matplotlib() -> bool:
 
 
 def test_the_command_says_what_is_wrong(tmp_path, capsys):
-    code, _, err = run(capsys, "bench", "--tables", "9", "--data", tmp_path)
+    code, _, err = run(capsys, "--tables", "9", "--data", tmp_path)
     assert_one_line(code, err, "table '9'")
-    code, _, err = run(capsys, "bench", "--instances", "alarm", "--data", tmp_path)
+    code, _, err = run(capsys, "--instances", "alarm", "--data", tmp_path)
     assert_one_line(code, err, "NAME:PARENTS")
 
 

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from qubayes.bench import instance
+from benchmarks.paper import instance
 from qubayes.foundation.errors import QubayesError
 
 NETWORK = """network unknown { }

@@ -1,4 +1,4 @@
-"""What kills, full disks, small memories and lost workers leave behind: the experiments of reliability/, small."""
+"""Kills, full disks, small memories and lost workers: the experiments of benchmarks/faults/ at a small size."""
 
 import os
 import re
@@ -23,12 +23,12 @@ from qubayes.foundation.workers import Workers, _Batch, _check_versions
 from qubayes.foundation.workers import run as run_tasks
 from qubayes.learning import learn
 
-RELIABILITY = Path(__file__).parent.parent / "reliability"
+FAULTS = Path(__file__).parent.parent / "benchmarks" / "faults"
 
 
 def experiment(script: str, *arguments: str) -> str:
     """What the experiment prints; it must find no fault."""
-    command = [sys.executable, str(RELIABILITY / script), *arguments]
+    command = [sys.executable, str(FAULTS / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 faults" in done.stdout
@@ -44,7 +44,7 @@ def test_kills_lose_nothing():
     ("fault", "command"), [("disk", "formulate"), ("memory", "candidates"), ("worker", "formulate")]
 )
 def test_faults_are_told_or_survived(fault, command):
-    shown = experiment("faults.py", "--faults", fault, "--commands", command, "--variables", "10")
+    shown = experiment("outages.py", "--faults", fault, "--commands", command, "--variables", "10")
     assert command in shown and "too late" not in shown
 
 

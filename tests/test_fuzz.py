@@ -1,6 +1,6 @@
 """Damaged and hostile files: only a QubayesError comes out, in bounded time and memory. What fuzzing found stays found.
 
-The experiment itself is reliability/fuzz.py; here it runs at a tiny size, and each kind of bug that it met has a test.
+The experiment is benchmarks/faults/fuzz.py; here it runs at a tiny size, and each kind of bug that it met has a test.
 """
 
 import gzip
@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.paper.growth import slope
+from benchmarks.paper.store import Store
+from benchmarks.paper.trial import Trial
 from candidate_cases import dependent_data
-from qubayes.bench.growth import slope
-from qubayes.bench.store import Store
-from qubayes.bench.trial import Trial
 from qubayes.candidates import Search, identify, read_candidates, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.knowledge import Knowledge, read_knowledge
@@ -46,6 +46,7 @@ from qubayes.search import Limits, solve
 from qubayes.search.solution_files import read_solution, write_solution
 
 ROOT = Path(__file__).parents[1]
+FAULTS = ROOT / "benchmarks" / "faults"
 PYTHON = sys.executable
 DIGITS = "9" * 5000  # Python refuses to make a number of them, with a ValueError of its own
 
@@ -70,7 +71,16 @@ def quickly(limit: float, call: object, *arguments: object) -> object:
 
 @pytest.mark.parametrize("reader", ["network .bif", "native .qbc"])
 def test_the_experiment_at_a_tiny_size(reader: str) -> None:
-    command = [sys.executable, str(ROOT / "reliability/fuzz.py"), "--inputs", "60", "--reader", reader, "--seed", "7"]
+    command = [
+        sys.executable,
+        str(FAULTS / "fuzz.py"),
+        "--inputs",
+        "60",
+        "--reader",
+        reader,
+        "--seed",
+        "7",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     row = next(line for line in done.stdout.splitlines() if line.startswith(f"| {reader}")).split(" | ")
@@ -80,7 +90,7 @@ def test_the_experiment_at_a_tiny_size(reader: str) -> None:
 
 def test_the_experiment_tells_of_a_reader_that_breaks(tmp_path: Path) -> None:
     script = f"""
-import sys; sys.path.insert(0, {str(ROOT / "reliability")!r})
+import sys; sys.path.insert(0, {str(FAULTS)!r})
 import fuzz, os
 from fuzz_readers import Reader
 def prepare(folder):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-RELIABILITY = Path(__file__).parents[1] / "reliability"
+FAULTS = Path(__file__).parents[1] / "benchmarks" / "faults"
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,6 @@ RELIABILITY = Path(__file__).parents[1] / "reliability"
 )
 def test_an_experiment_runs(script, options, said):
     pytest.importorskip("mpmath")
-    done = subprocess.run([sys.executable, RELIABILITY / script, *options], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, FAULTS / script, *options], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert said in done.stdout

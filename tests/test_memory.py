@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
+from benchmarks.paper import trial
+from benchmarks.paper.store import Store
 from candidate_cases import run
-from qubayes.bench import trial
-from qubayes.bench.store import Store
 from qubayes.candidates import write_candidates
 from qubayes.candidates.example import example
 from qubayes.foundation import memory

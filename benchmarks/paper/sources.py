@@ -9,9 +9,9 @@ from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from ..foundation.errors import ServiceError, SettingError
-from ..foundation.files import private, publish
-from ..foundation.progress import OnProgress, Progress, silent
+from qubayes.foundation.errors import ServiceError, SettingError
+from qubayes.foundation.files import private, publish
+from qubayes.foundation.progress import OnProgress, Progress, silent
 
 NETWORKS = "https://www.bnlearn.com/bnrepository"
 ITEMS = "http://fimi.uantwerpen.be/data"

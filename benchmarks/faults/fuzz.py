@@ -1,8 +1,8 @@
 """Damaged files for every reader: only success or a QubayesError may come out, in bounded time and memory.
 
-    python reliability/fuzz.py --inputs 1000000 --seed 0            # the whole experiment
-    python reliability/fuzz.py --reader 'network .bif' --inputs 5000
-    python reliability/fuzz.py --reader 'network .bif' --only 1234  # that input once more, its content and its trace
+    python -m benchmarks faults fuzz --inputs 1000000 --seed 0            # the whole experiment
+    python -m benchmarks faults fuzz --reader 'network .bif' --inputs 5000
+    python -m benchmarks faults fuzz --reader 'network .bif' --only 1234  # one input again, with its trace
 
 Each reader works in a process of its own, on a file in memory, with a limit on its address space and, for each input,
 on its processor time. Input k of a reader depends on --seed, the reader and k alone. Prints a Markdown table; exit
@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 os.environ.update(POLARS_MAX_THREADS="1", NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from fuzz_readers import READERS, Reader
+
 from qubayes.foundation.errors import QubayesError
 
 SECONDS = 5.0  # of processor time, for one input

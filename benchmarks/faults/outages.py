@@ -1,6 +1,6 @@
 """Takes from running commands what they need: workers, the scheduler, room on the disk, memory.
 
-    python reliability/faults.py --rounds 3 --seed 0
+    python -m benchmarks faults outages --rounds 3 --seed 0
 
 - worker: a worker process of a Dask cluster is killed in the middle. The result must be that of a run without cluster.
 - scheduler: the scheduler is killed in the middle and started again at the same address. The command must either end
@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 import psutil
-from distributed import Client
-
 from common import Run, dependent_data, files_in, finish, run, start, table
+from distributed import Client
 from kill import essence
+
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.data import write_csv
 from qubayes.foundation.arrays import frozen

@@ -6,11 +6,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..foundation.errors import SettingError
-from ..foundation.files import replacing
-from ..foundation.progress import OnProgress, Progress, silent
-from ..foundation.workers import Workers
-from ..foundation.workers import run as run_all
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.files import replacing
+from qubayes.foundation.progress import OnProgress, Progress, silent
+from qubayes.foundation.workers import Workers
+from qubayes.foundation.workers import run as run_all
+
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance
 from .store import Store

@@ -1,6 +1,6 @@
 """How far scores, probabilities and energies are from exact arithmetic, on random tables.
 
-    python reliability/precision.py --tables 40 --rows 1000000 --seed 0
+    python -m benchmarks faults precision --tables 40 --rows 1000000 --seed 0
 
 Scores are compared with mpmath on enough digits, probabilities and energies with `fractions.Fraction`; the tables are
 counted in dictionaries. Prints the worst relative error of each kind; exit code 1 if one is above 1e-9.

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data import Dataset, ReadSettings, read
-from ..foundation.arrays import frozen
-from ..foundation.errors import SettingError
-from ..network import read_bif, sample
+from qubayes.data import Dataset, ReadSettings, read
+from qubayes.foundation.arrays import frozen
+from qubayes.foundation.errors import SettingError
+from qubayes.network import read_bif, sample
 
 # Item sets, with the items that are left out: the first two of mushroom are its class, edible or poisonous.
 ITEM_SETS: dict[str, tuple[str, ...]] = {"chess": (), "connect": (), "mushroom": ("1", "2")}

@@ -1,19 +1,17 @@
-"""`qubayes bench`: the paper's tables, reproduced."""
+"""`python -m benchmarks paper`: the paper's tables, reproduced."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .options import Cluster, Threads
-from .shell import progress_bar, say
+from qubayes.cli.options import Cluster, Threads
+from qubayes.cli.shell import guarded, progress_bar, say
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("bench")(bench)
-
-
+@app.command()
 def bench(
     tables: Annotated[
         str, typer.Option(help="The paper's tables: 1, 2, 3, D.2 (or 4), D.5 (or 5), and growth; separated by commas.")
@@ -30,7 +28,7 @@ def bench(
     data: Annotated[
         Path | None, typer.Option(help="Folder with networks/ and fimi/; without it the data are downloaded.")
     ] = None,
-    results: Annotated[Path, typer.Option(help="Raw results, tables and plots; a run that stopped goes on.")] = Path(
+    results: Annotated[Path, typer.Option(help="Raw results, tables and plots; a run that stopped is resumed.")] = Path(
         "bench-results"
     ),
     measuring: Annotated[
@@ -45,10 +43,11 @@ def bench(
     """Measure the paper's tables and print them beside the paper's own figures."""
     from dataclasses import replace
 
-    from ..bench.bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
-    from ..bench.bench import bench as measure
-    from ..bench.store import Store
-    from ..foundation.workers import Workers
+    from qubayes.foundation.workers import Workers
+
+    from .bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
+    from .bench import bench as measure
+    from .store import Store
 
     chosen: dict[str, Any] = {"tables": parsed_tables(tables.split(",")), "threads": threads}
     chosen["solvers"] = tuple(solvers.split(",")) if solvers else SOLVERS
@@ -68,7 +67,7 @@ def bench(
     for table in tables_of(store, plan):
         say(table.markdown())
     if plots:
-        from ..bench.plots import draw_all
+        from .plots import draw_all
 
         made += draw_all(store, plan.instances, plan.solvers, plan.time_limit, results / "plots")
     say(f"written: {len(made)} files in {results}")
@@ -80,8 +79,8 @@ def bench(
 
 
 def _downloaded(plan: Any, results: Path, show: Any) -> Path:
-    from ..bench.growth import AXES
-    from ..bench.sources import fetch
+    from .growth import AXES
+    from .sources import fetch
 
     folder = results / "data"
     names = [instance.name for instance in plan.instances]
@@ -89,3 +88,7 @@ def _downloaded(plan: Any, results: Path, show: Any) -> Path:
         names += [trial.instance for axis in AXES for trial in axis.trials]
     fetch(list(dict.fromkeys(names)), folder, on_progress=show)
     return folder
+
+
+if __name__ == "__main__":
+    guarded(app)

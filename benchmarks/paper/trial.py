@@ -15,13 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..candidates import Candidates, Search, identify, read_candidates, write_candidates
-from ..candidates.example import example
-from ..data import Dataset
-from ..foundation.arrays import frozen
-from ..foundation.errors import QubayesError, SettingError, TooLargeError
-from ..foundation.workers import Workers
-from ..scores import Score
+from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
+from qubayes.candidates.example import example
+from qubayes.data import Dataset
+from qubayes.foundation.arrays import frozen
+from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
+from qubayes.foundation.workers import Workers
+from qubayes.scores import Score
+
 from .instances import instance
 
 KINDS = ("candidates", "bits", "solve")
@@ -70,7 +71,7 @@ class Place:
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
     """The record of the trial, measured in a process of its own so that its memory is its own."""
     request = json.dumps({"trial": asdict(trial), "place": asdict(place)})
-    command = [sys.executable, "-P", "-m", "qubayes.bench.trial"]
+    command = [sys.executable, "-P", "-m", "benchmarks.paper.trial"]
     done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
     record: dict[str, Any] = {"trial": asdict(trial), **circumstances()}
     if done.returncode == 0:
@@ -168,8 +169,8 @@ def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     """Bits by kind, and the seconds of each step; what does not fit the memory is counted, not assembled."""
-    from ..qubo import count_bits, formulate
-    from ..qubo.subsets import Budget, cover
+    from qubayes.qubo import count_bits, formulate
+    from qubayes.qubo.subsets import Budget, cover
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
     if trial.approach == "ogorman":
@@ -204,7 +205,7 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
     """The size of O'Gorman's formulation; it is counted, not assembled."""
-    from ..qubo import ogorman_bits
+    from qubayes.qubo import ogorman_bits
 
     began = time.perf_counter()
     bits = ogorman_bits(candidates)
@@ -216,9 +217,9 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
 
     Nothing can be gained after a proved optimum: the solver ends when it reaches one.
     """
-    from ..qubo import formulate
-    from ..qubo.subsets import Budget, cover
-    from ..search import Limits, solve, solver_named
+    from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import Budget, cover
+    from qubayes.search import Limits, solve, solver_named
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
     solver, began = solver_named(trial.approach), time.perf_counter()

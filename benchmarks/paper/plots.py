@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..foundation.errors import MissingPackageError
-from ..foundation.files import replacing
+from qubayes.foundation.errors import MissingPackageError
+from qubayes.foundation.files import replacing
+
 from .growth import AXES, Axis, points_of, slope
 from .printed import BITS, STEPS, Instance
 from .store import Store

@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..foundation.errors import FormatError, QubayesError
+from qubayes.foundation.errors import FormatError, QubayesError
+
 from .trial import Trial
 
 Record = dict[str, Any]

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import fuzz_mutations as damage
 import numpy as np
 
-import fuzz_mutations as damage
 from qubayes.foundation.errors import QubayesError
 
 Read = Callable[[Path, Random], object]
@@ -397,8 +397,8 @@ def _trials(folder: Path) -> tuple[list[bytes], Read]:
     """The raw results of `bench`, and the tables that are made of them."""
     from dataclasses import asdict, replace
 
-    from qubayes.bench.bench import QUICK, tables_of
-    from qubayes.bench.store import Store
+    from benchmarks.paper.bench import QUICK, tables_of
+    from benchmarks.paper.store import Store
 
     plan = replace(QUICK, tables=("1", "2", "3", "D.2", "D.5", "growth"), solvers=("anneal", "exact"))
     result = {

@@ -1,6 +1,6 @@
 """Kills runs of the command line with SIGKILL at random moments, runs them again, and compares what they leave.
 
-    python reliability/kill.py --kills 120 --seed 0
+    python -m benchmarks faults kill --kills 120 --seed 0
 
 Half of the kills come at a moment that is uniform over the time of an undisturbed run, half at a change of a file
 (before one is made, locked, written, given its permissions, renamed or removed, or some milliseconds into it). After
@@ -13,7 +13,6 @@ import argparse
 import csv
 import gzip
 import io
-import json
 import math
 import os
 import shutil
@@ -29,9 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from common import Run, dependent_data, files_in, finish, start, table
-from qubayes.bench.store import Store
+
 from qubayes.candidates import Search, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.identify import _fingerprint
@@ -88,16 +86,10 @@ def _learn(inputs: Path, out: Path) -> Sequence[object]:
     return "learn", inputs / "data.csv", *search, "--run-dir", out / "run", *written
 
 
-def _bench(inputs: Path, out: Path) -> Sequence[object]:
-    plan = ("--tables", "2", "--instances", "alarm:2", "--trials", 1, "--threads", 1)
-    return "bench", *plan, "--data", inputs, "--results", out / "results"
-
-
 CASES = (
-    Case("candidates", _candidates, 0.35, Search(4, Score("bds"))),
-    Case("formulate", _formulate, 0.35),
+    Case("candidates", _candidates, 0.4, Search(4, Score("bds"))),
+    Case("formulate", _formulate, 0.4),
     Case("learn", _learn, 0.2, Search(3, Score("bds"))),
-    Case("bench", _bench, 0.1),
 )
 
 
@@ -123,11 +115,9 @@ def essence(path: Path) -> Any:
     if path.name == "solution.json":
         value = json_object(read_text(path))
         return {**_timeless(value), "trace": [point[1] for point in value["trace"]]}
-    if path.name == "trials.jsonl":
-        return {json.dumps(r["trial"]): _timeless(r["result"]) for r in Store(path).results()}
     if path.name == "trace.csv":
         return [row[1:] for row in csv.reader(io.StringIO(read_text(path)))]
-    if path.suffix == ".html" or path.parent.name == "results":  # times throughout: as long, and whole
+    if path.suffix == ".html":  # times throughout: as long, and whole
         text = read_text(path)
         return len(text.splitlines()), text.rstrip()[-3:]
     return path.read_bytes()
@@ -154,8 +144,6 @@ def read_with_product(path: Path, case: Case, inputs: Path) -> None:
         read_solution(path, read_candidates(path.with_name("candidates.qbc")))
     elif path.suffix == ".json":
         json_object(read_text(path))
-    elif path.name == "trials.jsonl":
-        Store(path)
     elif not read_text(path).endswith(("\n", ">")):
         raise ValueError("the text ends in the middle of a line")
 
