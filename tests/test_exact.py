@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from qubayes.search import Limits, solve, solver_named
 from qubayes.search.components import split
 from qubayes.search.exact import branching
 from qubayes.search.exact import component as component_module
+from qubayes.search.exact import halves as halves_module
 from qubayes.search.exact.bound import bounding, upper_bound
 from qubayes.search.exact.branching import both_ways, branch, fractional_edges
 from qubayes.search.exact.clusters import edge_values, support_of, violated_clusters
@@ -119,6 +120,10 @@ def test_coefficients_and_prices_follow_the_definition(seed):
     table = np.zeros((cuts.total, len(which)))
     rows, places, values = coefficients(sets, which, cuts)
     table[rows, places] = values
+    for cut, room in enumerate(cuts.rooms.tolist()):
+        own = slice(cuts.start[cut], cuts.start[cut + 1])
+        whole = int(cuts.inside[own].sum()) - int(cuts.needs[own].sum()) + int(cuts.odd[cut].sum())
+        assert room == whole // cuts.divisors[cut]
     weights = random.random(cuts.total)
     allowed = random.random(len(which)) < 0.8
     found = prices(sets, allowed, cuts, weights)
@@ -149,7 +154,7 @@ def test_the_bound_of_any_multipliers_is_sound(seed):
     cuts = chosen_cuts(clusters, random.permutation(clusters.total)[:6])
     relaxation = Relaxation(sets, 100.0)
     relaxation.add_cuts(joined(cuts, some_halves(clusters, seed, 3)))
-    weights = 3 * random.random(relaxation.cuts.total)
+    weights = 4 * random.random(relaxation.cuts.total) - 1  # those below 0 count as 0
     bounded = relaxation.bounded(weights, np.ones(len(sets.losses), np.bool_))
     for choice in networks_of(sets):
         loss = sets.losses[list(choice)].sum()
@@ -249,9 +254,33 @@ def test_found_cuts_are_violated_as_told(seed):
                 for number, value in zip(numbers.tolist(), values.tolist(), strict=True)
                 if int(sets.owners[number]) in inside and not coefficient(sets, cuts, cut, number)
             )
-            assert violation == pytest.approx(int(cuts.needs[cut]) - missing)
+            assert violation == pytest.approx(int(cuts.needs[cut]) - missing) and violation >= 0.01
     assert (halves.divisors == 2).all() and (np.diff(halves.start) > 0).all()
     assert (halves_violations >= 0.01).all()
+
+
+@pytest.mark.parametrize("most", [3, 16])
+def test_zero_half_cuts_are_violated_as_told(most, monkeypatch):
+    """By a point with one set for each vertex in all, in halves: half of the sum, rounded down, by the definition."""
+    monkeypatch.setattr(halves_module, "MOST_CLUSTERS", most)
+    sizes: set[int] = set()
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        sets = component_of(random_candidates(6, seed, sets=6)).sets
+        pairs = [start + random.permutation(end - start)[:2] for start, end in pairwise(sets.vertex_start.tolist())]
+        numbers = np.sort(np.concatenate(pairs))
+        values = np.full(len(numbers), 0.5)
+        base = every_cluster(len(sets.vertex_start) - 1, 1)
+        fitting = [
+            sum(v * coefficient(sets, base, cut, s) for s, v in zip(numbers.tolist(), values, strict=True)) <= room
+            for cut, room in enumerate(base.rooms.tolist())
+        ]
+        cuts, violations = zero_half_cuts(sets, numbers, values, chosen_cuts(base, np.array(fitting)), 0.01)
+        for cut, violation in enumerate(violations.tolist()):
+            left = sum(0.5 * coefficient(sets, cuts, cut, number) for number in numbers.tolist())
+            assert violation == pytest.approx(left - cuts.rooms[cut], abs=1e-6) and violation >= 0.01
+        sizes |= set(np.diff(cuts.start).tolist())
+    assert max(sizes, default=0) <= most and (most == 3 or max(sizes) > 3)
 
 
 def test_the_root_is_bounded_by_the_optimum():
@@ -294,6 +323,15 @@ def test_a_search_over_orders_helps_where_a_proof_is_not_near(limit, seed, monke
     assert searched.proved and searched.score == pytest.approx(best, abs=1e-9)
     assert searched.seconds < took - 0.5 * len(ready)
     assert searched.trace[-1][0] <= searched.seconds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sets_come_into_the_program_as_they_are_needed(seed, monkeypatch):
+    monkeypatch.setattr(component_module, "FIRST_SETS", 1)
+    candidates = random_candidates(8, seed, sets=40)
+    solution = solve(candidates, "exact", limits=Limits(60.0))
+    assert solution.proved
+    assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -180,14 +180,21 @@ def test_too_many_subsets_leave_a_cover_without_proof():
     assert bound <= len(members) <= 60
 
 
-def test_what_is_smallest_among_some_subsets_bounds_nothing(monkeypatch):
-    """Four blocks, joined in twos, cover what no choice of the joined ones alone does with fewer than six."""
-    monkeypatch.setattr(incidence, "MOST_CLOSED", 6)
+@pytest.mark.parametrize(("limit", "value"), [("MOST_CLOSED", 6), ("MOST_POSITIONS", 2)])
+def test_what_is_smallest_among_some_subsets_bounds_nothing(limit, value, monkeypatch):
+    """Four blocks cover all unions of two; where some of the blocks are not looked at, more sets are needed."""
+    monkeypatch.setattr(incidence, limit, value)
     blocks = [range(4 * block, 4 * block + 4) for block in range(4)]
     sets = [frozenset({*a, *b}) for a, b in combinations(blocks, 2)]
     members, bound = cover_of(sets)
     assert covers(sets, members) and covers(sets, [frozenset(block) for block in blocks])
-    assert bound <= 4 and len(members) == 6
+    assert bound <= 4 < len(members)
+
+
+def test_more_elements_than_a_key_of_six_has_room_for():
+    sets = [frozenset(range(6 * block, 6 * block + 6)) for block in range(171)]
+    members, bound = cover_of(sets)
+    assert sorted(members, key=min) == sets and bound == 171
 
 
 @pytest.mark.parametrize("method", ["auto", "search"])

@@ -11,11 +11,12 @@ from scipy.optimize import linprog
 
 from qubayes.qubo.subsets import cuts
 from qubayes.qubo.subsets.bounds import packing_bound, relaxation_bound, whole
-from qubayes.qubo.subsets.cuts import _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
+from qubayes.qubo.subsets.cuts import Cuts, _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
 from qubayes.qubo.subsets.family import family_from
 from qubayes.qubo.subsets.incidence import incidence_of
-from qubayes.qubo.subsets.presolve import presolve
-from qubayes.qubo.subsets.program import Limits, program_of, solve_program
+from qubayes.qubo.subsets.presolve import CLOSED, EXCLUDED, OPEN, all_ways, core_of, presolve
+from qubayes.qubo.subsets.program import Limits, dual_bound, program_of, solve_program
+from qubayes.qubo.subsets.reduction import own_columns
 from qubayes.qubo.subsets.relaxation import advance, relaxation_of
 
 
@@ -101,6 +102,78 @@ def test_the_bound_is_never_above_the_optimum(seed, rounds):
     size = int(outcome.chosen.sum())
     assert relaxation_bound(core, incidence, size=10**6, rounds=rounds) <= size
     assert relaxation_bound(core, incidence, size=size, rounds=rounds) <= size
+
+
+def some_core(seed, *, elements=7):
+    """Sets of two and three with some of their subsets closed or excluded, where that leaves every row a cover."""
+    rng = random.Random(seed)
+    incidence = incidence_of(family_from([own for k in (2, 3) for own in combinations(range(elements), k)]))
+    status = np.full(incidence.columns, OPEN, dtype=np.int8)
+    sizes, closing, excluding = np.diff(incidence.set_start), rng.choice((0.0, 0.1)), rng.choice((0.0, 0.3))
+    for column, size in enumerate(sizes.tolist()):
+        if size == 1:
+            status[column] = rng.choice((OPEN, CLOSED, EXCLUDED))
+        elif rng.random() < closing:
+            status[column] = CLOSED
+        elif rng.random() < excluding:
+            status[column] = EXCLUDED
+    alone, together, covered = all_ways(incidence, status)
+    triple = sizes[own_columns(incidence)] == 3
+    rows = np.flatnonzero(~covered & triple & ((alone != 0) | (together != 0)))
+    return incidence, core_of(incidence, status, rows)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cuts_name_every_open_pair_and_triple_inside_their_elements(seed):
+    """By the definition: rows of three without a closed pair, their own columns, and the columns of their pairs."""
+    incidence, core = some_core(seed)
+    triples, program = triples_of(core, incidence), program_of(core)
+    number = {frozenset(own): place for place, own in enumerate(incidence.sets(core.columns))}
+    rows = [frozenset(own) for own in incidence.sets(own_columns(incidence)[core.rows])]
+    fixed = [
+        {frozenset(own) for p, own in enumerate(incidence.sets(columns)) if mask >> p & 1}
+        for mask, columns in zip(
+            core.fixed.tolist(), np.split(core_columns(core, incidence), core.row_start[1:-1]), strict=True
+        )
+    ]
+    known = {row for row, own in zip(rows, fixed, strict=True) if not any(len(part) == 2 for part in own)}
+    names = sorted(set().union(*known)) if known else []
+    for a, b, c in combinations(range(len(names)), 3):
+        own = frozenset({names[a], names[b], names[c]})
+        expected = number.get(own, len(core.columns)) if own in known else -1
+        assert {int(triples.itself[order]) for order in permutations((a, b, c))} == {expected}
+    for a, b in permutations(range(len(names)), 2):
+        assert triples.column[a, b] == number.get(frozenset({names[a], names[b]}), len(core.columns))
+    if len(names) == 7:
+        cut = Cuts(np.arange(7, dtype=np.int32)[None, :], np.ones(1))
+        added = with_cuts(program, triples, [cut]).matrix[[-1]].indices.tolist()
+        assert sorted(added) == sorted(place for own, place in number.items() if len(own) == 2 or own in known)
+
+
+def core_columns(core, incidence):
+    """The column at each position of the core's rows, in the incidence's numbers."""
+    first, last = incidence.row_start[core.rows], incidence.row_start[core.rows + 1]
+    return np.concatenate([incidence.row_columns[a:b] for a, b in zip(first, last, strict=True)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_closed_pairs_need_no_other(seed):
+    """With pairs and singletons closed the bound is not above the optimum either."""
+    incidence, core = some_core(seed)
+    size = int(solve_program(program_of(core), Limits(), start=np.ones(len(core.columns), bool)).chosen.sum())
+    assert relaxation_bound(core, incidence, size=10**6, rounds=3) <= size
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_duals_bound_the_relaxation_and_the_best_attain_it(seed):
+    _, core = largest_core(family(seed, elements=9, count=60))
+    program, rng = program_of(core), np.random.default_rng(seed)
+    cost = (np.arange(program.matrix.shape[1]) < program.choices).astype(float)
+    solved = linprog(cost, A_ub=-program.matrix, b_ub=-program.lower, bounds=(0, 1))
+    assert dual_bound(program, -solved.ineqlin.marginals) == pytest.approx(solved.fun)
+    for spread in (0.1, 1.0, 10.0):
+        for centre in (0.0, -solved.ineqlin.marginals):
+            assert dual_bound(program, centre + spread * rng.normal(size=len(program.lower))) <= solved.fun + 1e-9
 
 
 def pairs_needed(triples):
