@@ -37,7 +37,7 @@ from qubayes.foundation.files import (
 from qubayes.foundation.workers import Workers
 from qubayes.learning.learn import learn
 from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
-from qubayes.machines.http_exchange import Answer
+from qubayes.machines.annealer_client import Answer
 from qubayes.network import Network, read_network
 from qubayes.quadratize.decoder import Decoder
 from qubayes.quadratize.polynomial import read_polynomial

@@ -396,7 +396,7 @@ def test_slow_answers_end_at_the_time_out(service):
         started.clear()
         service.faults = [fault]
         start = time.monotonic()
-        with pytest.raises(ServiceError, match=r"no whole answer within 0\.4 s"):
+        with pytest.raises(ServiceError, match=r"no complete answer within 0\.4 s"):
             client(service, timeout=0.4, attempts=1).poll("job")
         assert time.monotonic() - start < 3.0
         assert started.is_set()
@@ -481,7 +481,7 @@ def test_identifiers_that_are_none(service, identifier):
     with pytest.raises(ServiceError):
         client(service).submit(small_problem())
     if isinstance(identifier, str):
-        with pytest.raises(ServiceError, match="no job"):
+        with pytest.raises(ServiceError, match="not a job"):
             client(service).delete(identifier)
         assert len(service.seen) == 1
 

@@ -25,7 +25,7 @@ from qubayes.machines import (
     write_model,
     write_qubo,
 )
-from qubayes.machines import terms as terms_module
+from qubayes.machines import qubo as qubo_module
 from qubayes.machines.qubo import energy, qubo_from_couplers, to_bqm
 
 QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz")
@@ -115,7 +115,7 @@ def test_labels_and_offset_come_back(ending, packed, qubo, labels, tmp_path):
 @pytest.mark.parametrize("ending", LABELLED)
 def test_labels_that_are_plain_names_or_numbers_as_text(ending, tmp_path):
     qubo = qubo_from_couplers([1.0, 2.0, 0.0], [0], [2], [3.0])
-    for labels in (["a", "b", "c"], ["2", "0", "1"], ["", " ", "\0"], ["end", "st", "free"]):
+    for labels in (["a", "b", "c"], ["2", "0", "1"], ["", " ", "\0"], ["end", "st", "free"], ["info", "nan", ";a"]):
         write_qubo(qubo, labels, tmp_path / f"m{ending}")
         assert read_qubo(tmp_path / f"m{ending}")[1] == tuple(labels)
 
@@ -309,7 +309,7 @@ def test_problems_of_the_digital_annealer_come_back(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_large_models_are_written_in_chunks(ending, tmp_path, monkeypatch):
     """Chunks far smaller than the model: rows that lie across a border, empty rows, a dense row."""
-    monkeypatch.setattr(terms_module, "CHUNK", 7)
+    monkeypatch.setattr(qubo_module, "CHUNK", 7)
     n = 40
     rows = np.concatenate([np.zeros(n - 1, int), [3, 3, 20], np.arange(25, 35)])
     cols = np.concatenate([np.arange(1, n), [5, 9, 38], np.arange(26, 36)])
@@ -352,16 +352,29 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
         ("m.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n0 0 1.0\n", "names a bit"),
         ("m.lp", "Minimize\n x\n", "End"),
         ("m.lp", "Minimize\n x @@ ]\nEnd\n", "LP|objective|term"),
-        ("m.lp", "Minimize\n x\nSubject To\n x + y\nEnd\n", "no <="),
-        ("m.lp", "Minimize\n 1e999 x\nEnd\n", "too large"),
-        ("m.lp", "Minimize\n [ x ]\nEnd\n", "inside"),
+        ("m.lp", "Minimize\n x\nSubject To\n x + y\nEnd\n", "senses <="),
+        ("m.lp", "Minimize\n 1e999 x\nEnd\n", "not finite"),
+        ("m.lp", "Minimize\n 2 [ x * y ] / 2\nEnd\n", "quadratic objective as"),
+        ("m.lp", "Minimize\n + 2 [ x * y ] / 2\nEnd\n", "in an LP file"),
+        ("m.lp", "Minimize\n 0x2\nEnd\n", "in an LP file"),
+        ("m.lp", "Minimize\n x ; + y\nEnd\n", "in an LP file"),
+        ("m.lp", "Minimize\n x\0\nEnd\n", "in an LP file"),
+        ("m.lp", "Minimize\n x\nsos\n s: S1 :: x: 1\nEnd\n", "in an LP file"),
+        ("m.lp", "minimise\n x\nEnd\n", "does not begin with Minimize"),
+        ("m.lp", "Minimize\n x\nMaximize\n y\nEnd\n", "two objectives"),
+        ("m.lp", "Minimize\n info\nEnd\n", "begin with inf or nan"),
+        ("m.lp", "Minimize\n x\nBounds\n x <= -1\nEnd\n", "exclude each other"),
+        ("m.lp", "Minimize\n x\nSubject To\n a: x >= 1\n a: x <= 2\nEnd\n", "m.lp"),
+        ("m.lp", "\\ qubayes label x 5\nMinimize\n x\nEnd\n", "is damaged"),
+        ("m.lp", '\\ qubayes label x "y"\nMinimize\n x + y\nEnd\n', "the same label"),
+        ("m.lp", "Minimize\n [ x ]\nEnd\n", "quadratic objective as"),
         ("m.json", "{}", "binary_polynomial is missing"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}', "at most two bits"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1e300, "p": [0]}]}}', "2\\^52"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [100000]}]}}', "99999"),
         ("m.json", '{"binary_polynomial": {"terms": []}, "inequalities": [{"terms": [], "lambda": 0}]}', "lambda"),
-        ("m.json", '{"binary_polynomial": {"terms": []}} x', "follows"),
+        ("m.json", '{"binary_polynomial": {"terms": []}} x', "Extra data"),
         ("m.json", '{"a": ' + "[" * 100_000, "nested|JSON"),
         ("m.bqm", "DIMOD", "DIMODBQM"),
         ("m.npz", "PK", "damaged"),
@@ -447,7 +460,7 @@ def test_arrays_that_claim_too_much_are_refused(tmp_path):
         buffer = io.BytesIO()
         np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
         archive.writestr("data.npy", buffer.getvalue())
-    with pytest.raises(FormatError, match="shorter"):
+    with pytest.raises(FormatError, match=r"a damaged \.npz file"):
         read_model(tmp_path / "m.npz")
 
 

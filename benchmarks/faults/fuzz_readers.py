@@ -430,8 +430,7 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
     import os
 
     from qubayes.machines import DigitalAnnealer, Patience, annealer_client, problem_of
-    from qubayes.machines.annealer_client import KEY_VARIABLE
-    from qubayes.machines.http_exchange import Answer
+    from qubayes.machines.annealer_client import KEY_VARIABLE, Answer
     from qubayes.machines.qubo import qubo_from_couplers
 
     os.environ[KEY_VARIABLE] = key = "secret-4711"

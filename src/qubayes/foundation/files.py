@@ -13,7 +13,7 @@ import re
 import tempfile
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -254,10 +254,12 @@ def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
         yield line.decode("utf-8")
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The JSON value that the text holds; an error for NaN and infinities, which JSON does not know."""
+def parse_json(text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Return the JSON value of the text; raise for NaN and infinities. `objects` makes values of (key, value) pairs."""
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=objects)
+    except QubayesError:
+        raise
     except RecursionError:
         raise FormatError("not JSON: it is nested too deeply") from None
     except ValueError as error:  # also of bytes that are no UTF-8, and of numbers with thousands of digits

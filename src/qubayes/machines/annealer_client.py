@@ -1,32 +1,39 @@
 """A client for the REST interface of the Digital Annealer: submit, poll, fetch, delete, cancel.
 
-The key comes from an environment variable, is read anew for each request, and is kept nowhere: it appears in no repr,
-no log and no error, not even when the service sends it back.
+The key is read from an environment variable for each request and kept nowhere: it appears in no repr, log or error, not
+even if the service sends it back. Time and size of an answer are bounded; redirects are not followed.
 """
 
+import http.client
+import ipaddress
+import json
+import os
 import random
 import re
+import socket
+import ssl
 import tempfile
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from ..foundation.arrays import Bools, Floats, Ints, frozen
 from ..foundation.errors import FormatError, ServiceError, SettingError
-from ..foundation.files import shown
+from ..foundation.files import parse_json, shown
 from .digital_annealer import AnnealerParameters, AnnealerProblem, write_annealer_json
-from .http_exchange import Address, Answer, NotSentError, TransportError, exchange, parse_address, read_key
-from .terms import parsed_json
 
 T = TypeVar("T")
 
 KEY_VARIABLE = "QUBAYES_DA_API_KEY"
 VERSIONS = ("v4", "v3c")
 
+_BLOCK = 1 << 16
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _UNFINISHED = ("Waiting", "Running")
 _FINISHED = ("Done", "Canceled", "Error", "Deleted")
@@ -36,22 +43,22 @@ _PASSING = (429, 500, 502, 503, 504)
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the client waits and how often it tries again."""
+    """Time-outs and retries of the client."""
 
-    timeout: float = 60.0  # seconds without a sign of life; an answer must be complete in this time
+    timeout: float = 60.0  # seconds without progress; an answer must be complete in this time
     attempts: int = 6
     first_delay: float = 0.5  # seconds; doubles with each attempt, and with each poll up to `longest_delay`
     longest_delay: float = 30.0
-    seed: int | None = None  # of the jitter; None: another one each time
+    seed: int | None = None  # of the jitter; None: random
 
     def __post_init__(self) -> None:
-        """Refuse what would never end or never begin."""
+        """Raise for values with which a request would never end or never begin."""
         if not (self.timeout > 0 and self.attempts >= 1 and 0 <= self.first_delay <= self.longest_delay < 1e6):
             raise SettingError(f"{self}; timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay are allowed")
 
 
 class AnnealerSolutions(NamedTuple):
-    """What the machine found, best first."""
+    """Solutions of a job, best first."""
 
     states: Bools  # (solutions, n) bits in the order of the problem
     energies: Floats  # (solutions,) of the objective
@@ -59,13 +66,42 @@ class AnnealerSolutions(NamedTuple):
     frequencies: Ints  # (solutions,)
 
 
+class TransportError(Exception):
+    """No answer, or an incomplete one. The message holds nothing that was sent."""
+
+
+class NotSentError(TransportError):
+    """No connection: the service received nothing."""
+
+
+class Address(NamedTuple):
+    """The address of the service."""
+
+    secure: bool
+    host: str
+    port: int
+    path: str  # without a slash at its end
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.secure else 'http'}://{host}:{self.port}{self.path}"
+
+
+class Answer(NamedTuple):
+    """An answer of the service."""
+
+    status: int
+    retry_after: float | None  # seconds
+    body: bytes
+
+
 class _Request(NamedTuple):
-    """What is asked of the service."""
+    """A request to the service."""
 
     method: str
     path: str
     body: IO[bytes] | dict[str, Any] | None = None
-    repeatable: bool = True  # doing it twice is as good as once
+    repeatable: bool = True  # sending it twice has the effect of sending it once
 
 
 class DigitalAnnealer:
@@ -90,13 +126,13 @@ class DigitalAnnealer:
         self._random = random.Random(self._patience.seed)
 
     def __repr__(self) -> str:
-        """The address and where the key comes from; never the key."""
+        """Return the address and the variable of the key; never the key."""
         return f"DigitalAnnealer({self._address}, key from ${self._key_variable})"
 
     def submit(self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> str:
-        """The identifier of a new job. The body goes through a temporary file, not through memory.
+        """Start a job and return its identifier. The body goes through a temporary file, not through memory.
 
-        Sent again only if the service surely did not take it: no connection, or turned away (429, 503).
+        Sent again only if the service did not accept it: no connection, or status 429 or 503.
         """
         read_key(self._key_variable)  # fail before a large body is made
         with tempfile.TemporaryFile() as body:
@@ -105,18 +141,18 @@ class DigitalAnnealer:
             return self._call(request, lambda answer: _checked_job(_text(answer, "job_id")))
 
     def poll(self, job: str) -> str:
-        """The state of the job: Waiting, Running, Done, Canceled, Error or Deleted."""
+        """Return the state of the job: Waiting, Running, Done, Canceled, Error or Deleted."""
         return self._call(_result_of("GET", job), _status)
 
     def fetch(self, job: str, bits: int) -> AnnealerSolutions:
-        """The solutions of a finished job over so many bits."""
+        """Return the solutions of a finished job of this many bits."""
         found = self._call(_result_of("GET", job), lambda answer: _outcome(answer, bits))
         if isinstance(found, str):
             raise ServiceError(f"job {job} is {found.lower()}; fetch it when it is done")
         return found
 
     def wait(self, job: str, bits: int, time_limit: float) -> AnnealerSolutions:
-        """The solutions of the job as soon as it is done; an error that names the job after `time_limit` seconds."""
+        """Return the solutions of the job once it is done; raise after `time_limit` seconds, with its identifier."""
         deadline = time.monotonic() + time_limit
         delay = self._patience.first_delay
         while True:
@@ -129,19 +165,19 @@ class DigitalAnnealer:
             delay = min(max(2 * delay, 0.001), self._patience.longest_delay)
 
     def cancel(self, job: str) -> str:
-        """The state of the job after the request to end it."""
+        """Cancel the job and return its state."""
         return self._call(_Request("POST", "/jobs/cancel", {"job_id": _checked_job(job)}), _status)
 
     def delete(self, job: str) -> None:
-        """Remove the job and its result from the service. That it is gone already is no error on a second attempt."""
+        """Remove the job and its result from the service. On a second attempt it may be gone already."""
         self._call(_result_of("DELETE", job), lambda answer: None)
 
     def solve(
         self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None, *, time_limit: float = 3600.0
     ) -> AnnealerSolutions:
-        """Submit, wait, fetch, delete. When interrupted, the job is cancelled and deleted: it costs money.
+        """Submit, wait, fetch, delete. An interrupt cancels and deletes the job, since it costs money.
 
-        After an error the job stays, and the error names it, so that its result can still be fetched.
+        After an error the job stays, and the error names it: its result can still be fetched.
         """
         job = self.submit(problem, parameters)
         try:
@@ -159,14 +195,13 @@ class DigitalAnnealer:
         return solutions
 
     def _call(self, request: "_Request", understand: Callable[[dict[str, Any]], T]) -> T:
-        """What the service answers, understood, after as many attempts as are safe and allowed."""
+        """Return what `understand` makes of the answer, after as many attempts as are safe and allowed."""
+        bounds = self._patience.timeout, self._largest_answer
         for attempt in range(1, self._patience.attempts + 1):
             last = attempt == self._patience.attempts
             key = read_key(self._key_variable)
             try:
-                answer = exchange(
-                    self._address, request.method, self._prefix + request.path, key, request.body, self._bounds()
-                )
+                answer = exchange(self._address, request._replace(path=self._prefix + request.path), key, bounds)
             except TransportError as error:
                 if last or not (request.repeatable or isinstance(error, NotSentError)):
                     raise ServiceError(_redacted(f"{self._address}: {error}", key)) from None
@@ -176,19 +211,16 @@ class DigitalAnnealer:
                 self._pause(attempt, answer.retry_after)
                 continue
             if request.method == "DELETE" and answer.status == 404 and attempt > 1:
-                answer = Answer(200, None, b"{}")  # an earlier attempt did it, its answer was lost
+                answer = Answer(200, None, b"{}")  # an earlier attempt succeeded, its answer was lost
             try:
                 return understand(_document(answer, self._address))
             except ServiceError as error:
-                told = _redacted(str(error), key)
-            raise ServiceError(told)  # out here, so that it does not carry the other error, which may hold the key
+                message = _redacted(str(error), key)
+            raise ServiceError(message)  # outside of `except`: the other error may hold the key
         raise AssertionError("Patience has at least one attempt")
 
-    def _bounds(self) -> tuple[float, int]:
-        return self._patience.timeout, self._largest_answer
-
     def _pause(self, attempt: int, retry_after: float | None) -> None:
-        """Twice as long each time, spread by up to a half so that clients do not come back together."""
+        """Sleep twice as long each time, with a jitter of up to a half."""
         delay = min(self._patience.first_delay * 2.0 ** (attempt - 1), self._patience.longest_delay)
         delay *= 0.5 + 0.5 * self._random.random()
         if retry_after is not None:
@@ -201,43 +233,42 @@ def _result_of(method: str, job: str) -> _Request:
 
 
 def _checked_job(job: str) -> str:
-    """The identifier itself if it can stand in a path."""
+    """Return the identifier; raise if it cannot be part of a path."""
     if not _JOB.fullmatch(job):
-        raise ServiceError(f"{job[:40]!r} is no job of the Digital Annealer")
+        raise ServiceError(f"{job[:40]!r} is not a job of the Digital Annealer")
     return job
 
 
 def _document(answer: Answer, address: Address) -> dict[str, Any]:
-    """The JSON object of the answer; an error in one line for every other answer."""
+    """Return the JSON object of the answer; raise an error of one line for any other answer."""
     if 300 <= answer.status < 400:
         raise ServiceError(f"{address} redirects elsewhere, where the key is not sent; give the final address")
     try:
-        document: Any = parsed_json(answer.body, "answer")
+        document: Any = parse_json(answer.body)
     except FormatError:
         document = None
     if answer.status >= 300:
         raise ServiceError(f"{address}: {_reason(answer.status, document)}")
     if not isinstance(document, dict):
-        raise ServiceError(f"{address} answered something that is no JSON object; is the address right?")
+        raise ServiceError(f"{address} did not answer with a JSON object; check the address")
     return document
 
 
 def _reason(status: int, document: Any) -> str:
-    """One line from an answer that says no."""
+    """Return one line about an answer that reports an error."""
     hints = {401: "check the key", 403: "check the key", 404: "no such job or address", 429: "too many requests"}
-    told = document.get("error", document) if isinstance(document, dict) else {}
-    words = [_told(told[name]) for name in ("title", "message") if isinstance(told, dict) and told.get(name)]
-    parts = [f"status {status}", *(["; ".join(words)] if words else []), *([hints[status]] if status in hints else [])]
-    return ": ".join(parts)
+    error = document.get("error", document) if isinstance(document, dict) else {}
+    found = [_text_of(error[name]) for name in ("title", "message") if isinstance(error, dict) and error.get(name)]
+    return ": ".join(part for part in (f"status {status}", "; ".join(found), hints.get(status, "")) if part)
 
 
 def _redacted(text: str, key: str) -> str:
-    """Printable, on one line, of bounded length, without the key."""
+    """Return the text on one line, printable, of bounded length, without the key."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line.replace(key, "***")[:400]
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else shown(value, 300)
 
 
@@ -251,52 +282,165 @@ def _text(answer: dict[str, Any], name: str) -> str:
 def _status(answer: dict[str, Any]) -> str:
     status = _text(answer, "status")
     if status not in (*_UNFINISHED, *_FINISHED):
-        raise ServiceError(f"the Digital Annealer speaks of an unknown state {status[:40]!r}")
+        raise ServiceError(f"the Digital Annealer reports an unknown state {status[:40]!r}")
     return status
 
 
 def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
-    """The solutions in a final answer, checked; the state of the job in another answer."""
+    """Return the solutions in a final answer, checked, or the state of the job in another answer."""
     status = _status(answer)
     if status in _UNFINISHED:
         return status
     found = answer.get("qubo_solution")
     if status != "Done" or not isinstance(found, dict):
-        message = " ".join(_told(answer.get("message", "")).split())[:300]
+        message = " ".join(_text_of(answer.get("message", "")).split())[:300]
         raise ServiceError(f"the job is {status.lower()} and has no solution{': ' if message else ''}{message}")
     solutions = found.get("solutions")
     if not isinstance(solutions, list):
         raise ServiceError("the answer of the Digital Annealer lacks a list of solutions")
-    for solution in solutions:  # before there is room for them all: a short answer may list very many
-        _check_bits(solution, bits)
-    states = np.zeros((len(solutions), bits), np.bool_)
-    for row, solution in zip(states, solutions, strict=True):
-        _fill(row, solution["configuration"])
-    energies = _column(solutions, "energy")
+    return _solutions(solutions, bits)
+
+
+def _solutions(found: list[Any], bits: int) -> AnnealerSolutions:
+    """Return the solutions as arrays; raise unless each sets every bit once and has its three numbers."""
+    configurations: list[Any] = [one.get("configuration") if isinstance(one, dict) else None for one in found]
+    for configuration in configurations:  # before the allocation: a short answer may list very many
+        if not isinstance(configuration, dict) or len(configuration) != bits:
+            raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
+    states = np.zeros((len(found), bits), np.bool_)
+    for row, configuration in zip(states, configurations, strict=True):
+        for index, value in configuration.items():
+            known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < bits
+            if not known or type(value) is not bool:
+                raise ServiceError(f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}")
+            row[int(index)] = value
+        if len({int(index) for index in configuration}) != bits:
+            raise ServiceError("a solution of the Digital Annealer sets a bit twice")
+    energies, penalties, frequencies = (_column(found, name) for name in ("energy", "penalty_energy", "frequency"))
     order = np.argsort(energies, kind="stable")
-    penalties, frequencies = _column(solutions, "penalty_energy"), _column(solutions, "frequency").astype(np.int64)
-    return AnnealerSolutions(*(frozen(part[order]) for part in (states, energies, penalties, frequencies)))
+    arrays = states, energies, penalties, frequencies.astype(np.int64)
+    return AnnealerSolutions(*(frozen(part[order]) for part in arrays))
 
 
-def _check_bits(solution: Any, bits: int) -> None:
-    configuration = solution.get("configuration") if isinstance(solution, dict) else None
-    if not isinstance(configuration, dict) or len(configuration) != bits:
-        raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
-
-
-def _fill(row: Bools, configuration: dict[str, Any]) -> None:
-    """Set the bits from `configuration`; an error unless every bit is there exactly once."""
-    for index, value in configuration.items():
-        known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < len(row)
-        if not known or type(value) is not bool:
-            raise ServiceError(f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}")
-        row[int(index)] = value
-    if len({int(index) for index in configuration}) != len(row):
-        raise ServiceError("a solution of the Digital Annealer sets a bit twice")
-
-
-def _column(solutions: list[Any], name: str) -> Floats:
-    values = [solution.get(name) for solution in solutions]
+def _column(found: list[Any], name: str) -> Floats:
+    values = [solution.get(name) for solution in found]
     if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
         raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
     return np.array(values, np.float64)
+
+
+def parse_address(url: str) -> Address:
+    """Return the address; raise unless a key may be sent there: by HTTPS, or by HTTP to this machine."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(c <= " " or c == "\x7f" for c in url):
+        raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise SettingError("the address of the service may hold no name, password, query or fragment")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        raise SettingError(f"http://{parts.hostname} would send the key unencrypted; use https")
+    port = port or (443 if parts.scheme == "https" else 80)
+    return Address(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
+
+
+def read_key(variable: str) -> str:
+    """Return the key in the environment variable; the error for a malformed one does not show it."""
+    key = os.environ.get(variable, "")
+    if not key:
+        raise SettingError(f"the environment variable {variable} is not set; put the key of the service there")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise SettingError(
+            f"the environment variable {variable} holds white space or other characters that are not allowed"
+        )
+    return key
+
+
+def exchange(address: Address, request: _Request, key: str, bounds: tuple[float, int]) -> Answer:
+    """Send one request and return the answer. A body that is a file is sent from its beginning, in blocks.
+
+    `bounds` are the seconds without progress, in which an answer must also be complete, and its largest size in bytes.
+    """
+    timeout, largest = bounds
+    headers = {"X-Api-Key": key, "Accept": "application/json", "User-Agent": "qubayes"}
+    body = json.dumps(request.body).encode() if isinstance(request.body, dict) else request.body
+    if body is not None:
+        size = len(body) if isinstance(body, bytes) else body.seek(0, os.SEEK_END)
+        headers |= {"Content-Type": "application/json", "Content-Length": str(size)}
+        if not isinstance(body, bytes):
+            body.seek(0)
+    connection = _connected(address, timeout)
+    late = threading.Event()
+    try:
+        # The service may answer and close the connection before it has read the body.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.request(request.method, address.path + request.path, body, headers)
+        with _watched(connection, timeout, late):
+            return _answer(connection.getresponse(), largest)
+    except (OSError, http.client.HTTPException, TransportError) as error:
+        # Only the type of these errors: their text may quote what the other side sent.
+        failure = str(error) if isinstance(error, TransportError) else f"the connection failed ({type(error).__name__})"
+        if late.is_set() or isinstance(error, TimeoutError):
+            failure = f"no complete answer within {timeout:g} s"
+    finally:
+        connection.close()
+    raise TransportError(failure)  # outside of `except`: without the other error as its context
+
+
+def _connected(address: Address, timeout: float) -> http.client.HTTPConnection:
+    options: dict[str, Any] = {"timeout": timeout, "blocksize": _BLOCK}
+    if address.secure:
+        options["context"] = ssl.create_default_context()
+    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
+    connection = kind(address.host, address.port, **options)
+    try:
+        connection.connect()
+    except (OSError, UnicodeError) as error:
+        connection.close()
+        reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or type(error).__name__
+        raise NotSentError(f"no connection: {reason}") from None
+    return connection
+
+
+@contextmanager
+def _watched(connection: http.client.HTTPConnection, timeout: float, late: threading.Event) -> Iterator[None]:
+    """Close the connection when the time is up: a slow answer may never reach the time-out of a single read."""
+    sock = connection.sock
+
+    def shut() -> None:
+        late.set()
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(timeout, shut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _answer(response: http.client.HTTPResponse, largest: int) -> Answer:
+    """Return the answer; raise if it is longer than allowed or ends early."""
+    parts: list[bytes] = []
+    total = 0
+    while block := response.read1(_BLOCK):
+        parts.append(block)
+        total += len(block)
+        if total > largest:
+            raise ServiceError(f"the answer of the service is longer than {largest:,} bytes; ask for fewer solutions")
+    if response.length:
+        raise TransportError("the answer ends early")
+    delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
+    retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
+    return Answer(response.status, retry_after, b"".join(parts))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

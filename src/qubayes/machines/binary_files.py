@@ -1,33 +1,37 @@
-"""Binary formats: dimod's `.bqm`, and the `.npz` of numpy and scipy.sparse. Lossless, streamed both ways.
+"""Binary formats: dimod's `.bqm` and `.cqm`, and the `.npz` of scipy.sparse. Lossless.
 
-The bytes of a file are checked here before any library of compiled code sees them.
+`.bqm` is written and read here. Its arrays are those of a `Qubo`: writing streams them without a
+`BinaryQuadraticModel`, which takes 74 bytes a coupler. `BinaryQuadraticModel.from_file` crashes the interpreter on
+damaged files, and takes twice as long. `.cqm` is read by dimod once its sections were checked: dimod trusts the sizes
+and indices in the file.
 """
 
 import json
 import os
+import shutil
 import struct
-import warnings
+import tempfile
 import zipfile
-from collections.abc import Sequence
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import load_npz
 
 from ..foundation.arrays import AnyArray
 from ..foundation.errors import FormatError
-from ..foundation.files import LIMIT_VARIABLE, shown, unpacked_limit
-from .qubo import Qubo
-from .terms import Terms, checked, checked_bits, coupler_chunks, parsed_json, read_exactly
+from ..foundation.files import LIMIT_VARIABLE, json_object, parse_json, shown, unpacked_limit
+from .model_terms import MAX_BITS, QuadraticTerms, check_size, read_exactly, split_diagonal
+from .qubo import Qubo, coupler_chunks, to_bqm
 
-_MAGIC = b"DIMODBQM"
-_ALIGNMENT = 64
+if TYPE_CHECKING:
+    from dimod import ConstrainedQuadraticModel
+
+_ALIGNMENT = 64  # bytes, of the sections of dimod's files
 
 
 def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
-    """dimod's version 2.0: header, offset, (start, h) per bit, (j, J_ij) of both triangles, labels.
-
-    These are our arrays themselves, interleaved: no `BinaryQuadraticModel` (74 bytes a coupler) is built.
-    """
+    """Write dimod's version 2.0: header, offset, (start, h) of each bit, (j, J_ij) of both triangles, labels."""
     if len(qubo.indices) > np.iinfo(np.int32).max:
         raise FormatError(f"{qubo.couplers:,} couplers; a .bqm file holds at most 2^30: write an .npz file")
     header: dict[str, Any] = {
@@ -36,8 +40,13 @@ def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
         "itype": "int32",
         "ntype": "int32",
     }
-    header |= {"vartype": "BINARY", "type": "BinaryQuadraticModel", "variables": labels is not None}
-    file.write(_padded(_MAGIC + bytes((2, 0)), json.dumps(header, sort_keys=True).encode("ascii") + b"\n"))
+    header |= {
+        "shape": [qubo.bits, qubo.couplers],
+        "vartype": "BINARY",
+        "type": "BinaryQuadraticModel",
+        "variables": labels is not None,
+    }
+    file.write(_padded(b"DIMODBQM\x02\x00", json.dumps(header, sort_keys=True).encode("ascii") + b"\n"))
     file.write(struct.pack("<d", qubo.offset))
     file.write(_interleaved(qubo.indptr[:-1], qubo.h))
     for start in range(0, len(qubo.indices), 1 << 20):
@@ -47,96 +56,227 @@ def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
         file.write(_padded(b"VARS", json.dumps(list(labels)).encode("ascii")))
 
 
-def read_bqm(file: IO[bytes]) -> Terms:
-    """The terms of a file of dimod's versions 1.0 and 2.0, in its vartype and precision."""
-    if file.read(len(_MAGIC)) != _MAGIC:
-        raise FormatError("no .bqm file: it does not begin with DIMODBQM")
+def read_bqm(file: IO[bytes]) -> QuadraticTerms:
+    """Return the terms of a file of dimod's version 1.0 or 2.0, in its vartype and precision."""
+    if file.read(8) != b"DIMODBQM":
+        raise FormatError("not a .bqm file: it does not begin with DIMODBQM")
     version = tuple(read_exactly(file, 2, "header"))
     if version not in {(1, 0), (2, 0)}:
         raise FormatError(f"version {version[0]}.{version[1]} of the .bqm format; 1.0 and 2.0 can be read")
-    header = _header(file)
+    header = _bqm_header(file)
     bits, couplers = header["shape"]
-    value = np.dtype(header["dtype"]).newbyteorder("<")
-    start, index = (np.dtype(header[key]).newbyteorder("<") for key in ("ntype", "itype"))
+    value, index, start = (np.dtype(header[key]).newbyteorder("<") for key in ("dtype", "itype", "ntype"))
     offset = float(np.frombuffer(read_exactly(file, value.itemsize, "offset"), value)[0])
-    linear = _records(file, bits, start, value)
-    edges = _records(file, 2 * couplers, index, value)
-    rows = _rows(linear["i"].astype(np.int64), 2 * couplers)
+    linear, edges = _records(file, bits, start, value), _records(file, 2 * couplers, index, value)
+    starts = np.append(linear["i"].astype(np.int64), 2 * couplers)
+    if starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise FormatError("the rows of the couplers do not follow each other")
+    rows = np.repeat(np.arange(bits), np.diff(starts))
     lower = edges["i"] < rows
     if lower.sum() != couplers:
         raise FormatError("the two triangles of the couplers do not mirror each other")
-    labels = _labels(file, header["variables"], version)
-    h = np.ascontiguousarray(linear["w"])
-    weights = np.ascontiguousarray(edges["w"][lower])
-    return checked(Terms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]))
+    labels = header["variables"] if version == (1, 0) else _label_section(file) if header["variables"] else None
+    labels = labels if labels is None else _hashable_labels(labels)
+    h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
+    return QuadraticTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
+
+
+def _bqm_header(file: IO[bytes]) -> dict[str, Any]:
+    """Return the header; raise unless sizes and types are possible."""
+    header = _json_header(file)
+    allowed = {"dtype": ("float64", "float32"), "itype": ("int32", "int64"), "ntype": ("int32", "int64")}
+    for key, values in (allowed | {"vartype": ("BINARY", "SPIN")}).items():
+        if header.get(key) not in values:
+            raise FormatError(f"{key} in the header of the .bqm file is not one of {', '.join(values)}")
+    shape = header.get("shape")
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)):
+        raise FormatError("shape in the header of the .bqm file is not [bits, couplers]")
+    check_size(shape[0])
+    if not 0 <= shape[1] <= shape[0] * (shape[0] - 1) // 2 or "variables" not in header:
+        raise FormatError(f"the header of the .bqm file has {shape[1]} couplers of {shape[0]} bits, or no `variables`")
+    return header
+
+
+def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
+    dtype = np.dtype([("i", index), ("w", value)])
+    return np.frombuffer(read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
+
+
+def _label_section(file: IO[bytes]) -> Any:
+    if read_exactly(file, 4, "labels") != b"VARS":
+        raise FormatError("no labels where the header of the .bqm file promises them")
+    (length,) = struct.unpack("<I", read_exactly(file, 4, "labels"))
+    return parse_json(read_exactly(file, length, "labels"))
+
+
+def _hashable_labels(labels: Any) -> list[Any]:
+    """Return the labels with lists as tuples, as dimod had them."""
+
+    def hashable(label: Any) -> Any:
+        if isinstance(label, list):
+            return tuple(hashable(part) for part in label)
+        if isinstance(label, str | int | float):
+            return label
+        raise FormatError(f"the label {shown(label, 40)}; text, numbers and lists of them are allowed")
+
+    if not isinstance(labels, list):
+        raise FormatError("the labels of the .bqm file are not a list")
+    return [hashable(label) for label in labels]
 
 
 def write_npz(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
-    """What `scipy.sparse.load_npz` reads as upper triangular Q with x'Qx + offset = E(x); offset, labels beside."""
+    """Write an upper triangular Q with x'Qx + offset = E(x) for `scipy.sparse.load_npz`, with offset and labels.
+
+    Streamed: `scipy.sparse.save_npz` needs the whole matrix, and stamps the archive with the time.
+    """
     upper = np.zeros(qubo.bits + 1, np.int64)
     for rows, _, _ in coupler_chunks(qubo):
         np.add.at(upper, rows + 1, 1)
     indptr = np.cumsum(upper) + np.arange(qubo.bits + 1)  # one more in each row: the diagonal
     size = int(indptr[-1])
     index = np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    arrays = {"format": np.array(b"csr"), "shape": np.array([qubo.bits] * 2), "offset": np.array(qubo.offset)}
+    if labels is not None:  # as JSON: numpy's text arrays drop trailing zero bytes
+        arrays["labels"] = np.frombuffer(json.dumps(list(labels)).encode("ascii"), np.uint8)
+    arrays["indptr"] = indptr.astype(index)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        _add(archive, "format", np.array(b"csr"))
-        _add(archive, "shape", np.array([qubo.bits, qubo.bits]))
-        _add(archive, "offset", np.array(qubo.offset))
-        if labels is not None:  # as JSON: numpy's text arrays drop trailing zero bytes
-            _add(archive, "labels", np.frombuffer(json.dumps(list(labels)).encode("ascii"), np.uint8))
-        _add(archive, "indptr", indptr.astype(index))
-        for name, dtype, column in (("indices", index, 1), ("data", np.dtype(np.float64), 2)):
-            with archive.open(_entry(name), "w", force_zip64=True) as member:
-                np.lib.format.write_array_header_1_0(
-                    member, {"descr": dtype.str, "fortran_order": False, "shape": (size,)}
-                )
-                for chunk in _with_diagonal(qubo):
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+        for name, dtype, column in (("indices", index, 0), ("data", np.dtype(np.float64), 1)):
+            head = {"descr": dtype.str, "fortran_order": False, "shape": (size,)}
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array_header_1_0(member, head)
+                for chunk in _upper_with_diagonal(qubo):
                     member.write(chunk[column].astype(dtype).tobytes())
 
 
-def read_npz(file: IO[bytes]) -> Terms:
-    """The terms of x'Qx for a matrix of scipy.sparse (csr, csc or coo), with our offset and labels if present."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            check_archive(archive, file)
-            names = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            arrays = {name: _array(archive, names[name]) for name in _FIELDS if name in names}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError) as error:
-        raise FormatError(f"a damaged .npz file: {error}") from error
-    bits = checked_bits(_square(arrays), max(len(array) for array in arrays.values() if array.ndim))
-    rows, cols = _coordinates(arrays, bits)
-    weights = arrays["data"].astype(np.float64)
-    if not (rows.shape == cols.shape == weights.shape) or weights.ndim != 1:
-        raise FormatError("indices and data of the matrix are not equally long")
-    if len(rows) and (min(rows.min(), cols.min()) < 0 or max(rows.max(), cols.max()) >= bits):
-        raise FormatError(f"an entry outside the {bits} x {bits} matrix")
-    linear = rows == cols
-    h = np.zeros(bits)
-    h[rows[linear]] = -0.0  # the one start for which a sum of one term is that term, the sign of zero included
-    np.add.at(h, rows[linear], weights[linear])
-    pairs = ~linear
-    offset = float(arrays["offset"]) if "offset" in arrays and arrays["offset"].shape == () else 0.0
-    return checked(Terms(h, rows[pairs], cols[pairs], weights[pairs], offset, _text_labels(arrays.get("labels"))))
+def _upper_with_diagonal(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Yield (columns, values) of Q in CSR order, in chunks: in each row h, then the couplers."""
+    done = 0
+    for rows, cols, weights in coupler_chunks(qubo):
+        stop = int(rows[-1]) + 1 if len(rows) else done
+        places, bits = np.searchsorted(rows, np.arange(done, stop)), np.arange(done, stop)
+        yield np.insert(cols, places, bits), np.insert(weights, places, qubo.h[done:stop])
+        done = stop
+    yield np.arange(done, qubo.bits), qubo.h[done:]
 
 
-_FIELDS = {  # the arrays that may stand in a file, and the kinds of numbers that they may hold
-    "format": "SU",
-    "shape": "iu",
-    "data": "iuf",
-    "indices": "iu",
-    "indptr": "iu",
-    "row": "iu",
-    "col": "iu",
-    "offset": "iuf",
-    "labels": "u",
-}
+def read_npz(file: IO[bytes]) -> QuadraticTerms:
+    """Return the terms of x'Qx for a square matrix of scipy.sparse, with our offset and labels if present."""
+    offset, labels = 0.0, None
+    with zipfile.ZipFile(file) as archive:
+        _check_archive(archive, file)
+        if "offset.npy" in archive.namelist():
+            offset = float(_small_array(archive, "offset.npy"))
+        if "labels.npy" in archive.namelist():
+            labels = parse_json(_small_array(archive, "labels.npy").astype(np.uint8).tobytes())
+    if labels is not None and not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
+        raise FormatError("the labels of the .npz file are not a list of texts")
+    file.seek(0)
+    matrix: Any = load_npz(file)
+    if matrix.dtype.kind not in "iuf" or len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise FormatError(f"a matrix of {matrix.dtype} of shape {matrix.shape}; a square one of real numbers is needed")
+    check_size(matrix.shape[0], matrix.nnz + len(labels or ()))
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)  # else `tocoo` trusts the indices
+    entries = matrix.tocoo()
+    i, j = (entries.row.astype(np.int64), entries.col.astype(np.int64))
+    return split_diagonal(matrix.shape[0], (i, j, entries.data.astype(np.float64)), offset, labels)
+
+
+def _small_array(archive: zipfile.ZipFile, name: str) -> AnyArray:
+    with archive.open(name) as member:
+        array: AnyArray = np.lib.format.read_array(member, allow_pickle=False)
+    return array
+
+
+def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
+    """Write the QUBO as a model without constraints. Not streamed: dimod holds it."""
+    from dimod import ConstrainedQuadraticModel
+
+    write_cqm(ConstrainedQuadraticModel.from_bqm(to_bqm(qubo, labels)), file)
+
+
+def write_cqm(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
+    """Write dimod's constrained model."""
+    for label in model.constraints:
+        if isinstance(label, str) and "/" in label:
+            raise FormatError(f"the constraint {label!r} has a / in its name, which dimod cannot read back; rename it")
+    with model.to_file() as content:
+        shutil.copyfileobj(content, file)
+
+
+def read_cqm(file: IO[bytes]) -> "ConstrainedQuadraticModel":
+    """Return the constrained model of a .cqm file."""
+    from dimod import ConstrainedQuadraticModel
+
+    with tempfile.SpooledTemporaryFile(max_size=1 << 28) as copy:
+        shutil.copyfileobj(file, copy)
+        copy.seek(0)
+        _check_cqm(copy)
+        copy.seek(0)
+        return ConstrainedQuadraticModel.from_file(copy)  # type: ignore[arg-type]
+
+
+def _check_cqm(file: IO[bytes]) -> None:
+    """Raise where dimod would read past the end of its arrays."""
+    if read_exactly(file, 10, "header") != b"DIMODCQM\x02\x00":
+        raise FormatError("not a .cqm file of version 2.0")
+    variables = _json_header(file).get("num_variables")
+    if type(variables) is not int or not 0 <= variables <= MAX_BITS:
+        raise FormatError("no number of variables in the header of the .cqm file")
+    with zipfile.ZipFile(file) as archive:
+        _check_archive(archive, file)
+        damaged = archive.testzip()
+        if damaged is not None:
+            raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")
+        with archive.open("varinfo") as part:
+            _section(part, b"VTYP", 4, np.dtype([("vartype", "i1"), ("lower", "<f8"), ("upper", "<f8")]), variables)
+        for name in archive.namelist():
+            if name == "objective" or name.endswith("/lhs"):
+                with archive.open(name) as part:
+                    _check_expression(part, variables)
+
+
+def _check_expression(part: IO[bytes], variables: int) -> None:
+    if read_exactly(part, 11, "expression")[:9] != b"DIMODEXPR":
+        raise FormatError("a part of the .cqm file is not an expression")
+    header = _json_header(part)
+    shape = header.get("shape")
+    if (header.get("dtype"), header.get("itype")) != ("float64", "int32") or not isinstance(shape, list):
+        raise FormatError("an expression of the .cqm file with an unknown header")
+    if len(shape) != 2 or not all(type(size) is int and 0 <= size <= 2**40 for size in shape):
+        raise FormatError("an expression of the .cqm file with an impossible shape")
+    indices = _section(part, b"INDX", 4, np.dtype("<i4"), shape[0])
+    _section(part, b"OFFS", 4, np.dtype("<f8"), 1)
+    _section(part, b"LINB", 4, np.dtype("<f8"), shape[0])
+    pairs = _section(part, b"QUAD", 8, np.dtype([("u", "<i4"), ("v", "<i4"), ("bias", "<f8")]), shape[1])
+    if len(indices) and not 0 <= indices.min() <= indices.max() < variables:
+        raise FormatError("an expression of the .cqm file names a variable that the model lacks")
+    first, second = pairs["u"].astype(np.int64), pairs["v"].astype(np.int64)
+    places = first * max(shape[0], 1) + second
+    inside = (second >= 0).all() and (second <= first).all() and (first < shape[0]).all()
+    if len(set(indices.tolist())) != len(indices) or not inside or not (np.diff(places) > 0).all():
+        raise FormatError("an expression of the .cqm file is not in order")
+
+
+def _section(part: IO[bytes], magic: bytes, width: int, dtype: np.dtype[Any], count: int) -> AnyArray:
+    """Return the `count` numbers of a section; raise if it is shorter."""
+    if read_exactly(part, 4, "section") != magic:
+        raise FormatError(f"no section {magic.decode()} in the .cqm file")
+    length = int.from_bytes(read_exactly(part, width, "section"), "little")
+    if length < count * dtype.itemsize:
+        raise FormatError(f"the section {magic.decode()} of the .cqm file is too short")
+    return np.frombuffer(read_exactly(part, length, "section")[: count * dtype.itemsize], dtype)
+
+
+FORMATS = {".bqm": (write_bqm, read_bqm), ".npz": (write_npz, read_npz), ".cqm": (write_cqm_of_qubo, read_cqm)}
 
 
 def _padded(magic: bytes, data: bytes) -> bytes:
-    """magic, length, data and spaces up to a multiple of 64 bytes."""
-    total = len(magic) + 4 + len(data)
-    data += b" " * (-total % _ALIGNMENT)
+    """Return magic, length, data and spaces up to a multiple of the alignment."""
+    data += b" " * (-(len(magic) + 4 + len(data)) % _ALIGNMENT)
     return magic + struct.pack("<I", len(data)) + data
 
 
@@ -146,62 +286,13 @@ def _interleaved(indices: AnyArray, values: AnyArray) -> bytes:
     return records.tobytes()
 
 
-def _header(file: IO[bytes]) -> dict[str, Any]:
+def _json_header(file: IO[bytes]) -> dict[str, Any]:
     (length,) = struct.unpack("<I", read_exactly(file, 4, "header"))
-    header = parsed_json(read_exactly(file, length, "header"), "header of the .bqm file")
-    allowed = {"dtype": ("float64", "float32"), "itype": ("int32", "int64"), "ntype": ("int32", "int64")}
-    allowed |= {"vartype": ("BINARY", "SPIN")}
-    if not isinstance(header, dict) or "variables" not in header:
-        raise FormatError("the header of the .bqm file lacks `variables`")
-    for key, values in allowed.items():
-        if header.get(key) not in values:
-            raise FormatError(f"{key} in the header of the .bqm file is not one of {', '.join(values)}")
-    shape = header.get("shape")
-    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)):
-        raise FormatError("shape in the header of the .bqm file is not [bits, couplers]")
-    bits, couplers = checked_bits(shape[0]), shape[1]
-    if not 0 <= couplers <= bits * (bits - 1) // 2:
-        raise FormatError(f"{couplers} couplers between {bits} bits")
-    return header
+    return json_object(read_exactly(file, length, "header"))
 
 
-def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
-    dtype = np.dtype([("i", index), ("w", value)])
-    return np.frombuffer(read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
-
-
-def _rows(starts: AnyArray, total: int) -> AnyArray:
-    """The row of each entry of a CSR matrix from the starts of its rows."""
-    lengths = np.diff(np.append(starts, total))
-    if (len(starts) and starts[0] != 0) or (lengths < 0).any():
-        raise FormatError("the rows of the couplers do not follow each other")
-    return np.repeat(np.arange(len(starts)), lengths)
-
-
-def _labels(file: IO[bytes], variables: Any, version: tuple[int, ...]) -> list[Any] | None:
-    if version == (2, 0):
-        if not variables:
-            return None
-        if read_exactly(file, 4, "labels") != b"VARS":
-            raise FormatError("no labels where the header of the .bqm file promises them")
-        (length,) = struct.unpack("<I", read_exactly(file, 4, "labels"))
-        variables = parsed_json(read_exactly(file, length, "labels"), "list of labels")
-    if not isinstance(variables, list):
-        raise FormatError("the labels of the .bqm file are no list")
-    return [_hashable(label) for label in variables]
-
-
-def _hashable(label: Any) -> Any:
-    """dimod writes tuples as lists."""
-    if isinstance(label, list):
-        return tuple(_hashable(part) for part in label)
-    if isinstance(label, (str, int, float)):
-        return label
-    raise FormatError(f"{shown(label, 40)} is no label; text, numbers and tuples of them are")
-
-
-def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Raise if the members of the archive claim more bytes than there are, share them, or unpack to too many."""
+def _check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
+    """Raise if the members of the archive claim more bytes than there are, overlap, or unpack to too many."""
     size = file.seek(0, os.SEEK_END)
     for info in archive.infolist():
         if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
@@ -211,80 +302,3 @@ def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
         raise FormatError("the parts of the file overlap, or it was cut short")
     if unpacked > unpacked_limit(size):
         raise FormatError(f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it")
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(f"{name}.npy")  # its date is fixed: the same model gives the same bytes
-
-
-def _add(archive: zipfile.ZipFile, name: str, array: AnyArray) -> None:
-    with archive.open(_entry(name), "w", force_zip64=True) as member:
-        np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def _with_diagonal(qubo: Qubo) -> Any:
-    """(rows, columns, values) of Q in CSR order, in chunks: h on the diagonal, then the couplers of the row."""
-    done = 0
-    for rows, cols, weights in coupler_chunks(qubo):
-        stop = int(rows[-1]) + 1 if len(rows) else done
-        yield _merge_diagonal(qubo, done, stop, rows, cols, weights)
-        done = stop
-    yield _merge_diagonal(qubo, done, qubo.bits, *(np.empty(0, np.int64),) * 2, np.empty(0))
-
-
-def _merge_diagonal(qubo: Qubo, start: int, stop: int, rows: AnyArray, cols: AnyArray, weights: AnyArray) -> Any:
-    bits = np.arange(start, stop)
-    places = np.searchsorted(rows, bits)
-    return np.insert(rows, places, bits), np.insert(cols, places, bits), np.insert(weights, places, qubo.h[start:stop])
-
-
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> AnyArray:
-    """One array, its size in the header checked against the bytes that are there."""
-    name = info.filename.removesuffix(".npy")
-    with archive.open(info) as member, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy's of headers that look like those of Python 2
-        try:
-            version = np.lib.format.read_magic(member)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(member)
-        except Exception as error:  # numpy evaluates the header as Python literals: many kinds of errors
-            raise FormatError(f"the array {name} of the .npz file has a damaged header") from error
-        if dtype.kind not in _FIELDS[name] or dtype.itemsize == 0:
-            raise FormatError(f"the array {name} of the .npz file holds {dtype}")
-        count = int(np.prod([int(size) for size in shape], dtype=object)) if shape else 1
-        if any(size < 0 for size in shape) or count * dtype.itemsize > info.file_size:
-            raise FormatError(f"the array {name} of the .npz file is shorter than its shape {shape}")
-        return np.frombuffer(read_exactly(member, count * dtype.itemsize, f"array {name}"), dtype).reshape(shape)
-
-
-def _square(arrays: dict[str, AnyArray]) -> int:
-    if "shape" not in arrays or "data" not in arrays or "format" not in arrays:
-        raise FormatError("no sparse matrix: `format`, `shape` and `data` as of scipy.sparse.save_npz are needed")
-    shape = arrays["shape"].ravel().tolist()
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise FormatError(f"a matrix of shape {tuple(shape[:4])}; a square matrix is needed")
-    return int(shape[0])
-
-
-def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyArray]:
-    """(rows, columns) of the entries, whichever of the formats holds them."""
-    kind = str(arrays["format"].astype("U").ravel()[0]) if arrays["format"].size else ""
-    needed = {"csr": ("indptr", "indices"), "csc": ("indptr", "indices"), "coo": ("row", "col")}.get(kind)
-    if needed is None or not all(name in arrays and arrays[name].ndim == 1 for name in needed):
-        raise FormatError(f"a sparse matrix of format {kind[:20]!r} without its arrays; csr, csc and coo can be read")
-    first, second = (arrays[name].astype(np.int64) for name in needed)
-    if kind == "coo":
-        return first, second
-    if len(first) != bits + 1 or first[-1] != len(second):
-        raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
-    major = _rows(first[:-1], len(second))
-    return (major, second) if kind == "csr" else (second, major)
-
-
-def _text_labels(array: AnyArray | None) -> list[str] | None:
-    if array is None:
-        return None
-    labels = parsed_json(array.tobytes(), "list of labels")
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise FormatError("the labels of the .npz file are no list of texts")
-    return labels

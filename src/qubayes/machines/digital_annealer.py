@@ -1,4 +1,4 @@
-"""Problems for Fujitsu's Digital Annealer (v3c and v4): the body of a request, written and read as a stream."""
+"""Problems for Fujitsu's Digital Annealer (v3c and v4), and the body of a request: JSON, written as a stream."""
 
 import json
 from array import array
@@ -11,10 +11,8 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, frozen
 from ..foundation.errors import FormatError, SettingError
-from ..foundation.files import shown
-from .json_stream import JsonStream
-from .qubo import Qubo, qubo_from_couplers
-from .terms import coupler_chunks
+from ..foundation.files import parse_json, shown
+from .qubo import Qubo, coupler_chunks, qubo_from_couplers
 
 MAX_BITS = 100_000
 LARGEST_COEFFICIENT = float(2**52)
@@ -45,7 +43,7 @@ class Inequalities(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnnealerProblem:
-    """minimise objective + (coefficient chosen by the machine) x penalty, subject to the inequalities.
+    """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the inequalities.
 
     For the paper's constrained form: the score in the objective, the cycles in the penalty, and for each vertex
     the inequality sum of u - 2 <= 0; no z bits (Appendix D.4).
@@ -57,13 +55,28 @@ class AnnealerProblem:
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what the machine would refuse."""
-        _check_problem(self)
+        """Raise for what the machine would refuse."""
+        bits, rows = self.objective.bits, self.inequalities
+        if self.penalty.bits != bits or len(self.labels) != bits:
+            sizes = f"{bits}, {self.penalty.bits}, {len(self.labels)}"
+            raise SettingError(f"objective, penalty and labels have {sizes} bits")
+        if bits > MAX_BITS:
+            raise SettingError(f"{bits:,} bits; the Digital Annealer takes at most {MAX_BITS:,}: use fewer candidates")
+        count = len(rows.constants)
+        if len(rows.indptr) != count + 1 or len(rows.lambdas) != count or len(rows.indices) != len(rows.weights):
+            raise SettingError("the arrays of the inequalities do not fit each other")
+        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < bits:
+            raise SettingError(f"an inequality names a bit outside 0 to {bits - 1}")
+        if count and not 1 <= rows.lambdas.min() <= rows.lambdas.max() <= LARGEST_LAMBDA:
+            raise SettingError(f"lambda of an inequality is outside 1 to {LARGEST_LAMBDA:,}")
+        for name, part in (("objective", self.objective), ("penalty", self.penalty)):
+            _check_coefficients(name, part.h, part.weights, np.array([part.offset]))
+        _check_coefficients("inequalities", rows.weights, rows.constants)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnealerParameters:
-    """Settings of the machine's search; None leaves its default. The configurations map a bit to its value."""
+    """Settings of the machine's search; None: the machine's default. The configurations map a bit to its value."""
 
     time_limit_sec: int | None = 10
     num_run: int | None = None
@@ -78,7 +91,7 @@ class AnnealerParameters:
     fixed_config: Mapping[int, bool] | None = None  # bits that do not change
 
     def __post_init__(self) -> None:
-        """Refuse values outside the documented ranges."""
+        """Raise for values outside the documented ranges."""
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not least <= value <= most):
@@ -86,12 +99,12 @@ class AnnealerParameters:
 
 
 def no_inequalities() -> Inequalities:
-    """Inequalities without a row."""
+    """Return inequalities without a row."""
     return inequalities_of([])
 
 
 def inequalities_of(rows: Sequence[tuple[Sequence[int], Sequence[float], float, int]]) -> Inequalities:
-    """Rows (bits, weights, constant, lambda) as flat arrays."""
+    """Return rows (bits, weights, constant, lambda) as flat arrays."""
     sizes = [len(bits) for bits, _, _, _ in rows]
     return Inequalities(
         frozen(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)),
@@ -103,15 +116,17 @@ def inequalities_of(rows: Sequence[tuple[Sequence[int], Sequence[float], float, 
 
 
 def problem_of(qubo: Qubo, labels: Sequence[str] | None = None) -> AnnealerProblem:
-    """The QUBO as an objective without penalty and inequalities."""
+    """Return the QUBO as an objective without penalty and inequalities."""
     names = tuple(labels) if labels is not None else tuple(str(i) for i in range(qubo.bits))
-    return AnnealerProblem(qubo, _empty(qubo.bits), no_inequalities(), names)
+    no_penalty = qubo_from_couplers(np.zeros(qubo.bits), [], [], [])
+    return AnnealerProblem(qubo, no_penalty, no_inequalities(), names)
 
 
 def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> Iterator[bytes]:
-    """The body of a request, in pieces. Labels have no place in it: bit i of the problem is index i.
+    """Yield the body of a request in pieces. It has no labels: bit i of the problem is index i.
 
-    Every bit stands in some term of `binary_polynomial`, with c = 0.0 if need be: others would not come back.
+    Every bit is in a term of `binary_polynomial`, if need be with c = 0.0: the service returns no other bits. Streamed,
+    since a body may take gigabytes.
     """
     settings = json.dumps(_settings(parameters or AnnealerParameters(), problem.objective.bits))
     yield f'{{"fujitsuDA3": {settings},\n"binary_polynomial": {{"terms": [\n'.encode()
@@ -136,60 +151,96 @@ def write_annealer_json(
 
 
 def read_annealer_json(file: IO[bytes]) -> AnnealerProblem:
-    """The problem in the body of a request; its bits are called 0..n-1."""
-    stream = JsonStream(file)
-    polynomials = {name: _Polynomial() for name in ("binary_polynomial", "penalty_binary_polynomial")}
-    rows: list[tuple[list[int], list[float], float, int]] = []
-    seen = set()
-    for key in stream.members():
-        if key in seen:
-            raise FormatError(f"{key[:40]!r} stands twice")
-        seen.add(key)
-        if key in polynomials:
-            for _ in (member for member in stream.members() if _only(member, "terms")):
-                for term in stream.items():
-                    polynomials[key].add(*_term(term))
-        elif key == "inequalities":
-            rows.extend(_row(inequality) for inequality in stream.items())
-        else:
-            stream.value()
-    stream.end()
-    if "binary_polynomial" not in seen:
-        raise FormatError("no request of the Digital Annealer: binary_polynomial is missing")
-    bits = 1 + max(chain((p.largest for p in polynomials.values()), (max(r[0], default=-1) for r in rows)))
-    objective, penalty = (polynomial.qubo(bits) for polynomial in polynomials.values())
-    return AnnealerProblem(objective, penalty, inequalities_of(rows), tuple(str(i) for i in range(bits)))
+    """Return the problem in the body of a request; its bits are called 0..n-1."""
+    document = parse_json(file.read(), _TermParser().parse)
+    parts = document if isinstance(document, dict) else {}
+    objective, penalty = (parts.get(key, _Polynomial()) for key in ("binary_polynomial", "penalty_binary_polynomial"))
+    rows = parts.get("inequalities", [])
+    if "binary_polynomial" not in parts:
+        raise FormatError("not a request of the Digital Annealer: binary_polynomial is missing")
+    if not isinstance(rows, list) or not all(isinstance(part, _Polynomial) for part in (objective, penalty, *rows)):
+        raise FormatError('a polynomial or an inequality is not {"terms": [...]}')
+    if objective.weight is not None or penalty.weight is not None:
+        raise FormatError("a polynomial with lambda; only inequalities have one")
+    bits = 1 + max(int(part.bits.max(initial=-1)) for part in (objective, penalty, *rows))
+    inequalities = inequalities_of([part.inequality() for part in rows])
+    return AnnealerProblem(objective.qubo(bits), penalty.qubo(bits), inequalities, tuple(map(str, range(bits))))
 
 
-def _empty(bits: int) -> Qubo:
-    return qubo_from_couplers(np.zeros(bits), *(np.empty(0, np.int32),) * 2, np.empty(0))
+FORMATS = {
+    ".json": (lambda qubo, labels, file: write_annealer_json(problem_of(qubo, labels), file), read_annealer_json)
+}
 
 
-def _check_problem(problem: AnnealerProblem) -> None:
-    bits = problem.objective.bits
-    rows = problem.inequalities
-    if problem.penalty.bits != bits or len(problem.labels) != bits:
-        raise SettingError(
-            f"objective, penalty and labels have {bits}, {problem.penalty.bits}, {len(problem.labels)} bits"
-        )
-    if bits > MAX_BITS:
-        raise SettingError(f"{bits:,} bits; the Digital Annealer takes at most {MAX_BITS:,}: use fewer candidate sets")
-    count = len(rows.constants)
-    if len(rows.indptr) != count + 1 or len(rows.lambdas) != count or len(rows.indices) != len(rows.weights):
-        raise SettingError("the arrays of the inequalities do not fit each other")
-    if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < bits:
-        raise SettingError(f"an inequality names a bit outside 0 to {bits - 1}")
-    if count and not 1 <= rows.lambdas.min() <= rows.lambdas.max() <= LARGEST_LAMBDA:
-        raise SettingError(f"lambda of an inequality is outside 1 to {LARGEST_LAMBDA:,}")
-    for name, part in (("objective", problem.objective), ("penalty", problem.penalty)):
-        _check_size(name, part.h, part.weights, np.array([part.offset]))
-    _check_size("inequalities", rows.weights, rows.constants)
+class _Polynomial(NamedTuple):
+    """Terms weights_k x_bits_k0 x_bits_k1 of an object {"terms": [...]}."""
+
+    bits: AnyArray = np.empty((0, 2), np.int32)  # (terms, 2) equal in a linear term, -1 in a constant
+    weights: AnyArray = np.empty(0)  # (terms,)
+    weight: int | None = None  # lambda of an inequality
+
+    def qubo(self, bits: int) -> Qubo:
+        """Return the sum of the terms over this many bits."""
+        constant = self.bits[:, 0] < 0
+        first, second = self.bits[~constant].T
+        offset = sum(self.weights[constant].tolist(), 0.0)
+        return qubo_from_couplers(np.zeros(bits), first, second, self.weights[~constant], offset)
+
+    def inequality(self) -> tuple[list[int], list[float], float, int]:
+        """Return (bits, weights, constant, lambda) of linear terms."""
+        if (self.bits[:, 0] != self.bits[:, 1]).any():
+            raise FormatError("an inequality with a quadratic term; only linear ones are allowed")
+        constant = self.bits[:, 0] < 0
+        linear = self.bits[~constant, 0].tolist(), self.weights[~constant].tolist()
+        return *linear, sum(self.weights[constant].tolist(), 0.0), 1 if self.weight is None else self.weight
 
 
-def _check_size(name: str, *coefficients: AnyArray) -> None:
+_TERM = object()  # stands for a term that was moved to the arrays
+
+
+class _TermParser:
+    """Turns the objects of a request into arrays while json reads them: 24 bytes a term, not 400 for its dictionary.
+
+    json parses inner objects first: the terms of an object {"terms": [...]} are the last that were parsed.
+    """
+
+    def __init__(self) -> None:
+        self._bits, self._weights = array("i"), array("d")
+
+    def parse(self, pairs: list[tuple[str, Any]]) -> Any:
+        """Return `_TERM` for a term, a `_Polynomial` for a list of terms, a dictionary for another object."""
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            raise FormatError(f"{shown([key for key, _ in pairs], 60)}: a key twice")
+        if value.keys() == {"c", "p"}:
+            self._add_term(value["c"], value["p"])
+            return _TERM
+        return self._polynomial(value) if "terms" in value else value
+
+    def _add_term(self, c: Any, p: Any) -> None:
+        if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
+            raise FormatError(f"the coefficient {shown(c, 40)}; a number of at most 2^52 is allowed")
+        if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
+            raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
+        self._bits.extend((p[0], p[-1]) if p else (-1, -1))
+        self._weights.append(c)
+
+    def _polynomial(self, value: dict[str, Any]) -> _Polynomial:
+        terms, weight = value["terms"], value.get("lambda")
+        if not value.keys() <= {"terms", "lambda"} or not isinstance(terms, list) or any(t is not _TERM for t in terms):
+            raise FormatError(f'{shown(list(value), 60)}; give {{"terms": [{{"c": number, "p": [bits]}}, ...]}}')
+        if weight is not None and (type(weight) is not int or not 1 <= weight <= LARGEST_LAMBDA):
+            raise FormatError(f"lambda {shown(weight, 40)}; an integer from 1 to {LARGEST_LAMBDA:,} is allowed")
+        first = len(self._weights) - len(terms)
+        bits, weights = np.array(self._bits[2 * first :], np.int32), np.array(self._weights[first:])
+        del self._bits[2 * first :], self._weights[first:]
+        return _Polynomial(bits.reshape(-1, 2), weights, weight)
+
+
+def _check_coefficients(name: str, *coefficients: AnyArray) -> None:
     for values in coefficients:
         largest = float(np.abs(values).max(initial=0.0))
-        if not largest <= LARGEST_COEFFICIENT:  # also refuses what is not a number
+        if not largest <= LARGEST_COEFFICIENT:  # also refuses NaN
             raise SettingError(f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the scores")
 
 
@@ -207,7 +258,7 @@ def _settings(parameters: AnnealerParameters, bits: int) -> dict[str, Any]:
 
 
 def _polynomial(qubo: Qubo, *, every_bit: bool) -> Iterator[bytes]:
-    """The terms, joined by commas: couplers, linear terms, the constant."""
+    """Yield the terms, joined by commas: couplers, linear terms, the constant."""
     linear = qubo.h != 0
     if every_bit:
         linear |= np.diff(qubo.indptr) == 0
@@ -222,7 +273,7 @@ def _polynomial(qubo: Qubo, *, every_bit: bool) -> Iterator[bytes]:
 
 
 def _terms(coefficients: AnyArray, *indices: AnyArray) -> bytes:
-    """`{"c":w,"p":[i,j]}` of each row, joined by commas, with the shortest digits that come back bit for bit."""
+    """Return `{"c":w,"p":[i,j]}` of each row, joined by commas; the shortest digits that come back bit for bit."""
     import polars as pl
 
     columns = {"c": coefficients} | {str(k): array for k, array in enumerate(indices)}
@@ -237,66 +288,3 @@ def _inequality(rows: Inequalities, row: int) -> bytes:
     terms = [{"c": c, "p": [p]} for c, p in zip(rows.weights[part].tolist(), rows.indices[part].tolist(), strict=True)]
     terms.append({"c": float(rows.constants[row]), "p": []})
     return json.dumps({"terms": terms, "lambda": int(rows.lambdas[row])}).encode()
-
-
-class _Polynomial:
-    """Terms as they come, then a QUBO."""
-
-    def __init__(self) -> None:
-        self._i, self._j, self._w = array("i"), array("i"), array("d")
-        self._offset = 0.0
-
-    def add(self, coefficient: float, bits: list[int]) -> None:
-        """One term of degree 0, 1 or 2."""
-        if not bits:
-            self._offset += coefficient
-            return
-        self._i.append(bits[0])
-        self._j.append(bits[-1])
-        self._w.append(coefficient)
-
-    @property
-    def largest(self) -> int:
-        """The largest bit in a term; -1 if there is none."""
-        return int(max(np.array(part).max(initial=-1) for part in (self._i, self._j)))
-
-    def qubo(self, bits: int) -> Qubo:
-        """The sum of the terms over so many bits."""
-        i, j, w = np.array(self._i, np.int32), np.array(self._j, np.int32), np.array(self._w)
-        h = np.zeros(bits)
-        linear = i == j
-        np.add.at(h, i[linear], w[linear])
-        return qubo_from_couplers(h, i[~linear], j[~linear], w[~linear], self._offset)
-
-
-def _only(member: str, allowed: str) -> bool:
-    if member != allowed:
-        raise FormatError(f"{member[:40]!r} where only {allowed!r} is allowed")
-    return True
-
-
-def _term(term: Any) -> tuple[float, list[int]]:
-    """(coefficient, bits) of one term, checked."""
-    if not isinstance(term, dict) or term.keys() != {"c", "p"}:
-        raise FormatError(f'{shown(term, 60)} is no term {{"c": number, "p": [bits]}}')
-    c, p = term["c"], term["p"]
-    if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
-        raise FormatError(f"the coefficient {shown(c, 40)} is no number of at most 2^52")
-    if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
-        raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
-    return float(c), p
-
-
-def _row(inequality: Any) -> tuple[list[int], list[float], float, int]:
-    """(bits, weights, constant, lambda) of one inequality, checked."""
-    if not isinstance(inequality, dict) or not isinstance(inequality.get("terms"), list):
-        raise FormatError("an inequality without a list of terms")
-    weight = inequality.get("lambda", 1)
-    if type(weight) is not int or not 1 <= weight <= LARGEST_LAMBDA:
-        raise FormatError(f"lambda {shown(weight, 40)} of an inequality is no integer from 1 to {LARGEST_LAMBDA:,}")
-    terms = [_term(term) for term in inequality["terms"]]
-    if any(len(bits) > 1 for _, bits in terms):
-        raise FormatError("an inequality with a quadratic term; only linear ones are allowed")
-    linear = [(bits[0], c) for c, bits in terms if bits]
-    constant = sum((c for c, bits in terms if not bits), 0.0)
-    return [bit for bit, _ in linear], [c for _, c in linear], constant, weight

@@ -1,6 +1,10 @@
-"""A QUBO as flat arrays: built from couplers, evaluated, and exchanged with dimod."""
+"""`Qubo`, a quadratic function of bits as flat arrays: construction, energies, conversion to and from dimod.
 
-from collections.abc import Hashable, Sequence
+dimod takes half a second to import, and `formulate` and the solvers do without it: it is imported where it is used.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,10 +19,11 @@ if TYPE_CHECKING:
 
 
 MOST_BITS = 2**31 - 1  # bits are numbered by 32-bit integers
+CHUNK = 1 << 20  # couplers that are written or read at once: a few dozen megabytes
 
 
 class Qubo(NamedTuple):
-    """E(x) = offset + h.x + sum_{i<j} J_ij x_i x_j  (design §2.1)."""
+    """E(x) = offset + h.x + sum_{i<j} J_ij x_i x_j of n bits x."""
 
     h: Floats  # (n,)
     indptr: Ints  # (n + 1,) rows of J, both triangles
@@ -28,7 +33,7 @@ class Qubo(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """n, the number of bits."""
+        """Number of bits n."""
         return len(self.h)
 
     @property
@@ -40,10 +45,10 @@ class Qubo(NamedTuple):
 def qubo_from_couplers(
     h: npt.ArrayLike, rows: npt.ArrayLike, cols: npt.ArrayLike, weights: npt.ArrayLike, offset: float = 0.0
 ) -> Qubo:
-    """The QUBO offset + h.x + sum_k weights_k x_rows_k x_cols_k, zero couplers dropped.
+    """Return the QUBO offset + h.x + sum_k weights_k x_rows_k x_cols_k, without zero couplers.
 
-    Repeated pairs, in either order of their bits, are summed as they come; a pair of a bit with itself is linear
-    (x x = x). Linear time: two counting sorts.
+    Repeated pairs, in either order of their bits, are summed in the given order. A pair of a bit with itself is linear
+    (x x = x). Two counting sorts: linear time.
     """
     check_bits(np.size(h))
     linear = np.array(h, dtype=np.float64)
@@ -60,13 +65,13 @@ def qubo_from_couplers(
 
 
 def check_bits(bits: int) -> None:
-    """Raise if a QUBO of so many bits cannot be numbered; asked before anything is allocated."""
+    """Raise if a QUBO has more bits than can be numbered; call it before allocation."""
     if bits > MOST_BITS:
         raise QubayesError(f"a QUBO of {bits} bits; at most {MOST_BITS} can be numbered: allow fewer parents")
 
 
 def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple[Ints, SmallInts, Floats]:
-    """(i, j, J_ij) of the couplers i < j whose i lies in [start, stop), in ascending (i, j)."""
+    """Return (i, j, J_ij) of the couplers i < j whose i lies in [start, stop), in ascending (i, j)."""
     stop = qubo.bits if stop is None else stop
     first, last = qubo.indptr[start], qubo.indptr[stop]
     rows = np.repeat(np.arange(start, stop), np.diff(qubo.indptr[start : stop + 1]))
@@ -75,8 +80,15 @@ def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple
     return rows[upper], columns[upper], qubo.weights[first:last][upper]
 
 
+def coupler_chunks(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray, Floats]]:
+    """Yield (i, j, J_ij) with i < j in ascending order, in chunks of bounded size."""
+    cuts = np.searchsorted(qubo.indptr, np.arange(0, len(qubo.indices), 2 * CHUNK), side="right") - 1
+    for start, stop in pairwise([*dict.fromkeys(cuts.tolist()), qubo.bits]):
+        yield upper_triangle(qubo, start, stop)
+
+
 def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
-    """E(x) of one state (n,), or of each state in an array (..., n)."""
+    """Return E(x) of one state (n,), or of each state in an array (..., n)."""
     bits: AnyArray = np.asarray(states)
     if bits.ndim == 0 or bits.shape[-1] != qubo.bits:
         raise QubayesError(
@@ -90,7 +102,7 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
 
 
 def coefficient_range(qubo: Qubo) -> tuple[float, float]:
-    """(least, largest) absolute value among the non-zero h and J; (0, 0) if there are none."""
+    """Return the (least, largest) absolute value of the non-zero coefficients h and J; (0, 0) without any."""
     parts = [np.abs(array[array != 0]) for array in (qubo.h, qubo.weights)]
     parts = [part for part in parts if part.size]
     if not parts:
@@ -99,7 +111,7 @@ def coefficient_range(qubo: Qubo) -> tuple[float, float]:
 
 
 def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "BinaryQuadraticModel":
-    """The same function as a `dimod.BinaryQuadraticModel` over the labels (0..n-1 if none are given)."""
+    """Return the QUBO as a `dimod.BinaryQuadraticModel` with these labels (0..n-1 by default)."""
     from dimod import BinaryQuadraticModel, Vartype
 
     names = list(range(qubo.bits)) if labels is None else list(labels)
@@ -110,7 +122,7 @@ def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "BinaryQuadr
 
 
 def from_bqm(bqm: "BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
-    """The same function as flat arrays, bits in the model's order, and the labels as strings; spins become bits."""
+    """Return (QUBO, labels as text) of a model, bits in the model's order. Spins s become bits x: s = 2 x - 1."""
     from dimod import Vartype
 
     labels = tuple(str(label) for label in bqm.variables)
@@ -137,7 +149,7 @@ def _check(h: Floats, rows: AnyArray, cols: AnyArray, weights: Floats, offset: f
 
 
 def _merged(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[SmallInts, SmallInts, Floats]:
-    """(low, high, weights) in ascending order, repeated pairs summed, zero sums dropped."""
+    """Return (low, high, weights) in ascending order, repeated pairs summed, without zero sums."""
     by_high, order = np.empty((2, len(low)), np.int64)
     _sort_by(high, np.arange(len(low)), np.zeros(bits + 1, np.int64), by_high)
     _sort_by(low, by_high, np.zeros(bits + 1, np.int64), order)
@@ -147,8 +159,8 @@ def _merged(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tupl
 
 
 def _symmetric(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[Ints, SmallInts, Floats]:
-    """(indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
-    left = np.bincount(high, minlength=bits)  # entries of a row left of the diagonal; they come first
+    """Return (indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
+    left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal
     indptr = np.concatenate([[0], np.cumsum(left + np.bincount(low, minlength=bits))])
     indices, both = np.empty(2 * len(low), np.int32), np.empty(2 * len(low), np.float64)
     _mirror(low, high, weights, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
@@ -157,7 +169,7 @@ def _symmetric(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> t
 
 @kernel
 def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
-    """Set `result` to `order` stably rearranged so that keys[result] ascends; start: zeros, one more than keys."""
+    """Sort `order` by keys[order] into `result`, stably. `start` holds zeros: one more than there are keys."""
     for i in range(len(keys)):
         start[keys[i] + 1] += 1
     for key in range(len(start) - 1):
@@ -173,7 +185,7 @@ def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
 def _merge(
     order: Ints, low: SmallInts, high: SmallInts, weights: Floats, rows: SmallInts, cols: SmallInts, sums: Floats
 ) -> int:
-    """Put the sums of equal neighbours in the order, unless they are zero; their number."""
+    """Sum equal neighbours in the order, drop zero sums, and return how many are left."""
     kept = 0
     k = 0
     while k < len(order):
@@ -191,7 +203,7 @@ def _merge(
 def _mirror(
     low: SmallInts, high: SmallInts, weights: Floats, left: Ints, right: Ints, indices: SmallInts, both: Floats
 ) -> None:
-    """Put each pair into the rows of both its bits, from `left` and `right` of the diagonal on."""
+    """Write each pair into the rows of both its bits; `left` and `right` are the next free places of each row."""
     for k in range(len(low)):
         i, j, weight = low[k], high[k], weights[k]
         indices[right[i]], both[right[i]] = j, weight
@@ -204,8 +216,8 @@ def _mirror(
 def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, states: Bools, energies: Floats) -> None:
     """Set energies[s] to h.x + sum_{i<j} J_ij x_i x_j for the state in row s.
 
-    What a sum loses by rounding is kept beside it: millions of the paper's penalties cancel in a feasible state, and
-    would leave an error of 0.002 on andes.
+    Compensated summation: millions of the paper's penalties cancel in a feasible state, and plain sums are off by
+    0.002 on andes.
     """
     for s in range(len(states)):
         total, lost = 0.0, 0.0
@@ -222,7 +234,7 @@ def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, stat
 
 @inner
 def _added(total: float, lost: float, term: float) -> tuple[float, float]:
-    """(total + term rounded, lost + what was rounded off), exactly (Knuth's two-sum)."""
+    """Return (total + term rounded, lost + the rounding error), exactly (Knuth's two-sum)."""
     new = total + term
     part = new - total
     return new, lost + ((total - (new - part)) + (term - part))
