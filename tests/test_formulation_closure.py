@@ -11,37 +11,14 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
-from qubayes.qubo import closure, formulate
-from qubayes.qubo.crowding import third_gain, unused_bound
-from qubayes.qubo.order import choose_order
-from qubayes.qubo.penalties import Losses, order_bounds
-from qubayes.qubo.score_part import Problem, losses, score_parts
+from qubayes.qubo import formulate
+from qubayes.qubo.at_most_two import third_gain, unused_bound
+from qubayes.qubo.closure import vertex_gains
+from qubayes.qubo.order_bits import choose_order
+from qubayes.qubo.order_penalties import Losses, order_bounds, order_losses
+from qubayes.qubo.relative_sets import relate
 from qubayes.qubo.subsets import Subsets
 from reference import energies as reference
-
-
-def test_both_ways_to_gains_agree():
-    for _, candidates, subsets in cases():
-        problem = Problem.of(candidates, subsets)
-        for vertex in range(candidates.n):
-            (sets, parts), gains = problem.sets_of(vertex), problem.gains_of(vertex)
-            for known, sought in ((sets, parts), (parts, sets), (sets, sets)):
-                np.testing.assert_array_equal(
-                    closure.look_up_sorted(known, sought), closure.look_up_hashed(known, sought)
-                )
-            singles = closure.single_gains(sets, gains, parts)
-            compared = closure.pair_gains_compared(sets, gains, parts)
-            np.testing.assert_array_equal(compared, closure.pair_gains_by_rests(sets, gains, parts, singles))
-
-
-@pytest.fixture(autouse=True, scope="module", params=["few sets", "many sets"])
-def of_any_size(request):
-    """Few sets are treated as such, and then as many are."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "many sets":
-            patch.setattr(closure, "FEW_KEYS", -1)
-            patch.setattr(closure, "FEW_COMPARISONS", -1)
-        yield
 
 
 def cases():
@@ -58,7 +35,7 @@ def gain(known, parents) -> float:
 
 def test_gains_of_subsets_and_unions():
     for scores, candidates, subsets in cases():
-        for vertex, part in enumerate(score_parts(Problem.of(candidates, subsets), Workers(1))):
+        for vertex, part in enumerate(vertex_gains(relate(candidates, subsets), Workers(1))):
             family = [frozenset(members) for members in subsets.families.sets_of(vertex)]
             assert part.singles == pytest.approx([gain(scores[vertex], U) for U in family], abs=1e-12)
             unions = [gain(scores[vertex], U | V) for U, V in combinations(family, 2)]
@@ -73,7 +50,7 @@ def test_each_candidate_set_is_a_union_of_its_two_subsets():
         for vertex in range(candidates.n):
             base = set(candidates.base(vertex))
             for parents in candidates.families.sets_of(vertex):
-                first, second = formulation.ways[number]
+                first, second = formulation.representations[number]
                 number += 1
                 if set(parents) == base:
                     assert first == second == -1
@@ -85,10 +62,10 @@ def test_each_candidate_set_is_a_union_of_its_two_subsets():
 
 def test_losses_of_parents():
     for scores, candidates, subsets in cases():
-        problem = Problem.of(candidates, subsets)
-        order = choose_order(problem.relative, "chordal")
-        found = losses(problem, order)
-        parents = problem.relative.parents
+        relative = relate(candidates, subsets)
+        order = choose_order(relative, "chordal")
+        found = order_losses(relative, order)
+        parents = relative.parents
         for edge, (parent, child) in enumerate(zip(parents.vertices.tolist(), parents.children.tolist(), strict=True)):
             known = scores[child]
             slow = max(score - reference.closure(known, c - {parent}) for c, score in known.items() if parent in c)
@@ -107,16 +84,16 @@ def test_bounds_count_required_ancestors():
         {frozenset([0]): -9.0, frozenset([0, 3]): -7.0},
     ]
     scores += [{frozenset([1]): -9.0, frozenset([1, 3]): -8.5}, {frozenset(): -9.0, frozenset([0]): -1.0}]
-    problem = Problem.of(candidates_of(scores), whole_subsets(candidates_of(scores)))
-    order = choose_order(problem.relative, "scc")
-    edges, required, triangles = order_bounds(losses(problem, order), problem.relative, order)
+    relative = relate(candidates_of(scores), whole_subsets(candidates_of(scores)))
+    order = choose_order(relative, "scc")
+    edges, required, triangles = order_bounds(order_losses(relative, order), relative, order)
     assert sorted(edges.tolist()) == [0.5, 1.0, 2.0, 4.0, 8.0]
     assert required.tolist() == [4.0 + 2.0, 4.0 + 2.0 + 0.5]
     last = {3: 1.0 + 2.0 + 0.5, 2: 4.0}
     first = {0: 4.0, 1: 6.0, 2: 6.5, 3: 8.0}
     least = {v: min(first[v], last.get(v, np.inf)) for v in first}
     assert triangles.tolist() == [min(least[v] for v in corner) for corner in order.corners().tolist()]
-    assert isinstance(losses(problem, order), Losses)
+    assert isinstance(order_losses(relative, order), Losses)
 
 
 def test_third_subsets_never_gain_more_than_the_bound():

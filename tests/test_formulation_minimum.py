@@ -18,9 +18,9 @@ from formulation_cases import (
 from qubayes.foundation.workers import Workers
 from qubayes.machines.qubo import upper_triangle
 from qubayes.qubo import Formulation, Qubo, decode, formulate
-from qubayes.qubo.formulation import assemble
-from qubayes.qubo.penalties import MARGIN
-from qubayes.qubo.score_part import score_parts
+from qubayes.qubo.assembly import assemble
+from qubayes.qubo.closure import vertex_gains
+from qubayes.qubo.order_penalties import MARGIN
 from reference import energies as reference
 
 MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "paper")]
@@ -76,7 +76,7 @@ def test_every_minimiser_is_a_best_network(order, penalty):
             assert found.feasible, found.violations
             assert reference.is_acyclic(parents)
             assert sum(known[p] for known, p in zip(scores, parents, strict=True)) == pytest.approx(best, abs=1e-9)
-        kept_by |= set(zip(formulation.penalties.crowds > 0, formulation.penalties.has_slack, strict=True))
+        kept_by |= set(zip(formulation.penalties.at_most_two > 0, formulation.penalties.has_slack, strict=True))
     if penalty == "tight":
         assert kept_by == {(False, False), (True, False), (True, True)}  # nothing, unused pairs, a z bit
 
@@ -105,8 +105,8 @@ def lowered(formulation: Formulation, **factors: float) -> Qubo:
     """The QUBO with the named penalties at these parts of their bounds."""
     penalties = formulation.penalties
     changed = {name: getattr(penalties, name) * factor / MARGIN for name, factor in factors.items()}
-    parts = score_parts(formulation.problem, Workers(1))
-    return assemble(formulation.problem, formulation.order, parts, penalties._replace(**changed))
+    gains = vertex_gains(formulation.relative, Workers(1))
+    return assemble(formulation.relative, formulation.order, gains, penalties._replace(**changed))
 
 
 def s(*members: int) -> frozenset[int]:
@@ -117,11 +117,11 @@ TIGHT = {
     "edges": ([{s(): -20.0, s(1): -10.0}, {s(): -20.0, s(0): -12.0}], None),
     "triangles": ([{s(): -20.0, s(2): -10.0}, {s(): -20.0, s(0): -10.0}, {s(): -20.0, s(1): -10.0}], None),
     "required": ([{s(): -20.0, s(1): -10.0}, {s(0): -20.0}], None),
-    "crowds, a z bit": (
+    "at_most_two, a z bit": (
         [{s(): -20.0, s(1, 2): -10.0, s(1, 3): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}],
         [[(1,), (2,), (3,)], [], [], []],
     ),
-    "crowds, unused pairs": (
+    "at_most_two, unused pairs": (
         [{s(): -20.0, s(1, 2): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}],
         [[(1,), (2,), (3,)], [], [], []],
     ),
@@ -135,7 +135,7 @@ def test_a_penalty_below_its_bound_lets_a_wrong_state_win(name):
     subsets = subsets_of(candidates, lists) if lists else whole_subsets(candidates)
     formulation = formulate(candidates, subsets)
     penalty, best = name.partition(",")[0], reference.best_score_of_orders(scores)
-    assert formulation.penalties.has_slack.any() == (name == "crowds, a z bit")
+    assert formulation.penalties.has_slack.any() == (name == "at_most_two, a z bit")
     assert all_energies(lowered(formulation, **{penalty: 1.001})).min() == pytest.approx(-best)
     assert all_energies(lowered(formulation, **{penalty: 0.98})).min() < -best - 0.1
 
@@ -157,7 +157,7 @@ def test_no_penalty_lies_below_a_hundredth_of_the_largest_bound():
 
 def test_paper_penalties_below_their_bounds_let_a_wrong_state_win():
     """Theorem 3 and its lemma ask for more than is needed, so the paper's values are cut to where something breaks."""
-    broken = dict.fromkeys(("edges", "triangles", "crowds"), 0)
+    broken = dict.fromkeys(("edges", "triangles", "at_most_two"), 0)
     for scores, formulation in formulations(3, 150, "scc", "paper"):
         best = reference.best_score_of_orders(scores)
         for penalty in broken:

@@ -9,11 +9,10 @@ import pytest
 from formulation_cases import candidates_of, random_scores
 from qubayes.foundation.errors import SettingError
 from qubayes.qubo import energy
-from qubayes.qubo.balance import balanced
-from qubayes.qubo.elimination import Graph, count_pairs, eliminate, greedy_sequence
-from qubayes.qubo.order import Order, best_elimination, choose_order
-from qubayes.qubo.parents import relate
-from qubayes.qubo.terms import summed, triangle_terms
+from qubayes.qubo.assembly import summed, triangle_terms
+from qubayes.qubo.elimination import best_elimination, count_pairs, eliminate, greedy_sequence, packed_arcs
+from qubayes.qubo.order_bits import Order, balanced, choose_order
+from qubayes.qubo.relative_sets import relate
 from reference import energies as reference
 
 
@@ -122,16 +121,16 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
     n = int(random.integers(2, 80))
     adjacency = random.random((n, n)) < random.choice([0.05, 0.2])
     np.fill_diagonal(adjacency, False)
-    graph, both = Graph.of(adjacency), Graph.of(adjacency | adjacency.T)
+    both = adjacency | adjacency.T
     sequence = random.permutation(n)
-    useful = eliminate(graph, sequence).pairs
-    assert useful <= count_pairs(graph, sequence)
-    assert eliminate(both, sequence).pairs == count_pairs(both, sequence)
+    useful = eliminate(adjacency, sequence).pairs
+    assert useful <= count_pairs(packed_arcs(adjacency), sequence)
+    assert eliminate(both, sequence).pairs == count_pairs(packed_arcs(both), sequence)
     for by_degree, thorough in product((False, True), repeat=2):
-        assert sorted(greedy_sequence(both.outward, random.random(n), by_degree, thorough)) == list(range(n))
-    best = best_elimination(graph, 0)
+        assert sorted(greedy_sequence(packed_arcs(both)[0], random.random(n), by_degree, thorough)) == list(range(n))
+    best = best_elimination(adjacency, 0)
     assert best.pairs <= useful and best.pairs == (best.useful | best.useful.T).sum() // 2
-    np.testing.assert_array_equal(best.sequence, best_elimination(graph, 0).sequence)
+    np.testing.assert_array_equal(best.sequence, best_elimination(adjacency, 0).sequence)
 
 
 def test_turning_pairs_round_changes_only_how_bits_are_written():

@@ -41,6 +41,11 @@ class Families(NamedTuple):
         """Number of sets of each vertex."""
         return np.diff(self.vertex_start)
 
+    @property
+    def member_owners(self) -> Ints:
+        """(members,) the vertex of the set that each member belongs to."""
+        return np.repeat(np.arange(self.n), np.diff(self.set_start[self.vertex_start]))
+
     def set_at(self, number: int) -> VertexSet:
         """The set with this number."""
         return tuple(self.members[self.set_start[number] : self.set_start[number + 1]].tolist())

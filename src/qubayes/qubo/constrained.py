@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from ..foundation.errors import SettingError
 from ..foundation.workers import Workers
 from ..machines import AnnealerProblem, inequalities_of
 from ..machines.qubo import Qubo, to_bqm
-from .score_part import score_parts
-from .terms import Block, cycle_terms, score_terms, summed
+from .assembly import order_terms, score_terms, summed
+from .closure import vertex_gains
 
 if TYPE_CHECKING:
     from dimod import ConstrainedQuadraticModel
@@ -39,33 +39,28 @@ class ConstrainedForm:
     score: Qubo = field(repr=False)  # minus the score of the network
     cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
     groups: tuple[tuple[int, int], ...]  # (first, last + 1) u bits of each vertex with more than two
-    lambdas: tuple[int, ...]  # what a bit too many in a group is worth
+    lambdas: tuple[int, ...]  # penalty of each bit beyond two in a group
     labels: tuple[str, ...] = field(repr=False)
 
 
 def constrain(formulation: "Formulation", workers: Workers | None = None) -> ConstrainedForm:
-    """The constrained form of the same problem, with the same order bits and ordering penalties."""
-    problem, families = formulation.problem, formulation.subsets.families
+    """Return the constrained form of the same problem, with the same order bits and ordering penalties."""
+    relative, starts = formulation.relative, formulation.subsets.families.vertex_start.tolist()
     first_r = formulation.subsets.total
     bits = first_r + len(formulation.order.pairs)
-    parts = score_parts(problem, workers or Workers())
-    none = np.empty((0, 2), np.int32)
-    starts = families.vertex_start.tolist()
-    blocks = [
-        Block(first, part.singles, part.pairs, 0.0, False, none) for first, part in zip(starts, parts, strict=False)
-    ]
-    crowded = [vertex for vertex, size in enumerate(families.sizes.tolist()) if size > 2]
+    gains = vertex_gains(relative, workers or Workers())
+    limited = np.flatnonzero(formulation.subsets.families.sizes > 2).tolist()
     return ConstrainedForm(
-        summed(score_terms(bits, blocks, -float(formulation.candidates.base_scores.sum()))),
-        summed(cycle_terms(bits, first_r, problem.relative, formulation.order, formulation.penalties)),
-        tuple((starts[vertex], starts[vertex + 1]) for vertex in crowded),
-        tuple(max(1, ceil(formulation.penalties.crowds[vertex])) for vertex in crowded),
-        tuple(label for label in formulation.labels if not label.startswith("z[")),
+        summed(score_terms(bits, relative, gains, None)),
+        summed(order_terms(bits, first_r, relative, formulation.order, formulation.penalties)),
+        tuple((starts[vertex], starts[vertex + 1]) for vertex in limited),
+        tuple(max(1, ceil(formulation.penalties.at_most_two[vertex])) for vertex in limited),
+        formulation.labels[:bits],
     )
 
 
 def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
-    """The constrained form as a model of dimod, the order kept by penalties or by the appendix's inequalities."""
+    """Return the constrained form as a model of dimod, the order kept by penalties or by inequalities."""
     from dimod import ConstrainedQuadraticModel
 
     if ordering not in ORDERINGS:
@@ -75,27 +70,22 @@ def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "Const
     if ordering == "penalties":
         objective.update(to_bqm(form.cycles, form.labels))
     model = ConstrainedQuadraticModel.from_bqm(objective)
-    for number, (first, last) in enumerate(form.groups):
-        _add(model, dict.fromkeys(form.labels[first:last], 1.0), "<=", 2.0, f"subsets[{number}]")
-    if ordering == "inequalities":
-        _add_order(model, formulation, form.labels)
+    for row in [*subset_rows(form), *(order_rows(formulation) if ordering == "inequalities" else ())]:
+        terms = [(form.labels[bit], weight) for bit, weight in row.weights.items()]
+        model.add_constraint_from_iterable(terms, row.sense, row.bound, label=row.label)
     return model
 
 
-def _add(model: Any, linear: dict[str, float], sense: str, bound: float, label: str) -> None:
-    from dimod import BinaryQuadraticModel
-
-    model.add_constraint(BinaryQuadraticModel(linear, {}, 0.0, "BINARY"), sense, bound, label=label)
-
-
-def _add_order(model: Any, formulation: "Formulation", labels: tuple[str, ...]) -> None:
-    for row in order_rows(formulation):
-        _add(model, {labels[bit]: weight for bit, weight in row.weights.items()}, row.sense, row.bound, row.label)
+def subset_rows(form: ConstrainedForm) -> Iterator[Row]:
+    """At most two active subsets of each vertex that has more."""
+    for number, (first, last) in enumerate(form.groups):
+        yield Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{number}]")
 
 
 def order_rows(formulation: "Formulation") -> Iterator[Row]:
-    """0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij (Appendix D.4).
+    """Rows of Appendix D.4.
 
+    0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij.
     A pair that is written descending has 1 - r in the place of r.
     """
     names, first_r = formulation.candidates.names, formulation.subsets.total
@@ -110,7 +100,7 @@ def order_rows(formulation: "Formulation") -> Iterator[Row]:
         against = first[pair] == child  # r = 1 puts the child first
         weights = dict.fromkeys(holders, 1.0) | {first_r + pair: 2.0 if against else -2.0}
         yield Row(weights, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
-    required = formulation.problem.relative.required
+    required = formulation.relative.required
     pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
     for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
         if pair >= 0:
@@ -119,7 +109,7 @@ def order_rows(formulation: "Formulation") -> Iterator[Row]:
 
 
 def _holders(formulation: "Formulation") -> list[tuple[int, int, int, list[int]]]:
-    """(child, parent, r bit, u bits of the child that hold the parent) of each possible edge with an r bit."""
+    """Return (child, parent, r bit, u bits of the child that hold the parent) of each possible edge with an r bit."""
     families, found = formulation.subsets.families, []
     for child, (first, last) in enumerate(pairwise(families.vertex_start.tolist())):
         holders: dict[int, list[int]] = {}
@@ -133,7 +123,7 @@ def _holders(formulation: "Formulation") -> list[tuple[int, int, int, list[int]]
 
 
 def annealer_problem(formulation: "Formulation") -> AnnealerProblem:
-    """The constrained form for Fujitsu's Digital Annealer: score, cycles and inequalities apart."""
+    """Return the constrained form for Fujitsu's Digital Annealer: score, cycles and inequalities apart."""
     form = constrain(formulation)
     rows = [
         (range(first, last), [1.0] * (last - first), -2.0, weight)

@@ -1,6 +1,7 @@
-"""Elimination of the vertices of a directed graph, one after another, and the pairs that it makes (docs/theory.md §2).
+"""Elimination of the vertices of a directed graph, one after another, with few fill pairs (docs/theory.md §2).
 
-A vertex that leaves joins each of its predecessors to each of its successors. Rows of arcs are sets of bits in words.
+When a vertex leaves, each of its predecessors is joined to each of its successors. Kernels hold the arcs as bit sets:
+arcs[0, a] holds b, and arcs[1, b] holds a, for each arc a -> b.
 """
 
 from collections.abc import Iterator
@@ -13,53 +14,53 @@ from ..foundation.arrays import Bools, Floats, Ints, Words
 from ..foundation.jit import inner, kernel
 from ..foundation.words import popcount
 
-
-class Graph(NamedTuple):
-    """The arcs of a directed graph: outward[a] holds b iff there is an arc a -> b, inward[b] then holds a."""
-
-    outward: Words  # (n, words)
-    inward: Words  # (n, words)
-
-    @staticmethod
-    def of(adjacency: Bools) -> "Graph":
-        """The graph with an arc a -> b where adjacency[a, b]."""
-        return Graph(_packed(adjacency), _packed(adjacency.T))
-
-    def copy(self) -> "Graph":
-        """The same arcs in arrays of their own."""
-        return Graph(self.outward.copy(), self.inward.copy())
+GREEDY_STARTS = 3  # of each kind
+THOROUGH = 300  # vertices up to which greedy costs are kept exact
+SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
+HOT, COLD = 1 / 500, 1 / 20_000  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
 
 
 class Filled(NamedTuple):
     """The useful arcs of an elimination: those that can be part of what closes a cycle."""
 
     sequence: Ints  # in which the vertices leave
-    useful: Bools  # (n, n) whether a -> b is one
+    useful: Bools  # (n, n) whether a -> b is useful
     pairs: int  # unordered pairs with a useful arc
 
 
-class Spare(NamedTuple):
-    """Room for an elimination."""
+def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
+    """Return an elimination of the graph with few pairs: the best of several greedy ones, annealed."""
+    arcs, n = packed_arcs(adjacency), len(adjacency)
+    random = np.random.default_rng(np.random.SeedSequence(seed))
+    neighbours, thorough = arcs[0] | arcs[1], n <= THOROUGH
+    noises = 0.9 * random.random((GREEDY_STARTS, n))
+    sequences = [
+        greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
+    ]
+    best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
+    tries = int(min(20_000, SEARCH_WORK / (n * n * arcs.shape[2])))
+    moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
+    pairs = max(500, best.pairs)
+    hot, cold = HOT * pairs, COLD * pairs
+    allowances = draws * hot * (cold / hot) ** (np.arange(tries) / tries)
+    annealed = eliminate(adjacency, anneal_sequence(arcs, best.sequence, moves, allowances))
+    return min(best, annealed, key=lambda filled: filled.pairs)
 
-    graph: Graph  # a copy, which the elimination uses up
-    everything: Words  # (words,) the set of all vertices
-    later: Words  # (words,) those that have not left
+
+def packed_arcs(adjacency: Bools) -> Words:
+    """Return (2, n, words): the successors and the predecessors of each vertex as bit sets."""
+    n = len(adjacency)
+    padded = np.zeros((2, n, -(-n // 64) * 64), np.bool_)
+    padded[0, :, :n], padded[1, :, :n] = adjacency, adjacency.T
+    return np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
 
 
-def _packed(adjacency: Bools) -> Words:
-    """The rows of a 0/1 matrix as bit sets."""
-    rows, n = adjacency.shape
-    padded = np.zeros((rows, -(-n // 64) * 64), np.bool_)
-    padded[:, :n] = adjacency
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-
-
-def eliminate(graph: Graph, sequence: Ints) -> Filled:
-    """The useful arcs when the vertices leave in this sequence.
+def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
+    """Return the useful arcs when the vertices leave in this sequence.
 
     Called twice for a component, so in Python, where a row of arcs is the bits of a number.
     """
-    outward, inward = _numbers(graph.outward), _numbers(graph.inward)
+    outward, inward = ([int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency))
     n, leaving = len(outward), sequence.tolist()
     later = (1 << n) - 1
     for v in leaving:
@@ -70,7 +71,8 @@ def eliminate(graph: Graph, sequence: Ints) -> Filled:
             outward[a] = (outward[a] | outward[v]) & ~(1 << a)
         for b in _members(outward[v]):
             inward[b] = (inward[b] | inward[v]) & ~(1 << b)
-    useful_out, useful_in, pairs = [0] * n, [0] * n, 0
+    useful_in, useful_out, pairs = [0] * n, [0] * n, 0
+    useful = np.zeros((n, n), np.bool_)
     for v in reversed(leaving):
         both, either = outward[v] & inward[v], outward[v] | inward[v]
         for b in _members(either):
@@ -80,17 +82,13 @@ def eliminate(graph: Graph, sequence: Ints) -> Filled:
             if leaves:
                 useful_out[v] |= bit
                 useful_in[b] |= 1 << v
+                useful[v, b] = True
             if enters:
                 useful_in[v] |= bit
                 useful_out[b] |= 1 << v
+                useful[b, v] = True
             pairs += bool(leaves or enters)
-    packed = np.frombuffer(b"".join(row.to_bytes(-(-n // 8), "little") for row in useful_out), np.uint8)
-    useful = np.unpackbits(packed.reshape(n, -(-n // 8)), axis=1, count=n, bitorder="little").astype(np.bool_)
     return Filled(sequence, useful, pairs)
-
-
-def _numbers(rows: Words) -> list[int]:
-    return [int.from_bytes(row.tobytes(), "little") for row in rows]
 
 
 def _members(bits: int) -> Iterator[int]:
@@ -100,16 +98,16 @@ def _members(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def count_pairs(graph: Graph, sequence: Ints) -> int:
-    """Pairs joined by an arc when the vertices leave in this sequence: a bound on the useful ones, and much cheaper."""
+def count_pairs(arcs: Words, sequence: Ints) -> int:
+    """Return the number of pairs joined by an arc during the elimination: an upper bound on the useful ones."""
     none = np.zeros(0, np.int64)
-    return int(_anneal(graph, _spare(graph), np.stack([sequence] * 3), none.reshape(0, 2), none))
+    return int(_anneal(arcs, *_scratch(arcs), np.stack([sequence] * 3), none.reshape(0, 2), none))
 
 
 def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough: bool) -> Ints:
-    """A sequence in which each vertex of an undirected graph adds few pairs (or has few neighbours) when it leaves.
+    """Return a sequence in which each vertex adds few pairs (or has few neighbours) when it leaves, ties by `noise`.
 
-    Ties by `noise`. Costs are kept up to date everywhere if `thorough`, else only next to the vertex that left.
+    Costs are kept exact everywhere if `thorough`, else only next to the vertex that left.
     """
     n = len(neighbours)
     sequence, costs, stale = np.full(n, -1), np.zeros(n), np.ones(n, np.bool_)
@@ -117,21 +115,23 @@ def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough:
     return sequence
 
 
-def anneal_sequence(graph: Graph, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
-    """The best sequence met while moves (from place, to place) are taken or left by Metropolis' rule.
+def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
+    """Return the best sequence met while moves (from place, to place) are accepted by Metropolis' rule.
 
-    The energy is the number of pairs; move k is taken if it adds no more than allowances[k], which are exponential
+    The energy is the number of pairs; move k is accepted if it adds at most allowances[k], which are exponential
     draws times the temperature.
     """
     states: Ints = np.stack([sequence] * 3)
-    _anneal(graph, _spare(graph), states, moves, allowances.astype(np.int64))
+    _anneal(arcs, *_scratch(arcs), states, moves, allowances.astype(np.int64))
     best: Ints = states[0]
     return best
 
 
-def _spare(graph: Graph) -> Spare:
-    everything = _packed(np.ones((1, len(graph.outward)), np.bool_))[0]
-    return Spare(graph.copy(), everything, everything.copy())
+def _scratch(arcs: Words) -> tuple[Words, Words]:
+    """Return a copy of the arcs that an elimination may change, and (2, words) the set of all vertices, twice."""
+    n = arcs.shape[1]
+    everyone = np.packbits(np.arange(64 * arcs.shape[2]) < n, bitorder="little").view(np.uint64)
+    return arcs.copy(), np.stack([everyone] * 2)
 
 
 @inner
@@ -145,17 +145,6 @@ def _clear(row: Words, b: int) -> None:
 
 
 @inner
-def _leave(graph: Graph, later: Words, v: int) -> None:
-    """Join the predecessors of v to its successors; rows of v then hold only vertices that are still there."""
-    out, into = graph.outward[v], graph.inward[v]
-    for w in range(len(later)):
-        out[w] &= later[w]
-        into[w] &= later[w]
-    _join(graph.outward, into, out)
-    _join(graph.inward, out, into)
-
-
-@inner
 def _join(rows: Words, members: Words, added: Words) -> None:
     """Add the set `added` to the row of each member, but never a vertex to its own row."""
     for w in range(len(members)):
@@ -164,10 +153,9 @@ def _join(rows: Words, members: Words, added: Words) -> None:
             lowest = word & (~word + np.uint64(1))
             b = 64 * w + popcount(lowest - np.uint64(1))
             word ^= lowest
-            row = rows[b]
             for x in range(len(added)):
-                row[x] |= added[x]
-            _clear(row, b)
+                rows[b, x] |= added[x]
+            _clear(rows[b], b)
 
 
 @kernel
@@ -177,12 +165,9 @@ def _choose_greedily(
     """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
     n = len(rows)
     for t in range(n):
-        chosen: Any = np.int64(-1)
-        least = inf
+        chosen, least = -1, inf
         for v in range(n):
-            if costs[v] == inf:
-                continue
-            if stale[v]:
+            if stale[v] and costs[v] != inf:
                 costs[v] = _cost(rows, v, by_degree)
                 stale[v] = thorough
             if costs[v] + noise[v] < least:
@@ -198,7 +183,7 @@ def _choose_greedily(
 
 @inner
 def _cost(rows: Words, v: int, by_degree: bool) -> float:
-    """Neighbours of v, or pairs among them that are not neighbours."""
+    """Return the number of neighbours of v, or of pairs among them that are not neighbours."""
     degree, missing = 0, 0
     for w in range(rows.shape[1]):
         degree += popcount(rows[v, w])
@@ -212,25 +197,26 @@ def _cost(rows: Words, v: int, by_degree: bool) -> float:
 
 
 @kernel
-def _anneal(graph: Graph, spare: Spare, states: Ints, moves: Ints, allowances: Ints) -> Any:
-    """The least number of pairs met; states (the best, the present one, a trial) all hold the first sequence."""
+def _anneal(arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints) -> Any:
+    """Return the least number of pairs met; states (best, current, trial) all hold the first sequence."""
     n, best, here, trial = states.shape[1], states[0], states[1], states[2]
-    least = now = _count_pairs(graph, spare, here, n * n)
-    for k in range(len(moves)):
-        source, target = moves[k, 0], moves[k, 1]
+    least = now = n * n
+    for k in range(-1, len(moves)):  # -1: the first sequence itself
+        source, target, limit = 0, 0, now
+        if k >= 0:
+            source, target, limit = moves[k, 0], moves[k, 1], now + allowances[k]
         step = 1 if target > source else -1
         for t in range(source, target, step):
             trial[t] = here[t + step]
         trial[target] = here[source]
-        limit = now + allowances[k]
-        pairs = _count_pairs(graph, spare, trial, limit)
-        taken = pairs <= limit
+        pairs = _count_pairs(arcs, scratch, later, trial, limit)
+        accepted = pairs <= limit
         for t in range(min(source, target), max(source, target) + 1):
-            if taken:
+            if accepted:
                 here[t] = trial[t]
             else:
                 trial[t] = here[t]
-        if taken:
+        if accepted:
             now = pairs
             if now < least:
                 least = now
@@ -240,27 +226,32 @@ def _anneal(graph: Graph, spare: Spare, states: Ints, moves: Ints, allowances: I
 
 
 @inner
-def _count_pairs(graph: Graph, spare: Spare, sequence: Ints, limit: int) -> Any:
-    """Pairs joined by an arc when the vertices leave in this sequence; something above `limit` if there are more."""
-    n, words = graph.outward.shape
-    out, into, later = spare.graph.outward, spare.graph.inward, spare.later
+def _count_pairs(arcs: Words, scratch: Words, later: Words, sequence: Ints, limit: int) -> Any:
+    """Return the number of pairs joined when the vertices leave in this sequence; stop early above `limit`.
+
+    later[0] is used up: the vertices that have not left.
+    """
+    n, words = arcs.shape[1], arcs.shape[2]
     for w in range(words):
-        later[w] = spare.everything[w]
-    for v in range(n):
-        for w in range(words):
-            out[v, w] = graph.outward[v, w]
-            into[v, w] = graph.inward[v, w]
+        later[0, w] = later[1, w]
+    for side in range(2):
+        for v in range(n):
+            for w in range(words):
+                scratch[side, v, w] = arcs[side, v, w]
     pairs = 0
     for t in range(n):
         v = sequence[t]
-        _clear(later, v)
-        _leave(spare.graph, later, v)
+        _clear(later[0], v)
         complete = True
         for w in range(words):
-            pairs += popcount(out[v, w] | into[v, w])
-            complete = complete and out[v, w] == later[w] and into[v, w] == later[w]
-        if complete:  # so is the rest from now on
+            scratch[0, v, w] &= later[0, w]
+            scratch[1, v, w] &= later[0, w]
+            pairs += popcount(scratch[0, v, w] | scratch[1, v, w])
+            complete &= scratch[0, v, w] == later[0, w] and scratch[1, v, w] == later[0, w]
+        if complete:  # so are the rest
             return pairs + (n - t - 1) * (n - t - 2) // 2
         if pairs > limit:
             break
+        for side in range(2):
+            _join(scratch[side], scratch[1 - side, v], scratch[side, v])
     return pairs

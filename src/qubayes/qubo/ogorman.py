@@ -1,4 +1,4 @@
-"""O'Gorman et al.'s formulation, the paper's baseline: a bit for each possible edge, higher degrees by products.
+"""O'Gorman et al.'s formulation, the paper's baseline: one bit for each possible edge, products for higher degrees.
 
 Bits: d for each possible edge, r for each pair of the order, then for each vertex the products of two d that reduce its
 terms of degree three and four, then two or three slack bits that bound its number of parents.
@@ -16,19 +16,18 @@ from ..foundation.arrays import Floats, Ints, SmallInts, frozen
 from ..foundation.errors import QubayesError
 from ..foundation.families import Families, VertexSet
 from ..machines.qubo import Qubo, check_bits
-from .closure import Sets, closure_gains, look_up
-from .order import Order, choose_order
-from .parents import Relative, relate
-from .penalties import MARGIN, Penalties, order_bounds
-from .score_part import Problem, losses
-from .terms import Terms, cycle_terms, summed
+from .assembly import QuadraticTerms, order_terms, summed
+from .closure import closure_gains, look_up
+from .order_bits import Order, choose_order
+from .order_penalties import MARGIN, Penalties, order_bounds, order_losses
+from .relative_sets import LocalSets, RelativeSets, relate
 
 MOST_PARENTS = 4
 _BLOCK = 1 << 16  # sets whose parts are looked up at once
 
 
 class Sizes(NamedTuple):
-    """What the baseline needs for each vertex (Section 5.1, Baselines)."""
+    """Sizes of the baseline for each vertex (Section 5.1, Baselines)."""
 
     parents: Ints  # (n,) |X_i|, possible parents
     degrees: Ints  # (n,) m_i, the size of the largest candidate set
@@ -41,7 +40,7 @@ class OGorman:
     """A QUBO over edges whose least energy is minus the best score."""
 
     candidates: Candidates = field(repr=False)
-    relative: Relative = field(repr=False)
+    relative: RelativeSets = field(repr=False)
     order: Order = field(repr=False)
     sizes: Sizes = field(repr=False)
     qubo: Qubo = field(repr=False)
@@ -66,7 +65,7 @@ class OGorman:
         return tuple(labels)
 
     def parents(self, bits: npt.ArrayLike) -> tuple[VertexSet, ...]:
-        """The parents of each vertex that the d bits say, required ones included."""
+        """Return the parents of each vertex by the d bits, required ones included."""
         on = np.asarray(bits)[: self.bits["d"]] != 0
         chosen: list[set[int]] = [set(self.candidates.base(vertex)) for vertex in range(self.candidates.n)]
         edges = self.relative.parents
@@ -75,9 +74,9 @@ class OGorman:
         return tuple(tuple(sorted(members)) for members in chosen)
 
 
-def sizes_of(relative: Relative) -> Sizes:
-    """The counts of the paper's Baselines paragraph."""
-    families = relative.candidates
+def sizes_of(relative: RelativeSets) -> Sizes:
+    """Return the counts of the paper's Baselines paragraph."""
+    families = relative.candidate_sets
     parents, set_sizes = np.diff(relative.parents.start), np.diff(families.set_start)
     owners = np.repeat(np.arange(families.n), families.sizes)
     degrees = np.zeros(families.n, np.int64)
@@ -88,45 +87,43 @@ def sizes_of(relative: Relative) -> Sizes:
 
 
 def bits_of(sizes: Sizes, order: Order) -> dict[str, int]:
-    """Number of d, r and auxiliary bits, and their total, without building the QUBO."""
+    """Return the number of d, r and auxiliary bits, and their total, without building the QUBO."""
     d, r, auxiliary = int(sizes.parents.sum()), len(order.pairs), int((sizes.products + sizes.slacks).sum())
     return {"d": d, "r": r, "auxiliary": auxiliary, "total": d + r + auxiliary}
 
 
 def ogorman_bits(candidates: Candidates, *, order: str = "scc") -> dict[str, int]:
-    """The bits that the baseline takes."""
+    """Return the number of bits of the baseline."""
     relative = relate(candidates)
     return bits_of(sizes_of(relative), choose_order(relative, order))
 
 
 def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
-    """The baseline as a QUBO, sets of at most four parents, with proved penalties (docs/theory.md §7)."""
-    problem = Problem.of(candidates)
-    sizes, pairs = sizes_of(problem.relative), choose_order(problem.relative, order)
+    """Return the baseline as a QUBO, for sets of at most four parents, with proved penalties (docs/theory.md §7)."""
+    relative = relate(candidates)
+    sizes, pairs = sizes_of(relative), choose_order(relative, order)
     if sizes.degrees.max(initial=0) > MOST_PARENTS:
         raise QubayesError(f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}")
     counts = bits_of(sizes, pairs)
     check_bits(counts["total"])
-    edges, required, triangles = (
-        MARGIN * bound for bound in order_bounds(losses(problem, pairs), problem.relative, pairs)
-    )
-    unused = np.zeros(candidates.n)
+    bounds, unused = order_bounds(order_losses(relative, pairs), relative, pairs), np.zeros(candidates.n)
+    edges, required, triangles = (MARGIN * bound for bound in bounds)
     penalties = Penalties(edges, required, triangles, unused, unused > 0)
-    singletons = problem.relative._replace(subsets=_singletons(problem.relative))
-    cycles = cycle_terms(counts["total"], counts["d"], singletons, pairs, penalties)
-    scores = _score_terms(problem, sizes, counts["d"] + counts["r"], counts["total"])
-    return OGorman(candidates, problem.relative, pairs, sizes, summed(scores, cycles))
+    singletons = relative._replace(subset_sets=_singletons(relative))
+    cycles = order_terms(counts["total"], counts["d"], singletons, pairs, penalties)
+    scores = _score_terms(relative, sizes, counts["d"] + counts["r"], counts["total"])
+    return OGorman(candidates, relative, pairs, sizes, summed(scores, cycles))
 
 
-def _singletons(relative: Relative) -> Families:
-    """Each possible parent as a subset of its own: then d is u, and the ordering part is the same."""
+def _singletons(relative: RelativeSets) -> Families:
+    """Return each possible parent as a subset of its own: then d is u, and the ordering part is the same."""
     start = relative.parents.start
     places = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start)) + 1
     return Families(start, np.arange(start[-1] + 1), places.astype(np.int32))
 
 
 def products_of(parents: int, degree: int) -> list[tuple[int, int]]:
-    """The products of two d bits that reduce all terms of a vertex.
+    """Return the products of two d bits that reduce all terms of a vertex.
 
     Degree 3: pairs inside either half of the parents, as two of any three lie in one half. Degree 4: all pairs.
     """
@@ -144,15 +141,15 @@ class Monomials(NamedTuple):
     weights: Floats  # (terms,)
 
 
-def _score_terms(problem: Problem, sizes: Sizes, first_auxiliary: int, bits: int) -> Terms:
-    """Minus the scores, reduced to degree two, and the bounds on the numbers of parents."""
-    h, offset, place = np.zeros(bits), -float(problem.candidates.base_scores.sum()), first_auxiliary
+def _score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bits: int) -> QuadraticTerms:
+    """Return minus the scores, reduced to degree two, and the bounds on the numbers of parents."""
+    h, offset, place = np.zeros(bits), -float(relative.candidates.base_scores.sum()), first_auxiliary
     rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
     for vertex in np.flatnonzero(sizes.degrees).tolist():
         parents, degree, auxiliary = int(sizes.parents[vertex]), int(sizes.degrees[vertex]), int(sizes.products[vertex])
-        monomials = Monomials(*score_monomials(problem, vertex, parents, degree))
+        monomials = Monomials(*score_monomials(relative, vertex, parents, degree))
         slacks = int(sizes.slacks[vertex])
-        d = problem.relative.parents.start[vertex] + np.arange(parents)
+        d = relative.parents.start[vertex] + np.arange(parents)
         bit_of = np.concatenate([d, np.arange(place, place + auxiliary + slacks)]).astype(np.int32)
         place += auxiliary + slacks
         for part in (_reduced(monomials, parents, degree), _counted(monomials, parents, auxiliary, slacks, degree)):
@@ -161,12 +158,12 @@ def _score_terms(problem: Problem, sizes: Sizes, first_auxiliary: int, bits: int
             rows.append(bit_of[part.rows])
             cols.append(bit_of[part.cols])
             weights.append(part.weights)
-    return Terms(h, np.concatenate(rows), np.concatenate(cols), np.concatenate(weights), offset)
+    return QuadraticTerms(h, np.concatenate(rows), np.concatenate(cols), np.concatenate(weights), offset)
 
 
-def score_monomials(problem: Problem, vertex: int, parents: int, degree: int) -> tuple[SmallInts, Floats]:
-    """The multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents."""
-    candidates, gains = problem.sets_of(vertex)[0], problem.gains_of(vertex)
+def score_monomials(relative: RelativeSets, vertex: int, parents: int, degree: int) -> tuple[SmallInts, Floats]:
+    """Return the multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents."""
+    candidates, gains = relative.sets_of(vertex)[0], relative.gains_of(vertex)
     members = [_combinations(parents, size) for size in range(1, degree + 1)]
     weights = [_moebius(candidates, gains, rows[:, :size]) for size, rows in enumerate(members, 1)]
     return np.concatenate(members), np.concatenate(weights)
@@ -179,14 +176,14 @@ def _combinations(parents: int, size: int) -> SmallInts:
     return rows
 
 
-def _moebius(candidates: Sets, gains: Floats, members: SmallInts) -> Floats:
-    """pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W, all of one size."""
+def _moebius(candidates: LocalSets, gains: Floats, members: SmallInts) -> Floats:
+    """Return pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W, all of one size."""
     sets, size = members.shape
     weights = np.zeros(sets)
     for begin in range(0, sets, _BLOCK):
         rows = members[begin : begin + _BLOCK] + 1
         start = np.arange(len(rows) + 1, dtype=np.int64) * size
-        sought = Sets(frozen(start), frozen(rows.ravel()), candidates.width)
+        sought = LocalSets(frozen(start), frozen(rows.ravel()), candidates.width)
         best = closure_gains(look_up(candidates, sought), gains)
         for mask in range(1 << size):
             sign = (-1) ** (size - mask.bit_count())
@@ -194,8 +191,8 @@ def _moebius(candidates: Sets, gains: Floats, members: SmallInts) -> Floats:
     return weights
 
 
-def _reduced(monomials: Monomials, parents: int, degree: int) -> Terms:
-    """The polynomial with products a = d d' put in, each kept true by M (3 a + d d' - 2 a d - 2 a d') (Rosenberg)."""
+def _reduced(monomials: Monomials, parents: int, degree: int) -> QuadraticTerms:
+    """Return the polynomial with products a = d d', each enforced by M (3 a + d d' - 2 a d - 2 a d') (Rosenberg)."""
     products = np.array(products_of(parents, degree), np.int32).reshape(-1, 2)
     number = np.full((parents, parents), -1, np.int32)
     number[products[:, 0], products[:, 1]] = parents + np.arange(len(products))
@@ -213,11 +210,11 @@ def _reduced(monomials: Monomials, parents: int, degree: int) -> Terms:
     aux, (j, k) = parents + np.arange(len(products)), products.T
     h = np.concatenate([np.zeros(parents), 3 * M])
     rows, cols = np.concatenate([first, j, aux, aux]), np.concatenate([second, k, j, k])
-    return Terms(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
+    return QuadraticTerms(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
 
 
-def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> Terms:
-    """delta (m - sum of d - y)^2 with y = y_1 + 2 y_2 + 4 y_4: zero for at most m parents and the right y.
+def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> QuadraticTerms:
+    """Return delta (m - sum of d - y)^2 with y = y_1 + 2 y_2 + 4 y_4: zero for at most m parents and the right y.
 
     delta exceeds what one parent can add to the polynomial: the sum of the negative weights of the terms that hold it.
     """
@@ -230,4 +227,4 @@ def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, de
     h = np.zeros(parents + auxiliary + slacks)
     h[bits] = delta * (factors**2 - 2 * degree * factors)
     j, k = np.triu_indices(len(bits), 1)
-    return Terms(h, bits[j], bits[k], 2 * delta * factors[j] * factors[k], delta * degree**2)
+    return QuadraticTerms(h, bits[j], bits[k], 2 * delta * factors[j] * factors[k], delta * degree**2)

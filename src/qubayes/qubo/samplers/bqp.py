@@ -12,7 +12,7 @@ from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
 from ...search.run import Ending, Run
 from .. import Formulation, encode_sets
-from ..constrained import ConstrainedForm, Row, constrain, order_rows
+from ..constrained import ConstrainedForm, Row, constrain, order_rows, subset_rows
 
 BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
@@ -113,10 +113,7 @@ class QuadraticProgram:
 def _program(formulation: Formulation, run: Run) -> Program:
     """The rows as far as the time allows: a run that is over is not searched."""
     form = constrain(formulation, run.workers)
-    rows = [
-        Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{number}]")
-        for number, (first, last) in enumerate(form.groups)
-    ]
+    rows = list(subset_rows(form))
     for row in order_rows(formulation):
         rows.append(row)
         if len(rows) % 1000 == 0 and run.over:

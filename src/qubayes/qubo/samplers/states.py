@@ -9,7 +9,7 @@ from ...foundation.arrays import Bools, Ints
 from ...foundation.graph import find_cycle
 from ...search.run import Run
 from .. import Formulation, best_sets, encode_sets, energy, implied_order
-from ..decoding import TOLERANCE, _first_inside
+from ..decoding import active_state, closure_sets, energy_tolerance
 
 PROVED = "the bound was reached: proved optimal; "  # how a sentence begins once it is
 
@@ -29,25 +29,10 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
     """
     chosen = closure_sets(formulation, bits)
     score = float(formulation.candidates.scores[chosen].sum())
-    scale = abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
-    exact = abs(float(energy(formulation.qubo, bits)) + score) <= TOLERANCE * scale
+    exact = abs(float(energy(formulation.qubo, bits)) + score) <= energy_tolerance(formulation)
     if exact and not find_cycle(formulation.candidates.families.sets_at(chosen)):
         return Reading(chosen, False)
     return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
-
-
-def closure_sets(formulation: Formulation, bits: Bools) -> Ints:
-    """For each vertex the number of the best candidate set inside its base and the union of its active subsets."""
-    families, n = formulation.subsets.families, formulation.candidates.n
-    active = np.asarray(bits[: formulation.subsets.total])
-    held = np.repeat(active, np.diff(families.set_start))
-    children = np.repeat(np.arange(n), np.diff(families.set_start[families.vertex_start]))
-    inside = np.zeros((n, n), np.bool_)
-    inside[children[held], families.members[held]] = True
-    required = formulation.problem.relative.required
-    inside[required.children, required.vertices] = True
-    chosen: Ints = _first_inside(formulation.candidates.families, inside)
-    return chosen
 
 
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:
@@ -56,12 +41,8 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
     The constrained form counts two subsets whose union is no candidate set as the best set inside it: that one's bits
     are taken.
     """
-    state = np.zeros(formulation.qubo.bits, np.bool_)
-    ways = formulation.ways[closure_sets(formulation, bits)]
+    state = active_state(formulation, closure_sets(formulation, bits))
     state[formulation.subsets.total : len(bits)] = bits[formulation.subsets.total :]
-    state[ways[ways >= 0]] = True
-    z = formulation.z_bits
-    state[z[(z >= 0) & (ways[:, 0] != ways[:, 1])]] = True
     return state
 
 
