@@ -140,8 +140,8 @@ def test_text(folder):
     lines = run("x.csv", "g.bif", "--per-vertex").splitlines()
     assert lines[0].startswith("bdeu score -") and lines[0].endswith(", equivalent sample size 1, arities from data")
     assert lines[1] == "2 vertices, 1 edges, 6 rows"
-    assert lines[2] == "1 columns of the data are no vertices and were passed over"
-    assert lines[3].startswith("log-likelihood -") and lines[3].endswith(" a row")
+    assert lines[2] == "1 columns of the data are not vertices and were ignored"
+    assert lines[3].startswith("log-likelihood -") and lines[3].endswith(" per row")
     assert [line.split("\t")[1] for line in lines[4:]] == ["b", "a"]
     assert "equivalent" not in run("x.csv", "g.bif", "--score", "bic")
 

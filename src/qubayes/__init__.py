@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .learning.learn import learn
     from .network import Network, cpdag, fit, log_likelihood, read_network, write_network
     from .network.compare import compare
+    from .network.network_score import score
     from .network.sample import sample
     from .qubo import Formulation, decode, formulate
     from .qubo.subsets import Subsets
@@ -45,6 +46,7 @@ _HOMES = {
         "log_likelihood",
         "read_network",
         "sample",
+        "score",
         "write_network",
     ),
     "scores": ("Score", "local_score"),
@@ -85,6 +87,7 @@ __all__ = [
     "read_candidates",
     "read_network",
     "sample",
+    "score",
     "write_candidates",
     "write_network",
 ]

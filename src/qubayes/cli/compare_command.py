@@ -1,15 +1,12 @@
-"""`qubayes compare`: how far a learned network is from another."""
+"""`qubayes compare`: structural distance between two networks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .options import AsJson
 from .shell import print_json, say
-
-if TYPE_CHECKING:
-    from ..network import Agreement, Comparison
 
 
 def register(app: typer.Typer) -> None:
@@ -27,42 +24,6 @@ def compare(
 
     found = compare(read_network(learned), read_network(truth))
     if as_json:
-        print_json(summary(found))
+        print_json(found.as_json())
     else:
-        _print(found)
-
-
-def summary(found: "Comparison") -> dict[str, Any]:
-    """What --json prints."""
-    return {
-        "shd": found.distance,
-        "shd_cpdag": found.cpdag_distance,
-        "missing": found.missing,
-        "extra": found.extra,
-        "reversed": found.reversed,
-        "edges": _facts(found.edges),
-        "skeleton": _facts(found.skeleton),
-        "cpdag": _facts(found.cpdag),
-    }
-
-
-def _facts(agreement: "Agreement") -> dict[str, Any]:
-    return {
-        "common": agreement.common,
-        "a": agreement.learned,
-        "b": agreement.truth,
-        "precision": agreement.precision,
-        "recall": agreement.recall,
-        "f1": agreement.f1,
-    }
-
-
-def _print(found: "Comparison") -> None:
-    changes = f"{found.missing} missing, {found.extra} extra, {found.reversed} reversed"
-    say(f"structural Hamming distance {found.distance} ({changes})")
-    say(f"structural Hamming distance of the equivalence classes {found.cpdag_distance}")
-    say(f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}")
-    rows = {"directed edges": found.edges, "skeleton": found.skeleton, "class": found.cpdag}
-    for name, its in rows.items():
-        counts = f"{its.common:>8}{its.learned:>8}{its.truth:>8}"
-        say(f"{name:16}{counts}{its.precision:>11.3f}{its.recall:>8.3f}{its.f1:>8.3f}")
+        say("\n".join(found.describe()))

@@ -1,8 +1,7 @@
-"""`qubayes score`: how well any network explains data."""
+"""`qubayes score`: the score of a given network on data."""
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,8 +9,7 @@ from .options import AsJson, DataFile, Ess, ScoreName, reads_data
 from .shell import Clock, on_one_line, print_json, say
 
 if TYPE_CHECKING:
-    from ..data import Dataset, ReadSettings
-    from ..network import Network
+    from ..data import ReadSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -32,62 +30,14 @@ def score(
 
     Where the states of the network are intervals, numbers are put into them.
     """
-    from ..data import read
-    from ..network import read_network, vertex_scores
-    from ..scores import Score
+    from ..network import score as score_network
 
     clock = Clock()
-    chosen = Score(score, ess)
-    graph = read_network(network)
-    dataset = read(data, reading, like=graph)
-    scores = dict(zip(graph.names, vertex_scores(graph, dataset, chosen).tolist(), strict=True))
-    result = {
-        "score": math.fsum(scores.values()),
-        "name": chosen.name,
-        "ess": chosen.stamped_ess,
-        "arities": dataset.arities_from,
-        "n": graph.n,
-        "edges": graph.edges,
-        "rows": dataset.rows,
-        "other_columns": dataset.n - graph.n,
-        **_likelihood(graph, dataset),
-        **({"per_vertex": scores} if per_vertex else {}),
-        "seconds": clock.seconds,
-    }
+    found = score_network(network, data, score, ess, reading=reading)
     if as_json:
-        print_json(result)
-    else:
-        _print(result)
-
-
-def _likelihood(network: "Network", dataset: "Dataset") -> dict[str, Any]:
-    """The log-likelihood, or why there is none: a structure may be scored on data with other states."""
-    from ..foundation.errors import DataError
-    from ..network import log_likelihood
-
-    found, note = None, None
-    if network.tables is None:
-        note = "the network has no probabilities"
-    else:
-        try:
-            found = log_likelihood(network, dataset)
-        except DataError as error:
-            note = str(error)
-        if found == -math.inf:
-            found, note = None, "minus infinity: the network holds some row impossible"
-    per_row = found / dataset.rows if found is not None and dataset.rows else None
-    return {"log_likelihood": found, "log_likelihood_per_row": per_row, "log_likelihood_note": note}
-
-
-def _print(result: dict[str, Any]) -> None:
-    ess = "" if result["ess"] is None else f", equivalent sample size {result['ess']:g}"
-    say(f"{result['name']} score {result['score']:.6f}{ess}, arities from {result['arities']}")
-    say(f"{result['n']} vertices, {result['edges']} edges, {result['rows']} rows")
-    if result["other_columns"]:
-        say(f"{result['other_columns']} columns of the data are no vertices and were passed over")
-    if result["log_likelihood"] is None:
-        say(f"log-likelihood: {result['log_likelihood_note']}")
-    else:
-        say(f"log-likelihood {result['log_likelihood']:.6f}, {result['log_likelihood_per_row']:.6f} a row")
-    for name, value in result.get("per_vertex", {}).items():
+        scores = {"per_vertex": dict(found.per_vertex)} if per_vertex else {}
+        print_json({**found.as_json(), **scores, "seconds": clock.seconds})
+        return
+    say("\n".join(found.describe()))
+    for name, value in found.per_vertex.items() if per_vertex else ():
         say(f"{value:.6f}\t{on_one_line(name)}")

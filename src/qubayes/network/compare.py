@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..foundation.errors import QubayesError
 from .equivalence import Cpdag, Edge, cpdag
@@ -35,6 +36,17 @@ class Agreement:
         """2 common / (learned + truth), the harmonic mean of precision and recall; 1 if neither has an edge."""
         return 2 * self.common / (self.learned + self.truth) if self.learned + self.truth else 1.0
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and shares by name."""
+        return {
+            "common": self.common,
+            "a": self.learned,
+            "b": self.truth,
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -52,6 +64,32 @@ class Comparison:
     edges: Agreement  # directed edges
     skeleton: Agreement  # adjacent pairs
     cpdag: Agreement  # edges of the equivalence classes; the same pair with the same direction, or both without
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes compare --json` prints."""
+        return {
+            "shd": self.distance,
+            "shd_cpdag": self.cpdag_distance,
+            "missing": self.missing,
+            "extra": self.extra,
+            "reversed": self.reversed,
+            "edges": self.edges.as_json(),
+            "skeleton": self.skeleton.as_json(),
+            "cpdag": self.cpdag.as_json(),
+        }
+
+    def describe(self) -> list[str]:
+        """Return the comparison in a few lines for people."""
+        changes = f"{self.missing} missing, {self.extra} extra, {self.reversed} reversed"
+        lines = [
+            f"structural Hamming distance {self.distance} ({changes})",
+            f"structural Hamming distance of the equivalence classes {self.cpdag_distance}",
+            f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}",
+        ]
+        for name, part in (("directed edges", self.edges), ("skeleton", self.skeleton), ("class", self.cpdag)):
+            counts = f"{part.common:>8}{part.learned:>8}{part.truth:>8}"
+            lines.append(f"{name:16}{counts}{part.precision:>11.3f}{part.recall:>8.3f}{part.f1:>8.3f}")
+        return lines
 
 
 def compare(learned: Network, truth: Network) -> Comparison:

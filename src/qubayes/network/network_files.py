@@ -1,4 +1,7 @@
-"""Files of networks, by their ending; what each format can hold is told in docs/networks.md."""
+"""Network files: one reader and one writer for each ending. docs/networks.md says what each format can hold.
+
+To add a format, write `read(path) -> Network` and `text(network) -> str`, and add a line to `_FORMATS`.
+"""
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -7,15 +10,19 @@ from typing import Any, NamedTuple
 
 from ..foundation.errors import FormatError
 from ..foundation.files import ending, replacing
-from .adjacency import adjacency_text, read_adjacency
 from .assembly import MOST_BYTES, MOST_VERTICES, all_names
 from .bif import bif_text, read_bif
-from .dot import dot_text, read_dot
-from .graphml import graphml_text, read_graphml
+from .graph_files import (
+    adjacency_text,
+    dot_text,
+    modelstring_text,
+    read_adjacency,
+    read_dot,
+    read_modelstring,
+)
 from .json_files import json_text, read_json
-from .modelstring import modelstring_text, read_modelstring
 from .network import Network
-from .xmlbif import read_xmlbif, xmlbif_text
+from .xml_files import graphml_text, read_graphml, read_xmlbif, xmlbif_text
 
 
 class _Format(NamedTuple):

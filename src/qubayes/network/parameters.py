@@ -165,7 +165,7 @@ def _estimate(counts: _Counts, score: Score) -> Floats:
 
 
 def _prior(counts: _Counts, score: Score) -> Floats:
-    """Prior counts, of a shape that fits the table's (Appendix D.1; design §2.3)."""
+    """Prior counts, of a shape that fits the table's (Appendix D.1 of the paper)."""
     table = counts.table
     if score.name == "bdeu":
         return np.full(1, score.ess / table.size)
