@@ -148,6 +148,68 @@ def test_what_is_not_symmetric_stays():
     assert (1, 0) not in without_twins(replace(candidates, scores=scores)).twins
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_any_set_that_scores_otherwise_keeps_both(seed):
+    """One set of the two vertices, or with one of them, scores a millionth more than its partner, or is missing."""
+    candidates = symmetric(5, seed)
+    assert (1, 0) in without_twins(candidates).twins
+    lists = [list(candidates.of(vertex)) for vertex in range(5)]
+    for vertex in range(5):
+        for place, (members, score) in enumerate(lists[vertex][:-1]):
+            if vertex > 1 and not {0, 1} & {*members}:
+                continue
+            for changed in ([(members, score + 1e-6)], []):
+                family = lists[vertex][:place] + changed + lists[vertex][place + 1 :]
+                other = prune(candidates.names, [*lists[:vertex], family, *lists[vertex + 1 :]])
+                reduced = without_twins(other)
+                assert (1, 0) not in reduced.twins
+                assert best_score(reduced.candidates) == pytest.approx(best_score(other), abs=1e-9)
+
+
+def test_equal_scores_of_other_sets_keep_both():
+    """a and b have equally many sets with equal scores, but of different members."""
+    lists = [[((2,), -1.0), ((3,), -2.0), ((), -9.0)], [((3,), -1.0), ((2,), -2.0), ((), -9.0)], [((), -5.0)]]
+    assert without_twins(prune("abcd", [*lists, [((), -6.0)]])).twins == ()
+
+
+def test_twins_whose_parents_are_twins():
+    """b, a sink, keeps its set with d, a sink after it; d keeps none with b."""
+    unit, empty = 2.0**-24, ((), -1e6)
+    first = [((3,), -1e6 + 3 + unit), ((2,), -1e6 + 3), empty]
+    second = [((1,), -1e6 + 4 + unit), ((0,), -1e6 + 4), empty]
+    candidates = prune("abcd", [first, first, second, second])
+    reduced = without_twins(candidates)
+    assert reduced.twins == ((1, 0), (3, 2))
+    assert [members for members, _ in reduced.candidates.of(1)] == [(3,)]
+    assert [members for members, _ in reduced.candidates.of(3)] == [(0,)]
+    assert 0 <= best_score(candidates) - best_score(reduced.candidates) <= reduced.slack
+
+
+def test_a_restored_bound_covers_what_twins_lose():
+    unit, empty = 2.0**-24, ((), -1e6)
+    child = [((1,), -1e6 + 3 + unit), ((0,), -1e6 + 3), empty]
+    own = [((3,), -1e6 + 1), empty]
+    candidates = prune("abcd", [own, own, child, [empty]])
+    presolved = presolve(candidates, 5.0)
+    assert presolved.twins == ((1, 0),)
+    solution = presolved.restore(solve(presolved.candidates, "exact"))
+    assert solution.score == best_score(candidates) - unit
+    assert solution.bound >= best_score(candidates)
+
+
+def test_a_restored_bound_is_that_of_the_better_proof():
+    """Presolved without time, solved without time, or both with time: no bound is below the optimum."""
+    candidates = random_candidates(8, 1, sets=20)
+    best = best_score(candidates)
+    for seconds in (0.0, 20.0):
+        presolved = presolve(candidates, seconds)
+        for limit in (1e-9, 20.0):
+            solution = presolved.restore(solve(presolved.candidates, "exact", limits=Limits(limit)))
+            assert solution.bound >= best - 1e-9
+            assert solution.bound <= presolved.bound or solution.bound == solution.score
+            assert limit < 20.0 or solution.bound == pytest.approx(best)
+
+
 def test_a_set_that_holds_both_keeps_both():
     lists = [[((2,), -1.0), ((), -2.0)], [((2,), -1.0), ((), -2.0)], [((0, 1), -1.0), ((), -9.0)]]
     assert without_twins(prune("abc", lists)).twins == ()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.quadratize import Decoder, quadratize, trade_off
 from qubayes.quadratize.family import holds as compact_holds
-from qubayes.quadratize.penalties import exclusive_model
+from qubayes.quadratize.family import nested_roots, plan_for
+from qubayes.quadratize.penalties import exclusive_model, tight_model
 from qubayes.quadratize.reduction import counting_bound, merge_twins, simple_bound
 from reference import polynomials as oracle
 
@@ -358,3 +359,18 @@ def test_three_sets_cost_more_than_any_two(top, alone, joint):
 
 def test_a_penalty_on_three_sets_is_never_nothing():
     assert exclusive_model((1, 2, 4), {7: 0.0}).more_than_two > 0
+
+
+@pytest.mark.parametrize("values", [(5.0, 1.0, -3.0), (1.0, 5.0, -3.0), (-1.0, 4.0, -6.0), (2.0, 3.0, 4.0)])
+def test_roots_in_a_chain_pay_for_all_below(values):
+    """A set without the one inside it, which lies without the one inside that, withholds the terms of both."""
+    coefficients = dict(zip((1, 3, 7), values, strict=True))
+    assert nested_roots((1, 3, 7)) == [(1, 3), (3, 7)]
+    quadratic = tight_model(plan_for((1, 3, 7), coefficients, "general"), coefficients)
+    least = dict.fromkeys((0, 1, 3, 7), math.inf)
+    for active in oracle.subsets((1, 3, 7)):
+        pairs = combinations(sorted(active), 2)
+        energy = sum(quadratic.linear[a] for a in active) + sum(quadratic.couplers.get(pair, 0.0) for pair in pairs)
+        union = max(active, default=0)
+        least[union] = min(least[union], energy)
+    assert least == {union: sum(c for term, c in coefficients.items() if term <= union) for union in least}

@@ -1,5 +1,6 @@
 """The parts of the search for a family: what Algorithm 1 closes, the local search, dimod as a yardstick."""
 
+import random
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from qubayes.quadratize.family import bits, couplers, holds, plan_for
 from qubayes.quadratize.greedy import merge_commonest, prune
 from qubayes.quadratize.local_search import Rows, improve
 from qubayes.quadratize.peer import smaller_by_dimod
+from qubayes.quadratize.program import Model, smallest_family
 from qubayes.quadratize.reduction import closed_sets, reduce_space
 from reference import polynomials as oracle
 from test_quadratize import EXAMPLE, polynomials, random_polynomial, support
@@ -41,6 +43,26 @@ def test_what_is_left_open_holds_a_smallest_family(assumptions, terms):
     space = reduce_space(masks(terms), assumptions)
     allowed = {as_set(s) for s in (*space.closed, *space.candidates)}
     assert any(set(family) <= allowed for family in oracle.smallest_families(support(terms), assumptions))
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
+def test_the_program_finds_a_smallest_family(assumptions):
+    """By itself, without what comes before and after it, and one that satisfies what is assumed."""
+    for seed in range(60):
+        rng = random.Random(seed)
+        terms = {frozenset(rng.sample(range(4), rng.choice((1, 2, 3, 3, 4)))) for _ in range(rng.randint(2, 4))}
+        found = smallest_family(reduce_space(masks(terms), assumptions), 60.0)
+        assert found.sets is not None and found.proved, terms
+        assert oracle.holds([as_set(own) for own in found.sets], terms, assumptions), terms
+        least = len(oracle.smallest_families(terms, assumptions)[0])
+        assert len(found.sets) == found.bound == least, terms
+
+
+def test_a_program_without_a_solution_keeps_its_bound(monkeypatch):
+    space = reduce_space(masks([(0, 1, 2), (0, 1), (1, 2, 3)]), "general")
+    for bound in (2.0, 2.0 + 1e-9, 1.5):
+        monkeypatch.setattr(Model, "solve", lambda self, time_limit, start, bound=bound: (None, bound, False))
+        assert smallest_family(space, 1.0) == (None, len(space.closed) + 2, False)
 
 
 def test_row_2_read_by_its_explanation_keeps_the_optimum():
