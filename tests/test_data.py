@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import Dataset, ReadSettings, read, write, write_csv, write_dat
-from qubayes.data.settings import MOST_CODES
+from qubayes.data.dataset import MOST_CODES
 from qubayes.foundation.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER

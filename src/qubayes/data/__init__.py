@@ -1,8 +1,7 @@
-"""Stage 1: files and data frames to integer codes."""
+"""Files and data frames to integer codes."""
 
-from .dataset import Dataset
+from .dataset import Dataset, ReadSettings
 from .read import read
-from .settings import ReadSettings
 from .write import write, write_csv, write_dat
 
 __all__ = ["Dataset", "ReadSettings", "read", "write", "write_csv", "write_dat"]

@@ -1,41 +1,39 @@
-"""From the distinct values of a column to its states."""
+"""The distinct values of a column, and its states: declared, observed, or intervals of numbers."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, Ints
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints
 from ..foundation.errors import DataError
-from .bins import cut, edges_of
-from .settings import MOST_CODES, MOST_STATES, ReadSettings
+from .dataset import MOST_CODES, MOST_STATES, BinMethod, ReadSettings
 
-# What people write for "no value". Not "None" and not "none": many variables have a state of that name.
+# Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
 MISSING_STATE = "missing"
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # so long that a float can still hold it
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
 _NUMBER = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?", re.IGNORECASE
 )
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
+_FEWEST_DIGITS = 3  # of a bound between two intervals
 
 
 class Intervals(tuple[str, ...]):
-    """Declared states that are intervals, into which numbers go, and perhaps one for missing values."""
+    """Declared states that are intervals of numbers, possibly with a state for missing values."""
 
     __slots__ = ()
 
     @staticmethod
     def of(states: Sequence[str]) -> "Intervals | None":
-        """These states if they are intervals."""
-        return Intervals(states) if edges_of(_without_missing(states)) else None
-
-
-def _without_missing(states: Sequence[str]) -> tuple[str, ...]:
-    return tuple(state for state in states if state != MISSING_STATE)
+        """Return the states if they are intervals, else None."""
+        return Intervals(states) if _edges_of(_without_missing(states)) else None
 
 
 class Column(NamedTuple):
@@ -44,18 +42,18 @@ class Column(NamedTuple):
     name: str
     distinct: Sequence[str] | AnyArray  # text; or an int64, uint64 or float64 array
     codes: AnyArray  # (rows,) unsigned
-    declared: tuple[str, ...] | int | None = None  # the states in order, or how many there are; None: those observed
+    declared: tuple[str, ...] | int | None = None  # the states in order, or their number; None: those observed
 
 
 class States(NamedTuple):
-    """The states of a column, and which of them each distinct value is."""
+    """The states of a column, and the state of each distinct value."""
 
     names: tuple[str, ...]
     lookup: Ints  # (distinct + 1,) index into names; -1 for values that do not occur
 
 
 def missing_values(column: Column) -> Bools:
-    """(distinct + 1,) which of the values stand for none. A declared state never does."""
+    """Return (distinct + 1,) True for each value that means "missing". A declared state never does."""
     if isinstance(column.distinct, np.ndarray):
         return np.append(np.isnan(column.distinct), True)
     known = column.declared if isinstance(column.declared, tuple) else ()
@@ -64,53 +62,57 @@ def missing_values(column: Column) -> Bools:
 
 
 def states_of(column: Column, settings: ReadSettings) -> States:
-    """The states that the column declares or shows, in a stable order."""
+    """Return the states that the column declares or shows, in a stable order."""
     counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
-    none = missing_values(column)
-    present = np.flatnonzero((counts > 0) & ~none)
+    missing = missing_values(column)
+    present = np.flatnonzero((counts > 0) & ~missing)
     names, codes = _present_states(column, present, counts[present], settings)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
-    if counts[none].any():  # the caller has raised or dropped these rows unless they are to be a state
-        if MISSING_STATE in names and isinstance(column.declared, Intervals):
-            lookup[none] = names.index(MISSING_STATE)
-            return States(names, lookup)
-        if MISSING_STATE in names:
+    if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
+        if MISSING_STATE not in names:
+            names = (*names, MISSING_STATE)
+        elif not isinstance(column.declared, Intervals):
             raise DataError(
                 f"column {column.name!r} has a state named {MISSING_STATE!r} and missing values; rename the state"
             )
-        lookup[none] = len(names)
-        names = (*names, MISSING_STATE)
+        lookup[missing] = names.index(MISSING_STATE)
     return States(names, lookup)
 
 
 def _present_states(
     column: Column, present: Ints, counts: Ints, settings: ReadSettings
 ) -> tuple[tuple[str, ...], Ints]:
-    """The names of the states, and the state of each value that is present."""
-    bins = None if isinstance(column.declared, Intervals) else settings.bins_of(column.name)
-    if column.declared is not None and bins is None:
+    """Return the names of the states, and the state of each value that is present."""
+    by_name = settings.bins.get(column.name) if isinstance(settings.bins, Mapping) else None
+    if column.declared is not None and (by_name is None or isinstance(column.declared, Intervals)):
         return _declared_states(column, _texts(column, present))
     numbers = _numbers(column, present)
-    if bins is not None and numbers is None:
-        raise DataError(
-            f"column {column.name!r} holds text such as {_text_example(column, present)}; bins need numbers"
-        )
     if numbers is None:
-        return _in_order(column.name, _texts(column, present), key=None)
-    if not _are_whole(numbers):
-        bins = bins or settings.bins_of_all or _refuse_continuous(column.name, numbers)
-    elif len(present) > MOST_CODES:
-        bins = bins or settings.bins_of_all
-    if bins is not None:
+        texts = _texts(column, present)
+        if by_name is None or not texts:
+            return _sorted_states(column.name, texts, whole=False)
+        example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
+        raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
+    bins = by_name or (settings.bins if isinstance(settings.bins, int) else None)
+    whole = isinstance(numbers, list) or numbers.dtype.kind in "iu"
+    whole = whole or bool((np.abs(numbers) < _EXACT).all() and (numbers == np.round(numbers)).all())
+    if bins is not None and len(present) and (by_name or not whole or len(present) > MOST_CODES):
         return cut(numbers, counts, bins, settings.bin_method)
-    return _in_order(column.name, [str(int(number)) for number in numbers], key=int)
+    if not whole:
+        fractions = (float(x) for x in numbers if float(x) != round(float(x)))
+        raise DataError(
+            f"column {column.name!r} is continuous ({len(numbers)} values such as"
+            f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with --bins K"
+            f" [--bin-method quantile|width], or declare its states with --arities"
+        )
+    return _sorted_states(column.name, [str(int(number)) for number in numbers], whole=True)
 
 
 def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
-    """The values that are present as numbers, or None if one of them is text."""
+    """Return the values that are present as numbers, or None if one of them is text."""
     if isinstance(column.distinct, np.ndarray):
-        numbers: AnyArray | list[int] = column.distinct[present]
+        numbers: AnyArray = column.distinct[present]
     else:
         texts = [column.distinct[i] for i in present]
         if not all(map(_NUMBER.fullmatch, texts)) or not texts:
@@ -123,57 +125,37 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     return numbers
 
 
-def _are_whole(numbers: AnyArray | list[int]) -> bool:
-    if isinstance(numbers, list) or numbers.dtype.kind in "iu":
-        return True
-    return bool((np.abs(numbers) < _EXACT).all() and (numbers == np.round(numbers)).all())
-
-
-def _refuse_continuous(name: str, numbers: AnyArray | list[int]) -> int:
-    raise DataError(
-        f"column {name!r} is continuous ({len(numbers)} values such as {_example(numbers)}); cut it into intervals with"
-        f" --bins K [--bin-method quantile|width], or declare its states with --arities"
-    )
-
-
-def _example(numbers: AnyArray | list[int]) -> str:
-    fractions = [float(x) for x in numbers[:1000] if float(x) != round(float(x))]
-    return repr((fractions or [float(numbers[0])])[0])
-
-
 def _texts(column: Column, present: Ints) -> list[str]:
-    """The values that are present as text; whole numbers without a fraction."""
+    """Return the values that are present as text; whole numbers without a fraction."""
     if isinstance(column.distinct, np.ndarray):
         return [str(int(x)) if float(x).is_integer() else repr(x) for x in column.distinct[present].tolist()]
     return [column.distinct[i] for i in present]
 
 
-def _text_example(column: Column, present: Ints) -> str:
-    return repr(next((text for text in _texts(column, present) if not _NUMBER.fullmatch(text)), ""))
-
-
-def _in_order(name: str, texts: list[str], key: type[int] | None) -> tuple[tuple[str, ...], Ints]:
-    """The distinct texts as states, sorted; and the state of each text."""
+def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct texts as states in the order of text or of numbers, and the state of each text."""
     different = set(texts)
     if len(different) > MOST_STATES:
-        bins = f", cut it into intervals with --bins {name}=5" if key else ""
+        bins = f", cut it into intervals with --bins {name}=5" if whole else ""
         raise DataError(
             f"column {name!r} has {len(different)} states, at most {MOST_STATES} are allowed; is it an identifier?"
             f" leave it out with --ignore {name}{bins}"
         )
-    names = tuple(sorted(different, key=key))
+    names = tuple(sorted(different, key=int if whole else None))
     return names, _positions(texts, names)
 
 
 def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...], Ints]:
-    """The declared states, and the state of each text; numbers lie in intervals, other texts must be declared."""
-    assert column.declared is not None
-    names = column.declared if isinstance(column.declared, tuple) else _named(column, texts, column.declared)
+    """Return the declared states, and the state of each text; a number may lie in a declared interval."""
+    names = column.declared if isinstance(column.declared, tuple) else _named(column, texts)
     known = set(names)
-    if isinstance(column.declared, Intervals):
-        texts = [_interval_of(text, column.declared) if text not in known else text for text in texts]
-    unknown = [text for text in texts if text not in known]
-    if unknown:
+    intervals = _without_missing(names) if isinstance(names, Intervals) else ()
+    if edges := _edges_of(intervals):
+        texts = [
+            intervals[bisect_right(edges, float(text))] if text not in known and _NUMBER.fullmatch(text) else text
+            for text in texts
+        ]
+    if unknown := [text for text in texts if text not in known]:
         shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise DataError(
             f"column {column.name!r} holds {unknown[0]!r}, which is not declared; declared are {shown};"
@@ -182,29 +164,97 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
     return names, _positions(texts, names)
 
 
-def _interval_of(text: str, states: Intervals) -> str:
-    """The interval that holds the number; text stays what it is."""
-    intervals = _without_missing(states)
-    edges = edges_of(intervals)
-    return intervals[bisect_right(edges, float(text))] if edges and _NUMBER.fullmatch(text) else text
-
-
-def _named(column: Column, texts: list[str], count: int) -> tuple[str, ...]:
-    """Names for `count` states: 0, 1, ... or 1, 2, ... if the values are such numbers, else those seen and fillers."""
+def _named(column: Column, texts: list[str]) -> tuple[str, ...]:
+    """Return names of the declared number of states: from 0 or 1 if the values are such numbers, else those observed
+    and placeholders."""
+    count = column.declared if isinstance(column.declared, int) else 0
+    different = set(texts)
     for first in (0, 1):
         numbered = tuple(str(i) for i in range(first, first + count))
-        if set(texts) <= set(numbered):
+        if different <= set(numbered):
             return numbered
-    if len(set(texts)) > count:
+    if len(different) > count:
         raise DataError(
-            f"column {column.name!r} is declared with {count} states and holds {len(set(texts))};"
+            f"column {column.name!r} is declared with {count} states and holds {len(different)};"
             f" mend the declaration or the data"
         )
-    whole = all(map(_INTEGER.fullmatch, texts))
-    seen = sorted(set(texts), key=int if whole else None)
+    seen = sorted(different, key=int if all(map(_INTEGER.fullmatch, texts)) else None)
     return (*seen, *(f"unseen{i + 1}" for i in range(count - len(seen))))
 
 
 def _positions(texts: list[str], names: tuple[str, ...]) -> Ints:
     index = {name: i for i, name in enumerate(names)}
     return np.array([index[text] for text in texts], dtype=np.int64)
+
+
+def _without_missing(states: Sequence[str]) -> tuple[str, ...]:
+    return tuple(state for state in states if state != MISSING_STATE)
+
+
+def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinMethod) -> tuple[tuple[str, ...], Ints]:
+    """Return the names of at most `bins` intervals, none of them empty, and the interval of each number.
+
+    An interval includes its lower bound: `<1.5`, `1.5..3`, `>=3`. `counts` are the rows of each number.
+    """
+    values = np.array([float(number) for number in numbers])
+    ordered, places = np.unique(values, return_inverse=True)  # 0.0 and -0.0 are one number in two spellings
+    rows = np.zeros(len(ordered), dtype=np.int64)
+    np.add.at(rows, places, counts)
+    edges = _quantile_edges(ordered, rows, bins) if method == "quantile" else _width_edges(ordered, bins)
+    firsts = np.searchsorted(ordered, edges, side="left")
+    inside = (firsts > 0) & (firsts < len(ordered))
+    firsts, which = np.unique(firsts[inside], return_index=True)
+    short = [
+        _short_number(ordered[i - 1], ordered[i], edge) for i, edge in zip(firsts, edges[inside][which], strict=True)
+    ]
+    codes: Ints = np.searchsorted(firsts, np.arange(len(ordered)), side="right")[places]
+    return _interval_names(short, float(ordered[0])), codes
+
+
+def _quantile_edges(ordered: Floats, counts: Ints, bins: int) -> Floats:
+    """Return the values that begin an interval: edge k has nearest to a share k / `bins` of the rows below it.
+
+    Nearest, so that a value with most of the rows gets an interval of its own.
+    """
+    below = np.cumsum(counts)[:-1] * bins  # of the second value, the third, ...
+    if len(below) == 0:
+        return ordered[:0]
+    wanted = np.arange(1, bins) * int(counts.sum())
+    right = np.minimum(np.searchsorted(below, wanted, side="left"), len(below) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right)
+    return np.asarray(ordered[nearest + 1])
+
+
+def _width_edges(ordered: Floats, bins: int) -> Floats:
+    """Return the bounds of equally wide intervals from the least to the greatest value."""
+    shares = np.arange(1, bins) / bins
+    return np.asarray(ordered[0] * (1 - shares) + ordered[-1] * shares)  # in this form no difference can overflow
+
+
+def _short_number(below: float, first: float, edge: float) -> float:
+    """Return a number near the edge with few digits that cuts the data in the same place: below < it <= first."""
+    for digits in range(_FEWEST_DIGITS, 17):
+        for target in (edge, below / 2 + first / 2):
+            number = float(f"{target:.{digits}g}")
+            if below < number <= first:
+                return number
+    return float(first)
+
+
+def _interval_names(edges: list[float], least: float) -> tuple[str, ...]:
+    """Return the names of the intervals between the edges; of a single value, its own name."""
+    texts = [repr(edge).removesuffix(".0") for edge in edges]
+    if not texts:
+        return (repr(least).removesuffix(".0"),)
+    return (f"<{texts[0]}", *(f"{low}..{high}" for low, high in pairwise(texts)), f">={texts[-1]}")
+
+
+def _edges_of(names: Sequence[str]) -> list[float] | None:
+    """Return the lower bounds of the intervals of these names, but for the first; None if they are not intervals."""
+    try:
+        edges = [float(name.removeprefix(">=").split("..")[0]) for name in names[1:]]
+    except ValueError:
+        return None
+    ascending = all(low < high for low, high in pairwise([-inf, *edges, inf]))
+    return edges if edges and ascending and _interval_names(edges, edges[0]) == tuple(names) else None

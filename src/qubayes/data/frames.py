@@ -1,49 +1,280 @@
-"""Data frames, Parquet and Arrow files to columns."""
+"""Data frames, Parquet and Arrow files to columns.
 
+Frames of all kinds come in through narwhals. Files are read by polars in a process of its own, since polars ends its
+process on some broken files and never returns from others. That child sends one column after the other: the length of
+a JSON header, the header, the arrays.
+"""
+
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
-from ..foundation.errors import DataError, FormatError, QubayesError
-from ..foundation.files import read_bytes
+from ..foundation.arrays import AnyArray
+from ..foundation.errors import DataError, FormatError, MissingPackageError, QubayesError
+from ..foundation.files import opened
+from ..foundation.memory import limit_address_space
 from .columns import Column
 
-_NUMPY_SCALARS = (np.number, np.bool_, np.str_)
+_LENGTH = struct.Struct("<Q")
+_ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
+_SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
+_CHILD = "import sys; from qubayes.data.frames import send_file; send_file(*sys.argv[1:])"
+_AS_OBJECTS = (nw.Object, nw.Unknown, nw.Date, nw.Datetime, nw.Time, nw.Decimal, nw.Int128, nw.UInt128)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
 
 
-def parquet_columns(path: Path) -> Iterator[Column]:
-    """The columns of a Parquet file, read one by one."""
-    with _opened(path) as file, _guarded(path, "Parquet"):
+def frame_columns(frame: Any) -> list[Column]:
+    """Return the columns of a data frame of any kind that narwhals knows (pandas, polars, pyarrow, ...)."""
+    try:
+        table = nw.from_native(frame)
+        table = table.collect() if isinstance(table, nw.LazyFrame) else table
+        names = table.columns
+    except TypeError:
+        raise DataError(
+            f"data of type {type(frame).__name__}; give a file, a data frame (pandas, polars, pyarrow) or a Dataset"
+        ) from None
+    except ValueError as error:  # names that repeat
+        raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
+    return [_column("" if _is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
+
+
+def _column(name: str, series: nw.Series[Any]) -> Column:
+    kind = series.dtype
+    if kind == nw.String:
+        return _text_column(name, series)
+    if kind in (nw.Categorical, nw.Enum):
+        return _categorical_column(name, series)
+    if kind == nw.Boolean:
+        missing = series.is_null().to_numpy()
+        return Column(name, ("false", "true"), np.where(missing, 2, series.fill_null(False).to_numpy()).astype(np.uint8))
+    if (kind.is_numeric() and kind not in _AS_OBJECTS) or (kind == nw.Unknown and series.to_numpy().dtype.kind == "f"):
+        missing = series.is_null().to_numpy()
+        return _number_column(name, series.fill_null(0).to_numpy(), missing)
+    if kind in _AS_OBJECTS:
+        missing = series.is_null().to_list()
+        return _object_column(name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)])
+    raise DataError(f"column {name!r} is of type {kind}; convert it to text or numbers first")
+
+
+def _text_column(name: str, series: nw.Series[Any]) -> Column:
+    distinct = sorted(series.unique().drop_nulls().to_list())
+    if not distinct:
+        return Column(name, (), np.zeros(len(series), np.uint8))
+    codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.UInt32).fill_null(len(distinct))
+    return Column(name, distinct, codes.to_numpy().astype(np.min_scalar_type(len(distinct))))
+
+
+def _categorical_column(name: str, series: nw.Series[Any]) -> Column:
+    """Return a column of categories, which are its declared states; a Categorical of polars declares none.
+
+    narwhals gives only the categories that occur.
+    """
+    native = series.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas, where categories may be numbers
+        texts = tuple(_as_text(name, value) for value in native.cat.categories.tolist())
+        if len(set(texts)) < len(texts):
+            raise DataError(f"column {name!r} has categories that are the same as text; rename them")
+        codes = np.asarray(native.cat.codes, dtype=np.int64)
+        return Column(name, texts, np.where(codes < 0, len(texts), codes).astype(np.min_scalar_type(len(texts))), texts)
+    column = _text_column(name, series.cast(nw.String))
+    if hasattr(native, "unify_dictionaries"):  # pyarrow
+        chunks = native.unify_dictionaries().chunks
+        values = chunks[0].dictionary.to_pylist() if chunks else []
+        return column._replace(declared=tuple(_as_text(name, value) for value in values))
+    return column._replace(declared=tuple(getattr(series.dtype, "categories", ())) or None)
+
+
+def _number_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
+    """Return a column of int64, uint64 or float64 numbers; NaN is missing."""
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # a longdouble becomes infinite, which is refused later
+            values = values.astype(np.float64)
+        missing = missing | np.isnan(values)
+    else:
+        values = values.astype(np.uint64 if values.dtype == np.uint64 else np.int64)
+    distinct, places = np.unique(values[~missing], return_inverse=True)
+    codes = np.full(len(values), len(distinct), np.min_scalar_type(len(distinct)))
+    codes[~missing] = places
+    return Column(name, distinct, codes)
+
+
+def _object_column(name: str, values: list[Any]) -> Column:
+    """Return a column of Python objects of one type: as numbers, or as their text."""
+    values = [None if _is_missing(v) else v.item() if isinstance(v, np.generic) else v for v in values]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds and kinds != {int} and kinds <= {int, float, Decimal}:
+        try:
+            numbers = np.array([np.nan if value is None else float(value) for value in values])
+        except (OverflowError, ValueError):
+            raise DataError(f"column {name!r} holds infinite values; replace them or remove their rows") from None
+        return _number_column(name, numbers, np.isnan(numbers))
+    if len(kinds) > 1:
+        raise DataError(f"column {name!r} mixes values of several types; convert it to text first")
+    texts = [None if value is None else _as_text(name, value) for value in values]
+    index = {text: code for code, text in enumerate(sorted({text for text in texts if text is not None}))}
+    codes = [len(index) if text is None else index[text] for text in texts]
+    return Column(name, list(index), np.array(codes, np.min_scalar_type(len(index))))
+
+
+def _is_missing(value: Any) -> bool:
+    """Return True for None and for a value that is not equal to itself (NaN, NaT, NA of pandas)."""
+    if value is None:
+        return True
+    try:
+        return not bool(value == value)
+    except TypeError:  # NA of pandas is neither true nor false
+        return True
+    except Exception:  # an array in a cell
+        return False
+
+
+def _as_text(name: str, value: Any) -> str:
+    """Return the value as the name of a state; raise if its text would say nothing of the value."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "microseconds")
+    try:
+        text = "" if hasattr(type(value), "__iter__") else str(value)
+    except Exception:  # of a class that is not ours
+        text = ""
+    if not text or _ADDRESS.search(text):
+        raise DataError(f"column {name!r} is of type {type(value).__name__}; convert it to text or numbers first")
+    return text
+
+
+# Parquet and Arrow files
+
+
+def check_polars(purpose: str) -> None:
+    """Raise unless polars is installed."""
+    if find_spec("polars") is None:
+        raise MissingPackageError(f"{purpose} needs polars; install it with: pip install 'qubayes[frames]'")
+
+
+def read_frame_file(path: Path, kind: str) -> list[Column]:
+    """Return the columns of a Parquet or Arrow file; raise FormatError if its reader dies or does not return."""
+    if path.suffix.lower() == ".gz":
+        raise FormatError(f"{path}: Parquet and Arrow files are compressed inside; unpack this one first")
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    check_polars(f"a file in the {kind} format")
+    command = [sys.executable, "-P", "-c", _CHILD, kind, str(path)]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:
+        timer = threading.Timer(_SECONDS + size / _BYTES_PER_SECOND, child.kill)
+        timer.start()
+        try:
+            return list(_received(child.stdout)) if child.stdout else []
+        except EOFError:
+            raise FormatError(f"{path} is not a whole {kind} file: its reader failed; write it again") from None
+        finally:
+            timer.cancel()
+            child.kill()
+
+
+def _received(stream: IO[bytes]) -> Iterator[Column]:
+    """Yield the columns that the child sends; raise its error, or EOFError if it ends before its last message."""
+
+    def exactly(size: int) -> bytes:
+        content = stream.read(size)
+        if len(content) < size:
+            raise EOFError
+        return content
+
+    def array(kind: str, length: int) -> AnyArray:
+        return np.frombuffer(exactly(length * np.dtype(kind).itemsize), kind)
+
+    while header := json.loads(exactly(_LENGTH.unpack(exactly(_LENGTH.size))[0])):
+        if "error" in header:
+            raise _ERRORS.get(header["error"], QubayesError)(header["message"])
+        distinct, declared = header["distinct"], header["declared"]
+        if isinstance(distinct, int):
+            distinct = array(header["numbers"], distinct)
+        codes = array(header["codes"], header["rows"])
+        yield Column(header["name"], distinct, codes, None if declared is None else tuple(declared))
+
+
+def send_file(kind: str, path: str) -> None:
+    """Read the file and write its columns, or what is wrong with it, to the standard output (in the child)."""
+    limit_address_space()
+    stream = sys.stdout.buffer
+    try:
+        for column in (_parquet_columns if kind == "Parquet" else _arrow_columns)(Path(path)):
+            _send_column(stream, column)
+        _send(stream, {})
+    except QubayesError as error:
+        _send(stream, {"error": type(error).__name__, "message": str(error)})
+    stream.flush()
+
+
+def _send_column(stream: IO[bytes], column: Column) -> None:
+    numbers = [column.distinct] if isinstance(column.distinct, np.ndarray) else []
+    header = {
+        "name": column.name,
+        "declared": column.declared,
+        "distinct": len(column.distinct) if numbers else list(column.distinct),
+        "numbers": numbers[0].dtype.str if numbers else None,
+        "codes": column.codes.dtype.str,
+        "rows": len(column.codes),
+    }
+    _send(stream, header, *numbers, column.codes)
+
+
+def _send(stream: IO[bytes], header: dict[str, Any], *arrays: AnyArray) -> None:
+    content = json.dumps(header).encode()
+    stream.write(_LENGTH.pack(len(content)) + content)
+    for array in arrays:
+        stream.write(np.ascontiguousarray(array).data)
+
+
+def _parquet_columns(path: Path) -> Iterator[Column]:
+    """Yield the columns of a Parquet file, read one by one."""
+    import polars as pl
+
+    with opened(path) as file, _guarded(path, "Parquet"):
         names = list(pl.read_parquet_schema(file))
     for name in names:
-        yield _parquet_column(path, name)
+        with opened(path) as file, _guarded(path, "Parquet"):
+            (column,) = frame_columns(pl.read_parquet(file, columns=[name]))
+        yield column
 
 
-def _parquet_column(path: Path, name: str) -> Column:
-    with _opened(path) as file, _guarded(path, "Parquet"):
-        return _polars_column(pl.read_parquet(file, columns=[name])[name])
+def _arrow_columns(path: Path) -> Iterator[Column]:
+    """Yield the columns of an Arrow (Feather, IPC) file or stream."""
+    import polars as pl
 
-
-def arrow_columns(path: Path) -> Iterator[Column]:
-    """The columns of an Arrow (Feather, IPC) file or stream."""
-    with _opened(path) as file:
+    with opened(path) as file:
         is_file = file.read(6) == b"ARROW1"
-    with _opened(path) as file, _guarded(path, "Arrow"):  # opened again: polars reads from where the system stands
+    with opened(path) as file, _guarded(path, "Arrow"):  # opened again: polars reads from the position of the system
         frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
     for series in frame.iter_columns():
         with _guarded(path, "Arrow"):
-            column = _polars_column(series)
+            (column,) = frame_columns(series.to_frame())
         yield column
 
 
 @contextmanager
 def _guarded(path: Path, kind: str) -> Iterator[None]:
-    """Turn what polars says of a broken file into a FormatError."""
+    """Turn the error of polars for a broken file into a FormatError."""
     try:
         yield
     except (QubayesError, KeyboardInterrupt, SystemExit, MemoryError):
@@ -51,124 +282,3 @@ def _guarded(path: Path, kind: str) -> Iterator[None]:
     except BaseException as error:  # polars panics on some broken files, and a panic is no Exception
         reason = " ".join((str(error) or type(error).__name__).split())[:120]
         raise FormatError(f"{path} is not a whole {kind} file; write it again ({reason})") from None
-
-
-def _opened(path: Path) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        raise FormatError(f"{path}: Parquet and Arrow files are compressed inside; unpack this one first")
-    try:
-        return path.open("rb")
-    except (OSError, ValueError):
-        read_bytes(path)  # says what is wrong
-        raise
-
-
-def frame_columns(frame: Any) -> list[Column]:
-    """The columns of a data frame of any kind that narwhals knows (pandas, polars, pyarrow, ...)."""
-    try:
-        table = nw.from_native(frame)
-        table = table.collect() if isinstance(table, nw.LazyFrame) else table
-        native, names = table.to_native(), table.columns
-    except TypeError:
-        raise DataError(
-            f"data of type {type(frame).__name__}; give a file, a data frame (pandas, polars, pyarrow) or a Dataset"
-        ) from None
-    except ValueError as error:  # names that repeat
-        raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
-    if isinstance(native, pl.DataFrame):
-        return [_polars_column(series) for series in native.iter_columns()]
-    return [_frame_column(str(name), table[:, i]) for i, name in enumerate(names)]
-
-
-def _frame_column(name: str, series: nw.Series[Any]) -> Column:
-    """A column of a frame that is not polars."""
-    if series.dtype.is_numeric() and series.dtype != nw.Decimal and series.null_count() == 0:
-        return _polars_column(pl.Series(name, np.ascontiguousarray(series.to_numpy())))
-    nulls = series.is_null().to_list()
-    values = [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
-    if series.dtype in (nw.Categorical, nw.Enum):
-        texts = [None if value is None else _as_text(value) for value in values]
-        column = _text_column(pl.Series(name, texts, dtype=pl.String))
-        return column._replace(declared=_categories(series.to_native()))
-    return _polars_column(_typed(name, values))
-
-
-def _typed(name: str, values: list[Any]) -> pl.Series:
-    """Python objects as a column of the type they share; as text if polars has no such type."""
-    values = [value.item() if isinstance(value, _NUMPY_SCALARS) else value for value in values]
-    kinds = {type(value) for value in values if value is not None}
-    try:
-        # Unless told, polars takes the type of the first value, and refuses 1, 2.5 where it takes 2.5, 1.
-        series = pl.Series(name, values, dtype=pl.Float64 if kinds == {int, float} else None)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        raise DataError(f"column {name!r} mixes values of several types; convert it to text first") from None
-    if series.dtype != pl.Object:
-        return series
-    return pl.Series(name, [None if value is None else _as_text(value) for value in values], dtype=pl.String)
-
-
-def _is_nothing(value: Any) -> bool:
-    """Whether an object stands for no value: None, and what is not equal to itself (NaN, NaT, NA of pandas)."""
-    if value is None:
-        return True
-    try:
-        return not bool(value == value)
-    except TypeError:  # NA of pandas is neither
-        return True
-    except ValueError:  # an array in a cell
-        return False
-
-
-def _categories(native: Any) -> tuple[str, ...] | None:
-    """All categories of a categorical column of pandas or pyarrow in their order; None for other kinds of frame.
-
-    narwhals gives only those that occur.
-    """
-    if hasattr(native, "cat"):
-        return tuple(_as_text(value) for value in native.cat.categories.tolist())
-    if hasattr(native, "unify_dictionaries"):
-        chunks = native.unify_dictionaries().chunks
-        return tuple(_as_text(value) for value in chunks[0].dictionary.to_pylist()) if chunks else None
-    return None
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _polars_column(series: pl.Series) -> Column:
-    kind = series.dtype
-    if kind == pl.Object:
-        values = [None if _is_nothing(value) else value for value in series.to_list()]
-        return _polars_column(_typed(series.name, values))
-    if isinstance(kind, pl.Enum):
-        return _text_column(series.cast(pl.String))._replace(declared=tuple(kind.categories.to_list()))
-    if kind in (pl.String, pl.Categorical, pl.Boolean, pl.Date, pl.Datetime, pl.Time, pl.Null):
-        return _text_column(series.cast(pl.String))
-    if kind.is_integer() and "128" in str(kind):
-        return _text_column(series.cast(pl.String))
-    if kind.is_integer():
-        return _number_column(series.cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64))
-    if kind.is_numeric():
-        return _number_column(series.cast(pl.Float64).fill_nan(None))
-    raise DataError(f"column {series.name!r} is of type {kind}; convert it to text or numbers first")
-
-
-def _text_column(series: pl.Series) -> Column:
-    distinct = series.unique().drop_nulls().sort()
-    codes = series.cast(pl.Enum(distinct)).to_physical()
-    kind = np.min_scalar_type(len(distinct))
-    if series.null_count():
-        codes = codes.cast(pl.UInt32).fill_null(len(distinct))
-    return Column(series.name, distinct.to_list(), codes.to_numpy().astype(kind))
-
-
-def _number_column(series: pl.Series) -> Column:
-    distinct = series.unique().drop_nulls().sort().to_numpy()
-    nothing = series.is_null().to_numpy()
-    filled = series.fill_null(0).to_numpy()
-    codes = np.searchsorted(distinct, filled).astype(np.min_scalar_type(len(distinct)))
-    codes[nothing] = len(distinct)
-    return Column(series.name, distinct, codes)

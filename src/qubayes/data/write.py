@@ -1,4 +1,4 @@
-"""A Dataset to files that other programs read."""
+"""Files of a Dataset that other programs read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,9 @@ import numpy as np
 from ..foundation.errors import FormatError
 from ..foundation.files import replacing
 from .dataset import Dataset
+from .frames import check_polars
 
-_BLOCK = 1 << 14  # rows that are text at one time
+_BLOCK = 1 << 14  # rows that are in memory as text
 
 
 def write(dataset: Dataset, path: str | Path) -> None:
@@ -44,7 +45,7 @@ def write_dat(dataset: Dataset, path: str | Path) -> None:
     for text in (*dataset.names, *(state for states in dataset.states for state in states)):
         if not text or text.startswith("#") or any(c.isspace() for c in text):
             raise FormatError(
-                f"a .dat file cannot hold the name {text!r} (blank, or like a comment); write .csv instead"
+                f"a .dat file cannot hold the name {text!r} (blanks in it, or `#` first); write .csv instead"
             )
     with replacing(path) as file:
         file.write(" ".join(dataset.names) + "\n")
@@ -54,6 +55,7 @@ def write_dat(dataset: Dataset, path: str | Path) -> None:
 
 def write_parquet(dataset: Dataset, path: str | Path) -> None:
     """Write a Parquet file of enumerated columns: all declared states are kept."""
+    check_polars("a file in the Parquet format")
     import polars as pl
 
     columns = []
@@ -65,7 +67,7 @@ def write_parquet(dataset: Dataset, path: str | Path) -> None:
 
 
 def _lines(dataset: Dataset, fields: list[list[str]], separator: str) -> Iterator[str]:
-    """The rows as lines, field `fields[i][code]` for variable i."""
+    """Yield the rows as lines, field `fields[i][code]` for variable i."""
     texts = [np.array(its, dtype=object) for its in fields]
     for start in range(0, dataset.rows, _BLOCK):
         columns = [
@@ -75,7 +77,7 @@ def _lines(dataset: Dataset, fields: list[list[str]], separator: str) -> Iterato
 
 
 def _quoted(text: str, separator: str) -> str:
-    """The text as a field, in quotes if it needs them."""
+    """Return the text as a field, in quotes if it needs them."""
     if text and text == text.strip() and not any(sign in text for sign in ('"', "\r", "\n", separator)):
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Names for the array types that kernels take."""
+"""Names of the array types that kernels take."""
 
 from typing import Any, TypeAlias
 
@@ -14,7 +14,7 @@ AnyArray: TypeAlias = npt.NDArray[Any]
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, read-only and contiguous: results of a stage are never written again."""
+    """Return the array read-only and contiguous, as every result of a stage is."""
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""Errors that a user can mend. Each message says what was given, what is allowed and what to do."""
+"""Errors that a user can mend. A message says what was given, what is allowed and what to do."""
 
 
 class QubayesError(ValueError):
@@ -10,7 +10,7 @@ class DataError(QubayesError):
 
 
 class FormatError(QubayesError):
-    """A file is not what its ending promises, or a format cannot hold what it was asked to."""
+    """A file does not have the format of its ending, or a format cannot hold a value."""
 
 
 class ConstraintError(QubayesError):
@@ -22,7 +22,7 @@ class SettingError(QubayesError):
 
 
 class TooLargeError(QubayesError):
-    """The memory of this machine cannot hold what was asked for."""
+    """A result does not fit into the memory of this machine."""
 
 
 class MissingPackageError(QubayesError):
@@ -30,4 +30,4 @@ class MissingPackageError(QubayesError):
 
 
 class ServiceError(QubayesError):
-    """A service in the network refused, failed, or answered something else than its interface says."""
+    """A network service refused, failed, or gave an answer that its interface does not allow."""

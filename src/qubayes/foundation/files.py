@@ -1,7 +1,8 @@
-"""Files that are whole or absent: written beside their place, then renamed into it.
+"""Reading and writing of files, with errors that name the file.
 
-Until then they are private. Who writes one holds a lock on it, which ends with its process: a temporary file without
-one was left by a process that was killed, and the next to write the same file removes it.
+A file is written under a temporary name beside its place and then renamed: it is whole or absent. Its writer holds a
+lock on the temporary file, which ends with the process. So one without a lock was left by a process that was killed,
+and the next writer of the same file removes it.
 """
 
 import gzip
@@ -18,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from filelock import FileLock, Timeout
+
 from .errors import FormatError, QubayesError, SettingError
 
 LIMIT_VARIABLE = "QUBAYES_MAX_UNPACKED"  # bytes that a packed file may unpack to
@@ -25,7 +28,7 @@ _BLOCK = 1 << 17
 
 try:
     import fcntl
-except ImportError:  # Windows, where what a killed process left stays
+except ImportError:  # Windows, where a file that is open can neither be removed nor renamed
     fcntl = None  # type: ignore[assignment]
 
 _reading_umask = threading.Lock()
@@ -33,13 +36,16 @@ _reading_umask = threading.Lock()
 
 @contextmanager
 def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file to write to that takes the place of `path` when the block ends well, and vanishes otherwise."""
-    path = Path(path)
-    if path.exists() and not path.is_file():
+    """Yield a file that takes the place of `path` when the block ends without an error, and is removed otherwise.
+
+    A link is followed, and a file that exists keeps its permissions.
+    """
+    place = _resolved(Path(path))
+    if place.exists() and not place.is_file():
         raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
     try:
-        remove_strays(path.parent, path.name)
-        handle, temporary = _locked_beside(path)
+        remove_strays(place.parent, place.name)
+        handle, temporary = _locked_beside(place)
     except OSError as error:
         raise FormatError(f"cannot write {path}: {error.strerror}; choose another place") from error
     try:
@@ -48,9 +54,9 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
             file.flush()
             os.fsync(file.fileno())
             if fcntl:
-                publish(temporary, path)  # still locked: nobody takes it for a stray one
+                publish(temporary, place)  # while it is locked: no other process removes it
         if not fcntl:
-            publish(temporary, path)
+            publish(temporary, place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, QubayesError):
@@ -61,49 +67,48 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 
 def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise if one of the files cannot be written, or would take the place of another one or of what is read.
-
-    Asked before long work, not after it.
-    """
-    taken = {_place(path): "read" for path in inputs if path is not None}
+    """Raise if an output cannot be written, or is also an input or another output. For use before long work."""
+    taken = {_resolved(path): "an input" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
             continue
-        folder, place = path.absolute().parent, _place(path)
+        place = _resolved(path)
+        folder = place.parent
         if not folder.is_dir():
-            raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another")
+            raise FormatError(f"cannot write {path}: there is no folder {folder}; make it, or choose another")
         if not os.access(folder, os.W_OK):
             raise FormatError(f"cannot write {path}: nothing may be written to {folder}; choose another place")
         if path.exists() and not path.is_file():
             raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
         if place in taken:
-            raise FormatError(f"cannot write {path}: it is to be {taken[place]} as well; choose another name")
-        taken[place] = "written for something else"
+            raise FormatError(f"cannot write {path}: it is also {taken[place]}; choose another name")
+        taken[place] = "another output"
 
 
-def _place(path: Path) -> Path:
+def _resolved(path: Path) -> Path:
+    """Return the absolute path with all links followed."""
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:
-        raise FormatError(f"{path} leads in a circle of links; choose another ({error})") from error
+        raise FormatError(f"{path} is a circle of links; choose another ({error})") from error
 
 
 def _locked_beside(path: Path) -> tuple[int, Path]:
-    """A new private file in the same folder, open and locked by this process."""
+    """Return a new private file in the same folder, open and locked by this process."""
     while True:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         if fcntl:
-            with suppress(OSError):  # a file system without locks: there nobody can lock, so nobody removes it
+            with suppress(OSError):  # a file system without locks: there no other process removes it
                 fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
-        os.close(handle)  # taken for a stray one in the moment before it was locked
+        os.close(handle)  # removed as a stray one before it was locked
 
 
 def lock(handle: int) -> bool:
-    """Whether this process now has the open file or folder for itself, until the handle is closed.
+    """Lock the open file until the handle is closed; return False if another process has locked it.
 
-    True also where locks are unknown: there two runs at once are not told apart.
+    Return True also where files cannot be locked (Windows, some file systems): there two writers are not told apart.
     """
     if fcntl:
         try:
@@ -115,66 +120,98 @@ def lock(handle: int) -> bool:
     return True
 
 
+def lock_folder(folder: Path) -> FileLock | None:
+    """Return a lock of the folder (its file run.lock), or None if another process or thread has locked it.
+
+    It ends with its `release()` or with this process; run.lock stays. A file system without locks gives a lock that
+    keeps nobody out.
+    """
+    held = FileLock(folder / "run.lock", thread_local=False)
+    try:
+        held.acquire(blocking=False)
+    except Timeout:
+        return None
+    except PermissionError as error:
+        raise FormatError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
+    except OSError:  # a file system without locks
+        pass
+    return held
+
+
 def private(path: str, flags: int) -> int:
-    """For `open(..., opener=private)`: a new file can be read and written by its owner alone."""
+    """Open a file that only its owner can read and write, for `open(..., opener=private)`."""
     return os.open(path, flags, 0o600)
 
 
 def publish(temporary: Path, path: Path) -> None:
-    """Put the finished private file in its place, with the permissions that any new file gets."""
-    temporary.chmod(0o666 & ~_umask())
+    """Put the finished private file in its place, with the permissions of the file there, else those of a new file."""
+    try:
+        mode = path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mode = 0o666 & ~_umask()
+    temporary.chmod(mode)
     temporary.replace(path)
 
 
 def remove_strays(folder: Path, name: str | None = None) -> None:
-    """Remove the temporary files of processes that were killed while they wrote the file `name`; None: any file."""
-    if not fcntl:
-        return
+    """Remove the temporary files of killed writers of the file `name`, or of any file."""
     stray = re.compile(rf"\.{re.escape(name) if name else '.+'}\.[a-z0-9_]{{8}}\.part", re.DOTALL)
-    with suppress(OSError), os.scandir(folder) as entries:  # a folder may be written to and yet not be listed
+    with suppress(OSError), os.scandir(folder) as entries:  # a folder may allow writing and not listing
         for entry in entries:
             if stray.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                _remove_unlocked(entry.path)
+                with suppress(OSError):  # locked by its writer, or of another user
+                    _remove_unlocked(entry.path)
 
 
 def _remove_unlocked(path: str) -> None:
-    """Remove the file unless a living process holds a lock on it, or it belongs to somebody else."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            Path(path).unlink()
-        finally:
-            os.close(handle)
+    """Remove the file; raise OSError if a process writes to it."""
+    if not fcntl:
+        Path(path).unlink()
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        Path(path).unlink()
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:
-    """The permissions that this process takes from new files; it can only be read by setting it."""
-    with _reading_umask:  # else two threads would set and restore in turns, and leave the wrong one
-        mask = os.umask(0o077)  # a file that another thread makes meanwhile is rather too private than too open
+    """Return the permissions that new files of this process lack; the system tells them only when they are set."""
+    with _reading_umask:  # else two threads could leave the wrong one
+        mask = os.umask(0o077)  # a file of another thread is rather too private than too open
         os.umask(mask)
     return mask
 
 
 def ending(path: str | Path) -> str:
-    """The last suffix in lower case, `.gz` not counted: `x.bif.gz` -> `.bif`."""
+    """Return the last suffix but `.gz`, in lower case: `.bif` of `x.bif.gz`."""
     path = Path(path)
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
 @contextmanager
 def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO]:
-    """The bytes of the file, unpacked if its name ends in `.gz` (or if `packed` says so); errors name the file."""
+    """Yield the bytes of the file, unpacked if its name ends in `.gz` (or if `packed` says so); errors name the file.
+
+    Raise FormatError also if the file becomes shorter meanwhile: what was read is then not what it was or is.
+    """
     path = Path(path)
     if "\0" in str(path):
         raise FormatError(f"cannot read {str(path)!r}: no name of a file has a NUL byte")
     try:
         with path.open("rb") as file:
-            if path.suffix.lower() == ".gz" if packed is None else packed:
-                with gzip.GzipFile(fileobj=file) as content:
-                    yield io.BufferedReader(_Bounded(content, path, unpacked_limit(path.stat().st_size)), _BLOCK)
-            else:
-                yield file
+            size = os.fstat(file.fileno()).st_size
+            try:
+                if path.suffix.lower() == ".gz" if packed is None else packed:
+                    with gzip.GzipFile(fileobj=file) as content:
+                        yield io.BufferedReader(_Bounded(content, path, unpacked_limit(size)), _BLOCK)
+                else:
+                    yield file
+            except (QubayesError, EOFError, zlib.error):
+                _check_size(path, file, size)
+                raise
+            _check_size(path, file, size)
     except FileNotFoundError:
         raise FormatError(f"cannot read {path}: no such file; give one that exists") from None
     except IsADirectoryError:
@@ -185,32 +222,37 @@ def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO
         raise FormatError(f"cannot read {path!s}: {error.strerror or error}") from None
 
 
-def unpacked_limit(packed: int) -> int:
-    """Bytes that a packed file of this size may unpack to: 100 times as many, 1 GiB at least, or what the environment
-    says.
+def _check_size(path: Path, file: BinaryIO, size: int) -> None:
+    if os.fstat(file.fileno()).st_size < size:
+        raise FormatError(f"{path} became shorter while it was read; read it again when its writer has finished")
 
-    Text packs 3 to 30 times, tables of few states up to 100 times; a bomb packs 1000 times.
+
+def unpacked_limit(packed: int) -> int:
+    """Return the bytes that a packed file of this size may unpack to.
+
+    That is 100 times its size and at least 1 GiB, unless the environment says otherwise. Text packs 3 to 30 times,
+    tables of few states up to 100 times; a bomb packs 1000 times.
     """
-    told = os.environ.get(LIMIT_VARIABLE, "")
-    if not told:
+    limit = os.environ.get(LIMIT_VARIABLE, "")
+    if not limit:
         return max(1 << 30, 100 * packed)
-    if not (told.isascii() and told.isdigit() and len(told) <= 18):
-        raise SettingError(f"{LIMIT_VARIABLE} = {told[:40]!r}; give a number of bytes, such as 20000000000")
-    return int(told)
+    if not (limit.isascii() and limit.isdigit() and len(limit) <= 18):
+        raise SettingError(f"{LIMIT_VARIABLE} = {limit[:40]!r}; give a number of bytes, such as 20000000000")
+    return int(limit)
 
 
 class _Bounded(io.RawIOBase):
-    """What is read from a packed file, until it is more than is allowed."""
+    """The content of a packed file, with an error where it exceeds a limit."""
 
     def __init__(self, content: gzip.GzipFile, path: Path, most: int) -> None:
         self._content, self._path, self._most, self._left = content, path, most, most
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The number of bytes that were put into the buffer."""
+        """Read into the buffer and return the number of bytes."""
         count = self._content.readinto(buffer)
         self._left -= count
         if self._left < 0:
@@ -222,7 +264,7 @@ class _Bounded(io.RawIOBase):
 
 
 def read_bytes(path: str | Path, most: int | None = None) -> bytes:
-    """The content of the file, unpacked if its name ends in `.gz`; an error if it is longer than `most` bytes."""
+    """Return the content of the file, unpacked if its name ends in `.gz`; raise if it exceeds `most` bytes."""
     with opened(path) as file:
         content = file.read() if most is None else file.read(most + 1)
     if most is not None and len(content) > most:
@@ -231,7 +273,7 @@ def read_bytes(path: str | Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: str | Path, most: int | None = None) -> str:
-    """The text of the file (UTF-8, a byte order mark dropped), unpacked if its name ends in `.gz`."""
+    """Return the text of the file (UTF-8, a byte order mark dropped), unpacked if its name ends in `.gz`."""
     content = read_bytes(path, most)
     try:
         text = content.decode("utf-8-sig")
@@ -247,7 +289,7 @@ def read_text(path: str | Path, most: int | None = None) -> str:
 
 
 def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
-    """The lines of a text file, each with its end; an error for one that is longer than so many bytes."""
+    """Yield the lines of a text file, each with its end; raise for a line of more than `longest` bytes."""
     while line := file.readline(longest + 1):
         if len(line) > longest:
             raise FormatError(f"a line of more than {longest:,} bytes; this is no text file")
@@ -262,12 +304,12 @@ def parse_json(text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any
         raise
     except RecursionError:
         raise FormatError("not JSON: it is nested too deeply") from None
-    except ValueError as error:  # also of bytes that are no UTF-8, and of numbers with thousands of digits
+    except ValueError as error:  # also for bytes that are not UTF-8, and for numbers with thousands of digits
         raise FormatError(f"not JSON: {str(error)[:120]}") from None
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object that the text holds."""
+    """Return the JSON object of the text."""
     value = parse_json(text)
     if not isinstance(value, dict):
         raise FormatError("a JSON object is expected")
@@ -275,7 +317,7 @@ def json_object(text: str | bytes) -> dict[str, Any]:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """The value for an error message: on one line, cut where it is long, whatever it is."""
+    """Return any value for an error message: on one line, cut where it is long."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply; a number with thousands of digits

@@ -1,26 +1,55 @@
-"""How much memory there is. What would need more is refused before it begins: a machine that is out of memory kills
-whatever runs on it, without a word."""
+"""Memory limits and use of this process.
+
+Work that needs more than there is, is refused before it begins: a system that is out of memory kills processes without
+a message.
+"""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 _GROUPS, _LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of a container, a service, a batch job
 
 
 def address_limit() -> int | None:
-    """Bytes of address space that this process may take (`ulimit -v`); None if nobody limits it."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    """Return the bytes of address space that this process may take (`ulimit -v`), or None without a limit."""
+    if not resource:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def limit_address_space() -> None:
+    """Limit this process to twice the machine's memory and 4 GiB, unless a limit is set: libraries reserve much.
+
+    So a damaged file cannot ask for far more than there is.
+    """
+    if resource and address_limit() is None:
+        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (2 * have + (4 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has had so far; 0 where the system does not tell (Windows)."""
+    if not resource:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
 def memory_here() -> int | None:
-    """Bytes that this process can have at most: the machine's, its group's, its limit; None if nobody can tell."""
+    """Return the bytes that this process can have: the least of the machine's, its groups' and its own limit, or None.
+
+    None means that no limit is known.
+    """
     known = [address_limit(), *_group_limits()]
     with suppress(AttributeError, OSError, ValueError):  # Windows
         known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -28,7 +57,7 @@ def memory_here() -> int | None:
 
 
 def _group_limits() -> Iterator[int]:
-    """The limits of the control groups that this process is in (both versions of Linux's interface)."""
+    """Yield the limits of the control groups of this process (both versions of Linux's interface)."""
     lines: list[str] = []
     with suppress(OSError):
         lines = _GROUPS.read_text().splitlines()

@@ -1,10 +1,10 @@
-"""How long work reports itself: a callable that is told after each finished piece."""
+"""Progress reports of long work: a callable that is called after each finished piece."""
 
 from typing import NamedTuple, Protocol
 
 
 class Progress(NamedTuple):
-    """What a stage says of itself while it runs."""
+    """The progress of a stage."""
 
     stage: str  # "candidates", "subsets", ...
     done: float  # in units of `total`

@@ -6,14 +6,15 @@ made anew. Each file is whole or absent. One run at a time: two would take each 
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from filelock import FileLock
+
 from .. import __version__
 from ..foundation.errors import FormatError, QubayesError
-from ..foundation.files import json_object, lock, remove_strays, replacing
+from ..foundation.files import json_object, lock_folder, remove_strays, replacing
 
 RUN_FILES = ("run.json", "candidates.qbc", "solution.json")  # what a run keeps, bootstrap samples and blocks aside
 
@@ -25,7 +26,7 @@ class RunFolder:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._handle: int | None = None
+        self._lock: FileLock | None = None
         if path is None:
             return
         try:
@@ -35,20 +36,16 @@ class RunFolder:
 
     def __enter__(self) -> "RunFolder":
         if self.path is not None:
-            if os.name == "posix":  # elsewhere a folder cannot be opened
-                self._handle = os.open(self.path, os.O_RDONLY)
-                if not lock(self._handle):
-                    self.__exit__()
-                    raise QubayesError(
-                        f"another run works in {self.path} now; wait for its end, or choose another folder"
-                    )
+            self._lock = lock_folder(self.path)
+            if self._lock is None:
+                raise QubayesError(f"another run works in {self.path} now; wait for its end, or choose another folder")
             remove_strays(self.path)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def file(self, name: str) -> Path | None:
         """Where the file of that name belongs; None if nothing is kept."""

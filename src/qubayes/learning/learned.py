@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..candidates import Candidates
 from ..data import Dataset
-from ..data.settings import MOST_CODES
+from ..data.dataset import MOST_CODES
 from ..foundation.progress import OnProgress, silent
 from ..foundation.provenance import versions
 from ..foundation.workers import Workers

@@ -4,8 +4,6 @@ Small levels of the search are run for real, since they cost next to nothing; th
 are visited and timed on all threads. Levels beyond that are extrapolated and said to be.
 """
 
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from ..candidates.levels import Block, Level, concatenate, make_above, next_leve
 from ..candidates.tables import Above
 from ..data.dataset import Dataset
 from ..foundation.errors import SettingError
+from ..foundation.memory import peak_memory
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
@@ -60,7 +59,7 @@ def _forecasts(dataset: Dataset, search: Search, workers: Workers) -> Iterator[F
     level: Level | None = first_level(dataset, search)
     compile_kernels(dataset)
     blocks: list[Block] = []
-    resting = _peak_memory()
+    resting = peak_memory()
     seconds, found = 0.0, 0.0
     before = pace = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
@@ -118,11 +117,6 @@ def table_bytes(dataset: Dataset, search: Search, max_parents: int) -> int:
     n, m = dataset.n, max_parents
     best = 8 * n * (comb(n, m - 1) + (comb(n, m - 2) if m > 1 else 0))
     return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
-
-
-def _peak_memory() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _bits(dataset: Dataset, search: Search, blocks: list[Block], max_parents: int) -> int | None:
