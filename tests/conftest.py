@@ -10,10 +10,9 @@ from qubayes.data import text
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module", params=["small", "large"])
-def of_any_size(request):
-    """Text tables are read as small ones are, and then as large ones are."""
+@pytest.fixture(scope="module", params=[5, text._BLOCK])
+def blocks_of_any_size(request):
+    """Read text tables in blocks of a few bytes, then in blocks of the usual size."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "large":
-            patch.setattr(text, "SMALL", -1)
+        patch.setattr(text, "_BLOCK", request.param)
         yield

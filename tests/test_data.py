@@ -14,7 +14,7 @@ from qubayes.foundation.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER
 
-pytestmark = pytest.mark.usefixtures("of_any_size")
+pytestmark = pytest.mark.usefixtures("blocks_of_any_size")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import QubayesError
 
-pytestmark = pytest.mark.usefixtures("of_any_size")
+pytestmark = pytest.mark.usefixtures("blocks_of_any_size")
 
 LONG = "a,b\n" + "x,1\n" * 5
 IDENTIFIERS = "".join(f"k{i},1\n" for i in range(1001))

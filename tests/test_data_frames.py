@@ -181,7 +181,7 @@ def test_objects_become_their_values_or_text(values, states):
         ([1, "x"], "'a' mixes"),
         (["x", 1], "'a' mixes"),
         ([True, "x"], "'a' mixes"),
-        ([[1], [2]], "'a' is of type List"),
+        ([[1], [2]], "'a' is of type list"),
         ([np.zeros(2), np.zeros(2)], "'a' is of type"),
     ],
 )

@@ -11,7 +11,7 @@ from qubayes.cli.options import DataFile, Seed, reads_data
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import SettingError
 
-pytestmark = pytest.mark.usefixtures("of_any_size")
+pytestmark = pytest.mark.usefixtures("blocks_of_any_size")
 
 app = typer.Typer()
 

@@ -241,14 +241,14 @@ def test_rare_items_do_not_fill_the_memory(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_dies_or_hangs_is_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qubayes.data import isolated
+    from qubayes.data import frames
 
     path = file(tmp_path, "x.parquet", b"PAR1")
     with pytest.raises(FormatError, match="not a whole Parquet file"):
         read(path)
     for code in ("import os; os.abort()", "import time; time.sleep(60)"):
-        monkeypatch.setattr(isolated.sys, "executable", str(program(tmp_path, code)))
-        monkeypatch.setattr(isolated, "_SECONDS", 1.0)
+        monkeypatch.setattr(frames.sys, "executable", str(program(tmp_path, code)))
+        monkeypatch.setattr(frames, "_SECONDS", 1.0)
         with pytest.raises(FormatError, match="its reader failed"):
             read(path)
 

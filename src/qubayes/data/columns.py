@@ -95,8 +95,7 @@ def _present_states(
         example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
         raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
     bins = by_name or (settings.bins if isinstance(settings.bins, int) else None)
-    whole = isinstance(numbers, list) or numbers.dtype.kind in "iu"
-    whole = whole or bool((np.abs(numbers) < _EXACT).all() and (numbers == np.round(numbers)).all())
+    whole = isinstance(numbers, list) or _are_whole(numbers)
     if bins is not None and len(present) and (by_name or not whole or len(present) > MOST_CODES):
         return cut(numbers, counts, bins, settings.bin_method)
     if not whole:
@@ -123,6 +122,10 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     if not np.isfinite(numbers).all():
         raise DataError(f"column {column.name!r} holds infinite values; replace them or remove their rows")
     return numbers
+
+
+def _are_whole(numbers: AnyArray) -> bool:
+    return numbers.dtype.kind in "iu" or bool(((np.abs(numbers) < _EXACT) & (numbers == np.round(numbers))).all())
 
 
 def _texts(column: Column, present: Ints) -> list[str]:

@@ -58,14 +58,13 @@ def _column(name: str, series: nw.Series[Any]) -> Column:
         return _text_column(name, series)
     if kind in (nw.Categorical, nw.Enum):
         return _categorical_column(name, series)
+    missing = series.is_null().to_numpy()
     if kind == nw.Boolean:
-        missing = series.is_null().to_numpy()
-        return Column(name, ("false", "true"), np.where(missing, 2, series.fill_null(False).to_numpy()).astype(np.uint8))
+        codes = np.where(missing, 2, series.fill_null(False).to_numpy())
+        return Column(name, ("false", "true"), codes.astype(np.uint8))
     if (kind.is_numeric() and kind not in _AS_OBJECTS) or (kind == nw.Unknown and series.to_numpy().dtype.kind == "f"):
-        missing = series.is_null().to_numpy()
         return _number_column(name, series.fill_null(0).to_numpy(), missing)
     if kind in _AS_OBJECTS:
-        missing = series.is_null().to_list()
         return _object_column(name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)])
     raise DataError(f"column {name!r} is of type {kind}; convert it to text or numbers first")
 

@@ -147,7 +147,8 @@ def _declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list
         states = _states_by_name(read_network(path))
         if not any(column.name in states for column in columns):
             raise DataError(f"{path} declares no column of the data ({columns[0].name!r}, ...); give their network")
-        return [_declared(column, states.get(column.name)) for column in columns], f"network {path.name.removesuffix('.gz')}"
+        declared = [_declared(column, states.get(column.name)) for column in columns]
+        return declared, f"network {path.name.removesuffix('.gz')}"
     if ending(path) != ".json":
         raise FormatError(f"arities from {path}; give a .bif network or a .json file")
     text = read_text(path)

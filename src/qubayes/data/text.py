@@ -1,7 +1,8 @@
 """Text tables (CSV, TSV, GOBNILP) and FIMI item sets to columns.
 
 The scanner of separated fields is our own by measurement: on 200,000 rows x 40 columns it takes half the time of
-polars, it keeps one to four bytes per field instead of a string, and its errors name the line. A file is read in blocks.
+polars, it keeps one to four bytes per field instead of a string, and its errors name the line. It reads a file in
+blocks, so that a file that becomes shorter meanwhile is an error and not a crash.
 """
 
 import csv
