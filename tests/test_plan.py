@@ -10,11 +10,10 @@ from typer.testing import CliRunner
 
 from qubayes.candidates import Search, identify
 from qubayes.cli import app
-from qubayes.cli.plan_command import largest_that_fits
 from qubayes.data import Dataset, write_csv
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
-from qubayes.learning.plan import Forecast, plan
+from qubayes.learning.plan import Forecast, largest_that_fits, plan
 from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score

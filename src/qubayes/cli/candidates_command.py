@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Cluster, DataFile, Ess, KnowledgeFile, MaxParents, ScoreName, Threads, reads_data
-from .shell import Clock, print_json, progress_bar, say
+from .shell import Clock, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Candidates
@@ -69,9 +69,8 @@ def candidates(
     if as_json:
         print_json(summary(found, clock.seconds))
     else:
-        say(f"{found.total} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
-        if output:
-            say(f"written to {output}")
+        say(f"{found.total:,} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
+        print_written([output])
 
 
 def summary(found: "Candidates", seconds: float) -> dict[str, Any]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DataFile = Annotated[
     Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz.", show_default=False)
 ]
+CandidatesFile = Annotated[
+    Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False)
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]

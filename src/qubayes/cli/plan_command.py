@@ -1,7 +1,6 @@
 """`qubayes plan`: what a search would cost."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +9,6 @@ from .shell import print_json, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
-    from ..learning.plan import Forecast
 
 
 def register(app: typer.Typer) -> None:
@@ -35,6 +33,7 @@ def plan(
     from ..candidates.knowledge import Knowledge, read_knowledge
     from ..data import read
     from ..foundation.workers import Workers
+    from ..learning.plan import largest_that_fits
     from ..learning.plan import plan as forecast
     from ..scores import Score
 
@@ -44,37 +43,14 @@ def plan(
     forecasts = forecast(dataset, search, workers=Workers(threads))
     fits = largest_that_fits(forecasts, seconds, memory * 1e9)
     if as_json:
-        rows = [row(item) for item in forecasts]
+        rows = [item.as_json() for item in forecasts]
         print_json({"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits})
         return
     say(f"{dataset.n} variables, {dataset.rows} rows, {score}")
     say(f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}")
-    for item in forecasts:
-        bits = "?" if item.bits is None else f"{item.bits:,}"
-        say(
-            f"{item.max_parents:>2} {item.families:>18,} {item.seconds:>10,.1f} {item.memory / 1e6:>6,.0f} MB "
-            f"{item.candidates:>11,.0f} {bits:>8}  {item.how}"
-        )
+    say("\n".join(item.describe() for item in forecasts))
     say(
         f"-m {fits} fits in {seconds:g} s and {memory:g} GB"
         if fits
         else f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge"
     )
-
-
-def largest_that_fits(forecasts: Sequence["Forecast"], seconds: float, memory: float) -> int:
-    """The largest number of parents within both budgets; 0 if none is."""
-    return max((f.max_parents for f in forecasts if f.seconds <= seconds and f.memory <= memory), default=0)
-
-
-def row(item: "Forecast") -> dict[str, Any]:
-    """A forecast as JSON."""
-    return {
-        "m": item.max_parents,
-        "sets": item.families,
-        "seconds": round(item.seconds, 3),
-        "memory": item.memory,
-        "candidates": round(item.candidates),
-        "bits": item.bits,
-        "how": item.how,
-    }

@@ -5,9 +5,10 @@ are visited and timed on all threads. Levels beyond that are extrapolated and sa
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,26 @@ class Forecast:
     bits: int | None  # of the QUBO, where the search was cheap enough to be run for it
     how: str  # "measured", "sampled" or "extrapolated"
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes plan --json` prints of one number of parents."""
+        return {
+            "m": self.max_parents,
+            "sets": self.families,
+            "seconds": round(self.seconds, 3),
+            "memory": self.memory,
+            "candidates": round(self.candidates),
+            "bits": self.bits,
+            "how": self.how,
+        }
+
+    def describe(self) -> str:
+        """Return a row of the table that `qubayes plan` prints."""
+        bits = "?" if self.bits is None else f"{self.bits:,}"
+        return (
+            f"{self.max_parents:>2} {self.families:>18,} {self.seconds:>10,.1f} {self.memory / 1e6:>6,.0f} MB "
+            f"{self.candidates:>11,.0f} {bits:>8}  {self.how}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
@@ -45,6 +66,11 @@ class _Pace:
     seconds: float  # of wall clock, a set
     candidates: float  # a set
     how: str
+
+
+def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: float) -> int:
+    """Return the largest number of parents within these seconds and bytes; 0 if none is."""
+    return max((f.max_parents for f in forecasts if f.seconds <= seconds and f.memory <= memory), default=0)
 
 
 def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:

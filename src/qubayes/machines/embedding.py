@@ -40,6 +40,28 @@ class Embedding:
         """Qubits of the longest chain; 0 if no embedding was found."""
         return int(np.diff(self.chain_start).max(initial=0))
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes embed --json` prints of one embedding."""
+        return {
+            "topology": self.topology,
+            "available_qubits": self.available_qubits,
+            "available_couplers": self.available_couplers,
+            "bits": self.bits,
+            "couplers": self.couplers,
+            "found": self.found,
+            "impossible": self.impossible,
+            "physical_qubits": self.physical_qubits if self.found else None,
+            "longest_chain": self.longest_chain if self.found else None,
+            "status": self.status,
+        }
+
+    def describe(self) -> list[str]:
+        """Return the embedding in a few lines for people."""
+        lines = [f"{self.bits:,} bits, {self.couplers:,} couplers", self.status]
+        if self.found:
+            lines.append(f"{self.physical_qubits:,} physical qubits, longest chain {self.longest_chain}")
+        return lines
+
     def chain(self, bit: int) -> tuple[int, ...]:
         """The qubits that stand for one bit."""
         return tuple(self.qubits[slice(*self.chain_start[bit : bit + 2])].tolist())

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from .decoding import Decoded, decode, encode_sets
 from .order_bits import Order, balanced, choose_order
 from .order_penalties import PENALTIES, Penalties, paper, tight
 from .relative_sets import RelativeSets, UnionScores, relate
-from .subsets import Subsets
+from .subsets import Subsets, cover
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
@@ -130,10 +130,36 @@ class Formulation:
             raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {score}")
         return decoded.bits, decoded.energy
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes formulate --json` prints."""
+        return {
+            "n": self.candidates.n,
+            "bits": self.bits,
+            "couplers": self.qubo.couplers,
+            "coefficient_range": list(self.coefficient_range),
+            "mu": self.subsets.families.sizes.tolist(),
+            "proved_optimal_vertices": int(self.subsets.proved.sum()),
+            "seconds": {"cover": round(self.subsets.seconds, 3), "assemble": round(self.seconds, 3)},
+            "order": self.order_kind,
+            "penalty": self.penalty_kind,
+        }
+
+    def describe(self) -> list[str]:
+        """Return the size of the QUBO in a few lines for people."""
+        u, r, z, total = self.bits.values()
+        least, largest = self.coefficient_range
+        proved = int(self.subsets.proved.sum())
+        return [
+            f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {self.qubo.couplers:,} couplers",
+            f"coefficients from {least:.6g} to {largest:.6g}",
+            f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
+            f"subsets found in {round(self.subsets.seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
+        ]
+
 
 def formulate(
     candidates: Candidates,
-    subsets: Subsets,
+    subsets: Subsets | None = None,
     *,
     order: str = "chordal",
     penalty: str = "tight",
@@ -143,8 +169,11 @@ def formulate(
     """Return the QUBO H(u, r, z) with min H = -(best score), reached only by states of best networks.
 
     `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a candidate set scores as
-    the best candidate set inside it (closure), or as `union_scores` says (the base beyond the maximum size).
+    the best candidate set inside it (closure), or as `union_scores` says (the base beyond the maximum size). Without
+    `subsets`, they are found by `cover`.
     """
+    if subsets is None:
+        subsets = cover(candidates, workers=workers)
     start = time.perf_counter()
     _check_penalty(penalty)
     _check_memory(subsets)

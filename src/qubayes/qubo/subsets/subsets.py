@@ -1,6 +1,7 @@
 """Candidate parent subsets: the sets that the u bits stand for."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...foundation.arrays import Bools, Ints
 from ...foundation.families import Families
@@ -39,3 +40,29 @@ class Subsets:
         """(n,) whether the vertex's family is proved smallest."""
         proved: Bools = self.families.sizes == self.lower_bounds
         return proved
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes subsets --json` prints."""
+        return {
+            "n": len(self.names),
+            "bits": self.total,
+            "lower_bound": self.lower_bound,
+            "mu": self.families.sizes.tolist(),
+            "lower_bounds": self.lower_bounds.tolist(),
+            "proved_optimal_vertices": int(self.proved.sum()),
+            "method": self.method,
+            "seconds": round(self.seconds, 3),
+            "status": self.status,
+            "subsets": {
+                name: [[self.names[parent] for parent in members] for members in self.families.sets_of(vertex)]
+                for vertex, name in enumerate(self.names)
+            },
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        proved = int(self.proved.sum())
+        return [
+            f"{self.total} subsets for {len(self.names)} vertices; at least {self.lower_bound} are needed",
+            f"proved smallest for {proved} vertices; {self.method}, {self.seconds:.2f} s, {self.status}",
+        ]
