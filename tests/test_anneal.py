@@ -13,7 +13,6 @@ from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
-from qubayes.foundation.jit import kernel
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.random import below
 from qubayes.foundation.workers import Workers
@@ -22,8 +21,8 @@ from qubayes.search.components import split
 from qubayes.search.exact.small import best_of_all
 from qubayes.search.exact.twins import without_twins
 from qubayes.search.orders.anneal import Anneal
-from qubayes.search.orders.insertions import regroup, settle, wander
-from qubayes.search.orders.orders import best_of, improve, order_problem, order_state
+from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
+from qubayes.search.orders.order_problem import order_problem
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import random_candidates
 
@@ -77,13 +76,38 @@ def state_of(candidates: Candidates, order, seed=0):
     return problem, order_state(problem, order, seed)
 
 
+@settings(deadline=None, max_examples=40)
+@given(problems(2, 7), st.sampled_from([1, 5, 1000]))
+def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qubayes.search.orders.order_problem._GROUP", group)
+        problem = order_problem(candidates.families, candidates.scores)
+    n = candidates.n
+    sets = [(vertex, set(members)) for vertex in range(n) for members in candidates.families.sets_of(vertex)]
+    for number, (vertex, its) in enumerate(sets):
+        assert problem.first[vertex] <= number < problem.first[vertex + 1]
+        assert [member for member in problem.members[number].tolist() if member < n] == sorted(its)
+        for k, member in enumerate(sorted(its)):
+            later = [other for other in range(number, problem.first[vertex + 1]) if member not in sets[other][1]]
+            assert number + problem.skip[number, k] == min(later, default=problem.first[vertex + 1])
+    lists = {}
+    for parent in range(n):
+        for edge in range(problem.edge_start[parent], problem.edge_start[parent + 1]):
+            listed = problem.lists[problem.list_start[edge] : problem.list_stop[edge]].tolist()
+            lists[parent, int(problem.child[edge])] = listed
+    pairs = {(parent, vertex) for vertex, its in sets for parent in its}
+    assert lists == {
+        (p, v): [number for number, (vertex, its) in enumerate(sets) if vertex == v and p in its] for p, v in pairs
+    }
+
+
 @settings(deadline=None, max_examples=60)
 @given(problems(2, 9), st.sampled_from([0.01, 0.5, 5.0, 500.0]), st.integers(0, 1000))
 def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperature, seed):
     problem, state = state_of(candidates, a_start(candidates), seed)
     lists, seen = lists_of(candidates), [state.totals[0]]
     for _ in range(40):
-        wander(problem, state, temperature, 1.0, 1, NEVER)
+        anneal_order(problem, state, temperature, 1.0, 1, NEVER)
         assert sorted(state.order.tolist()) == list(range(candidates.n))
         assert state.place[state.order].tolist() == list(range(candidates.n))
         score = score_of_order(lists, state.order.tolist())
@@ -103,7 +127,7 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
         vertex = below(state.random.copy(), candidates.n)
         rest = [v for v in state.order.tolist() if v != vertex]
         orders = [[*rest[:k], vertex, *rest[k:]] for k in range(candidates.n)]
-        wander(problem, state, 1e-7, 1.0, 1, NEVER)
+        anneal_order(problem, state, 1e-7, 1.0, 1, NEVER)
         assert state.order.tolist() in orders
         assert state.totals[0] == pytest.approx(max(score_of_order(lists, order) for order in orders), abs=1e-5)
 
@@ -112,24 +136,19 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
 @given(problems(2, 9), st.integers(0, 1000), st.booleans())
 def test_regrouping_loses_no_set(candidates, seed, late):
     problem, state = state_of(candidates, a_start(candidates), seed)
-    wander(problem, state, 5.0, 1.0, 10, NEVER)
+    anneal_order(problem, state, 5.0, 1.0, 10, NEVER)
     before, seeds = state.choice.copy(), {int(v) for v in state.order[: 1 + seed % 3]}
     state.marked[:] = [vertex in seeds for vertex in range(candidates.n + 1)]
-    regrouped(problem, state, late)
+    regroup(problem.members, state.order, state.place, state.choice, state.marked, state.passed, late)
+    marked = state.marked.copy()
+    restart_at(problem, state, state.order)
     assert sorted(state.order.tolist()) == list(range(candidates.n))
     assert (state.choice <= before).all()  # sets come best first
-    assert not (state.choice < before)[~state.marked[:-1]].any()  # no other vertex is looked at again
+    assert not (state.choice < before)[~marked[:-1]].any()  # no other vertex is looked at again
     relatives = related(candidates, before, seeds, late)
     places = range(candidates.n - len(relatives), candidates.n) if late else range(len(relatives))
     assert {int(state.order[place]) for place in places} == relatives
     assert state.totals[0] == pytest.approx(score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9)
-
-
-@kernel
-def regrouped(problem, state, late):
-    """Only kernels may call `regroup`."""
-    regroup(problem, state.order, state.place, state.choice, state.marked, state.passed, late)
-    settle(problem, state)
 
 
 def related(candidates: Candidates, choice, seeds: set[int], descendants: bool) -> set[int]:
@@ -148,7 +167,7 @@ def test_places_are_drawn_with_the_odds_of_their_scores():
         problem, state = state_of(candidates, [0, 1], 1)
         first = 0
         for _ in range(20_000):
-            wander(problem, state, temperature, 1.0, 1, NEVER)
+            anneal_order(problem, state, temperature, 1.0, 1, NEVER)
             first += int(state.order[0] == 0)
         odds = np.exp(1 / temperature)
         assert first / 20_000 == pytest.approx(odds / (1 + odds), abs=0.02)
@@ -314,11 +333,11 @@ def test_twins_share_their_work():
     assert found.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
 
 
-def test_settling_is_idempotent_and_skips_no_set():
+def test_restarting_at_the_same_order_changes_nothing():
     candidates = large(50, 9)
     problem, state = state_of(candidates, np.random.default_rng(1).permutation(50))
     choice = state.choice.copy()
-    settle(problem, state)
+    restart_at(problem, state, state.order)
     assert state.choice.tolist() == choice.tolist()
     assert best_of(problem, state.order).score == pytest.approx(
         score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9

@@ -5,8 +5,8 @@ import pytest
 
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve
-from qubayes.search.orders.asobs import FOUND, PLACE, RESTARTS, new_selection, swap_neighbours
-from qubayes.search.orders.orders import order_problem
+from qubayes.search.orders.asobs import FOUND, PLACE, RESTARTS, selection, swap_neighbours
+from qubayes.search.orders.order_problem import order_problem
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 
@@ -18,7 +18,7 @@ def families_of(candidates):
 def state_of(candidates, seed=0):
     problem = order_problem(candidates.families, candidates.scores)
     order = tuple(np.random.default_rng(seed).permutation(candidates.n).tolist())
-    return problem, new_selection(candidates, order, random_stream(seed))
+    return problem, selection(candidates, order, random_stream(seed))
 
 
 def chosen(candidates, state):

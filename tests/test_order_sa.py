@@ -9,9 +9,8 @@ import pytest
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders.order_sa import new_swaps, swap_places
-from qubayes.search.orders.orders import order_problem
-from qubayes.search.orders.walks import Pace, random_order
+from qubayes.search.orders.order_problem import order_problem, random_order
+from qubayes.search.orders.order_sa import swap_places, swap_state
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 
@@ -23,7 +22,7 @@ def families_of(candidates):
 def state_of(candidates, seed=0):
     problem = order_problem(candidates.families, candidates.scores)
     start = random_order([candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed))
-    return problem, new_swaps(problem, start, random_stream(seed))
+    return problem, swap_state(candidates.families, candidates.scores, start, random_stream(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -32,7 +31,7 @@ def test_sets_after_every_swap(seed):
     problem, state = state_of(candidates, seed)
     families, orders, best = families_of(candidates), set(), -np.inf
     for _ in range(400):
-        swap_places(problem, state, 1, log(5.0), Pace(0.0, 0.0))
+        swap_places(problem, state, 1, log(5.0), 0.0, 0.0)
         order = state.order.tolist()
         score = searches.order_score(families, order)
         best = max(best, score)
@@ -51,10 +50,10 @@ def test_odds_of_the_orders(done, temperature):
     scaled = candidates.scores * temperature / 4  # so that the odds differ at every temperature
     problem = order_problem(candidates.families, scaled)
     families = [{its: score * temperature / 4 for its, score in family.items()} for family in families_of(candidates)]
-    state = new_swaps(problem, (0, 1, 2, 3), random_stream(1))
+    state = swap_state(candidates.families, scaled, (0, 1, 2, 3), random_stream(1))
     seen: Counter[tuple[int, ...]] = Counter()
     for _ in range(30_000):
-        swap_places(problem, state, 2, log(100.0), Pace(done, 0.0))
+        swap_places(problem, state, 2, log(100.0), done, 0.0)
         seen[tuple(state.order.tolist())] += 1
     scores = searches.order_scores(families)
     top = max(scores.values())
@@ -68,9 +67,9 @@ def test_odds_of_the_orders(done, temperature):
 def test_the_temperature_falls_within_a_slice():
     candidates = random_candidates(9, 1, sets=30)
     whole, sliced = state_of(candidates), state_of(candidates)
-    swap_places(*whole, 1000, log(100.0), Pace(0.0, 1e-3))
+    swap_places(*whole, 1000, log(100.0), 0.0, 1e-3)
     for k in range(100):
-        swap_places(*sliced, 10, log(100.0), Pace(k / 100, 1e-3))
+        swap_places(*sliced, 10, log(100.0), k / 100, 1e-3)
     assert whole[1].order.tolist() == sliced[1].order.tolist()
     assert whole[1].totals.tolist() == sliced[1].totals.tolist()
 

@@ -8,8 +8,9 @@ import pytest
 
 from qubayes.foundation.families import Families
 from qubayes.search.exact.small import best_of_all
-from qubayes.search.orders.orders import best_of, order_problem
-from qubayes.search.orders.population import BEGINNINGS, CROSSING, SWEEPS, Leg, OrderWalk, Population, _sprints
+from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, _restarts
+from qubayes.search.orders.insertions import best_of
+from qubayes.search.orders.order_problem import order_problem
 from solve_cases import random_candidates
 
 NEVER = np.zeros(1, np.bool_)
@@ -56,9 +57,9 @@ def test_crossover_takes_the_best_of_each_region(pool):
     ]
     assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
     found.elite, found.best = elite, elite[0]
-    found.phase = found._crossover(20_000)
-    assert len(found.phase.walks[0].problem.scores) <= 3 * 2 * REGION
-    while found.phase is not None:
+    found.round = found._crossover(20_000)
+    assert len(found.round.walks[0].problem.scores) <= 3 * 2 * REGION
+    while found.round is not None:
         found.advance(1e9, None, pool, NEVER, lambda: None)
     assert found.best.score == pytest.approx(best_one + best_two, abs=1e-9)
     assert found.elite[0] is found.best
@@ -69,12 +70,12 @@ def test_rounds_grow_and_the_last_takes_what_is_left(pool):
     found = population(families, scores)
     lengths = []
     for _ in range(3):
-        lengths.append(found._round(1e9).length)
+        lengths.append(found._next_round(1e9).moves)
     assert lengths == [SWEEPS * families.n * 2**k for k in range(3)]
     planned = SWEEPS * families.n * 2**3
-    left = 1.5 * planned * found.count * (1 + CROSSING)
-    assert found._round(left).length == pytest.approx(1.5 * planned, abs=1)
-    assert found._round(0.0).length == families.n
+    left = 1.5 * planned * found.count * (1 + CROSSOVER)
+    assert found._next_round(left).moves == pytest.approx(1.5 * planned, abs=1)
+    assert found._next_round(0.0).moves == families.n
 
 
 def test_moves_are_counted_to_the_last(pool):
@@ -88,50 +89,50 @@ def test_moves_are_counted_to_the_last(pool):
 
 def test_walks_cool_from_their_temperature_to_the_last(pool):
     _, families, scores = regions()
-    found = population(families, scores, count=len(BEGINNINGS))
+    found = population(families, scores, count=len(STARTS))
     for _ in range(30):
         found.advance(1e9, None, pool, NEVER, lambda: None)
-    phase = found._round(1e9)
-    assert [walk.legs[0].hot for walk in phase.walks] == [5.0 * share for _, share in BEGINNINGS]
-    assert phase.walks[1].state.order.tolist() == found.best.order.tolist()
-    assert phase.walks[0].state.totals[1] < found.best.score  # sprints go on from the best of themselves
-    assert [sum(leg.length for leg in walk.legs) for walk in phase.walks] == [phase.length] * len(BEGINNINGS)
+    last = found._next_round(1e9)
+    assert [walk.coolings[0].hot for walk in last.walks] == [5.0 * share for _, share in STARTS]
+    assert last.walks[1].state.order.tolist() == found.best.order.tolist()
+    assert last.walks[0].state.totals[1] < found.best.score  # restarts continue from their own best
+    assert [sum(cooling.moves for cooling in walk.coolings) for walk in last.walks] == [last.moves] * len(STARTS)
 
 
 @pytest.mark.parametrize(("length", "count"), [(100, 1), (266, 1), (267, 3), (400, 4), (4000, 31)])
-def test_sprints_and_what_follows_take_all_moves(length, count):
-    legs = _sprints((8.0, 0.03), 100, length)
-    assert len(legs) == count
-    assert sum(leg.length for leg in legs) == length
-    assert {(leg.begin, leg.hot) for leg in legs[:-1]} <= {("anywhere", 8.0)}
-    assert legs[-1][:2] == (("anywhere", 8.0) if count == 1 else ("best", 2.0))
+def test_restarts_and_what_follows_take_all_moves(length, count):
+    coolings = _restarts((8.0, 0.03), 100, length)
+    assert len(coolings) == count
+    assert sum(cooling.moves for cooling in coolings) == length
+    assert {(cooling.begin, cooling.hot) for cooling in coolings[:-1]} <= {("random", 8.0)}
+    assert coolings[-1][:2] == (("random", 8.0) if count == 1 else ("best", 2.0))
 
 
-def test_no_leg_is_heated():
-    assert [leg.hot for leg in _sprints((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
+def test_no_cooling_is_heated():
+    assert [cooling.hot for cooling in _restarts((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
 
 
 def test_a_single_walk_is_cooled_slowly(pool):
     _, families, scores = regions()
-    (walk,) = population(families, scores, count=1)._round(1e9).walks
-    assert len(walk.legs) == 1
+    (walk,) = population(families, scores, count=1)._next_round(1e9).walks
+    assert len(walk.coolings) == 1
 
 
-def test_a_walk_keeps_the_best_order_of_its_legs():
-    """The last leg begins at it: one move as cold as can be, which does not leave it for a worse one."""
+def test_a_walk_keeps_the_best_order_of_its_coolings():
+    """The last cooling begins at it: one move as cold as can be, which does not leave it for a worse one."""
     _, families, scores = regions()
     problem, bases = order_problem(families, scores), [()] * families.n
-    legs = [*[Leg("anywhere", 5.0, 60)] * 5, Leg("best", 0.03, 1)]
-    walk = OrderWalk(problem, range(families.n), legs, np.random.SeedSequence(3))
+    coolings = [*[Cooling("random", 5.0, 60)] * 5, Cooling("best", 0.03, 1)]
+    walk = OrderWalk(problem, range(families.n), coolings, np.random.SeedSequence(3))
     made, seen = 0, []
-    while walk.legs:
+    while walk.coolings:
         made += walk.advance(7, 0.03, bases, NEVER)
         seen.append(best_of(problem, walk.state.order).score)
     assert made == 301
     assert walk.state.totals[1] == pytest.approx(best_of(problem, walk.state.best).score)
     assert max(seen) <= walk.state.totals[1] + 1e-6
     assert seen[-1] == pytest.approx(walk.state.totals[1])
-    assert seen[-2] < seen[-1] - 0.1  # the last sprint was not the best
+    assert seen[-2] < seen[-1] - 0.1  # the last restart was not the best
 
 
 def test_every_problem_has_arrays_of_the_same_types():

@@ -7,7 +7,8 @@ from ..foundation.progress import silent
 from ..foundation.workers import Workers
 from ..qubo import formulate
 from ..qubo.subsets import cover
-from .orders.orders import improve, order_problem
+from .orders.insertions import improve
+from .orders.order_problem import order_problem
 from .run import Limits, Run
 
 # What each solver is tried on: (vertices, moves). The annealer needs no kernels for fewer than 15 vertices; `exact`

@@ -10,7 +10,8 @@ import numpy as np
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.families import VertexSet
 from ..components import Part
-from ..orders.orders import Ordered, OrderProblem, improve, order_problem
+from ..orders.insertions import Ordered, improve
+from ..orders.order_problem import OrderProblem, order_problem
 from ..ready import make_ready
 from ..run import Run
 from .clusters import Support, support_of, violated_clusters

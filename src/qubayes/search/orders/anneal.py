@@ -1,43 +1,68 @@
-"""`anneal`: annealing of H with moves that keep every constraint (design §7).
+"""`anneal`: annealing over orders with a population of walks and crossover between rounds.
 
-A move takes a vertex to another place of the order (all its r bits at once), and every vertex to its best candidate
-set that the order allows (its u bits and z at once): the state is always a network, and its energy minus its score.
-Twins are eliminated first; each strongly connected component is searched on its own, by a population.
+move: one vertex is inserted elsewhere in the order, and every vertex takes its best candidate set that the order
+allows (`insertions.py`). In the QUBO this changes all order bits and subset bits of the vertex at once, so the state
+is always a network, and its energy minus its score.
+
+walk: a sequence of moves with one random stream. It is cooled once or several times, from a hot to the cold
+temperature.
+
+round: all walks are cooled for the same number of moves, in each round twice as many as in the one before. Walks begin
+at the best network or another good one. Slow cooling ends in the widest basin; where the best one is narrow, many
+short walks find it sooner. Therefore one walk of each round is cooled many times in a short time, each time from
+another random order (restarts), and then continues from the best order that it found.
+
+crossover: a cooled walk ends at a network that is best in most regions and second best in some, other walks in others.
+After each round the walks are cooled once more, with only those candidate sets that the good networks (the elite) use:
+this takes the best of each region.
+
+Identical columns are eliminated first. Strongly connected components are searched one by one; small components are
+solved by dynamic programming.
 """
 
 import math
-from concurrent.futures import Executor, ThreadPoolExecutor
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ...candidates import Candidates
-from ...foundation.arrays import Ints
+from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.errors import SettingError
-from ...foundation.families import VertexSet
+from ...foundation.families import Families, VertexSet
 from ..components import Part, join, split
 from ..exact.small import LARGEST, best_of_all
 from ..exact.twins import Reduced, whole, without_twins
 from ..run import Ending, Run
-from .population import Population
+from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
+from .order_problem import OrderProblem, order_problem, random_order
 
-_PREPARATION = 4e-8  # seconds for each member of a candidate set before the first move; with 54 million 2 to 3 s
-_PLANNED = 0.95  # of the time that is left; what is over is for another round, a short one
-_TWINS = 4e-7  # seconds for each of them to find and eliminate twins
+SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
+SLICE = 2000  # moves of a walk between looks at the best; more would withhold improvements from the user for seconds
+CROSSOVER = 0.2  # moves of a crossover, relative to the round before it
+STARTS = (("restarts", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks in turn, and how hot they are
+RESTARTING = 0.75  # part of the moves of a walk with restarts, at most
+AFTERWARDS = 0.25  # relative temperature at which it continues from its best order
+SAME = 1e-7  # networks whose scores differ by less count as one
+
+_PREPARATION = 5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
+_PLANNED = 0.95  # of the remaining time; the rest is for another, short round
+_TWINS = 4e-7  # seconds for each member to find and eliminate identical columns
 
 
 @dataclass(frozen=True, slots=True)
 class Anneal:
-    """Annealing over orders. Temperatures are in units of the score: 1 is a factor of e in probability.
-
-    A small component is not searched but solved, by dynamic programming.
-    """
+    """Annealing over orders. Temperatures are in units of the score: 1 is a factor of e in probability."""
 
     hot: float | None = None  # unless given, by the differences between sets
     cold: float = 0.03
     walks: int = 4  # at once; with a time limit at least one for each thread
-    twins: bool = True  # whether twins are eliminated first
+    twins: bool = True  # whether identical columns are eliminated first
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
@@ -56,21 +81,21 @@ class Anneal:
         twins = self.twins and run.left > _TWINS * len(candidates.families.members)
         walks = self.walks if run.moves is not None else max(self.walks, run.workers.count)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
-            search = _Search(without_twins(candidates) if twins else whole(candidates), run, self, walks, pool)
+            search = _ComponentSearch(without_twins(candidates) if twins else whole(candidates), run, self, walks, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
-        return Ending(search.sentence, search.figures)
+        return Ending(search.status, search.statistics)
 
 
-class _Search:
-    """The components and what was found for each."""
+class _ComponentSearch:
+    """The components, the solutions of the small ones and the populations of the others."""
 
     def __init__(self, reduced: Reduced, run: Run, settings: Anneal, walks: int, pool: Executor) -> None:
         self.reduced, self.candidates, self.run, self.pool = reduced, reduced.candidates, run, pool
-        self.stop = np.zeros(1, np.bool_)  # what the kernels look at
-        self.parts = split(self.candidates)
-        small = [part for part in self.parts if len(part.vertices) <= LARGEST]
-        large = [part for part in self.parts if len(part.vertices) > LARGEST]
+        self.stop = np.zeros(1, np.bool_)  # read by the kernels
+        parts = split(self.candidates)
+        small = [part for part in parts if len(part.vertices) <= LARGEST]
+        large = [part for part in parts if len(part.vertices) > LARGEST]
         self.solved = [best_of_all(part.families, part.scores) for part in small]
         self.parts, self.populations = large + small, []
         for part, seed in zip(large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True):
@@ -79,7 +104,7 @@ class _Search:
             parents = _parents_inside(run.candidates, part, run.start)
             temperatures = (max(settings.cold, settings.hot or _hot(part)), settings.cold)
             self.populations.append(Population(part.families, part.scores, parents, temperatures, walks, seed))
-        self._tell()
+        self._offer()
         self._tighten(small)
 
     @property
@@ -89,16 +114,16 @@ class _Search:
 
     @property
     def moves(self) -> int:
-        """Moves made so far, in all components."""
+        """Number of moves so far, in all components."""
         return sum(population.moves for population in self.populations)
 
     @property
-    def figures(self) -> dict[str, int]:
-        """What was counted."""
+    def statistics(self) -> dict[str, int]:
+        """Counts of moves and components."""
         return {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
 
     @property
-    def sentence(self) -> str:
+    def status(self) -> str:
         """How the search ended."""
         if self.run.proved:
             return "proved optimal"
@@ -107,7 +132,7 @@ class _Search:
         return "number of moves reached" if self.populations else "every component solved, up to rounding"
 
     def advance(self) -> None:
-        """Go on in the component that had the fewest moves for its size."""
+        """Advance the component that had the fewest moves for its size."""
         open_ones = [population for population in self.populations if not population.perfect] or self.populations
         chosen = min(open_ones, key=lambda population: population.moves / population.vertices)
         most = None if self.run.moves is None else self.run.moves - self.moves
@@ -115,7 +140,7 @@ class _Search:
         left = _PLANNED * self.run.left * pace if most is None else most
         share = chosen.vertices / sum(population.vertices for population in open_ones)
         if chosen.advance(share * left, most, self.pool, self.stop, self._watch):
-            self._tell()
+            self._offer()
 
     def _watch(self) -> None:
         self.stop[0] = self.run.over
@@ -124,13 +149,13 @@ class _Search:
         else:
             self.run.report(done=self.moves, total=self.run.moves)
 
-    def _tell(self) -> None:
-        """Offer the best of every component together."""
+    def _offer(self) -> None:
+        """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
         self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
 
     def _tighten(self, solved: list[Part]) -> None:
-        """A solved component gives no more than its best; any other vertex no more than its best set."""
+        """Bound the score: a solved component by its best network, any other vertex by its best set."""
         scores = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()
         for part, choice in zip(solved, self.solved, strict=True):
             scores[part.vertices] = part.scores[choice]
@@ -138,13 +163,191 @@ class _Search:
 
 
 def _parents_inside(candidates: Candidates, part: Part, choice: Ints) -> list[VertexSet]:
-    """The parents inside the part that the choice gives its vertices, in local numbers."""
+    """Return the parents inside the component that the choice gives its vertices, in local numbers."""
     place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
-    everyone = candidates.families.sets_at(choice)
-    return [tuple(place[parent] for parent in everyone[vertex] if parent in place) for vertex in place]
+    parents = candidates.families.sets_at(choice)
+    return [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
 
 
 def _hot(part: Part) -> float:
-    """At this temperature walks cross from one good region to another; found by trial on data of 1000 rows."""
+    """Return a temperature at which walks cross between good regions; found by trial on data of 1000 rows."""
     start = part.families.vertex_start
     return max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
+
+
+class Cooling(NamedTuple):
+    """One cooling of a walk, from `hot` to the cold temperature."""
+
+    begin: str  # "here"; at a "random" order; at the "best" order of the walk
+    hot: float
+    moves: int
+
+
+class OrderWalk:
+    """A walk that is cooled several times. `state` holds the best order of all of them."""
+
+    def __init__(
+        self, problem: OrderProblem, order: npt.ArrayLike, coolings: list[Cooling], seed: np.random.SeedSequence
+    ) -> None:
+        self.problem, self.coolings, self._seed = problem, deque(coolings), seed
+        self.state = order_state(problem, order, seed.spawn(1)[0])
+        self._made = 0  # moves of the first cooling
+
+    def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
+        """Make this many moves unless stop[0] is set or the coolings end before; return the number made."""
+        done = 0
+        while done < moves and self.coolings and not stop[0]:
+            begin, hot, length = self.coolings[0]
+            if not self._made and begin != "here":
+                best = begin == "best"
+                order = self.state.best if best else random_order(bases, self._seed.spawn(1)[0])
+                restart_at(self.problem, self.state, order)
+            factor = (cold / hot) ** (1 / length)
+            share = min(moves - done, length - self._made)
+            made = anneal_order(self.problem, self.state, hot * factor**self._made, factor, share, stop)
+            done, self._made = done + made, self._made + made
+            if self._made == length:
+                self.coolings.popleft()
+                self._made = 0
+        self.state.totals[0] = self.problem.scores[self.state.choice].sum()  # sums of small steps drift
+        return done
+
+
+class Round(NamedTuple):
+    """Walks that are cooled together, on all candidate sets or on those of the elite."""
+
+    walks: list[OrderWalk]
+    moves: int  # of each walk
+    crossover: bool
+
+
+class Population:
+    """Walks over the orders of one component. The result depends on the seed and the moves, not on the threads."""
+
+    def __init__(
+        self,
+        families: Families,
+        scores: Floats,
+        parents: Sequence[VertexSet],
+        temperatures: tuple[float, float],
+        count: int,
+        seed: np.random.SeedSequence,
+    ) -> None:
+        self.families, self.problem, self.count = families, order_problem(families, scores), count
+        self.hot, self.cold = temperatures
+        self.moves, self.rounds, self.seconds = 0, 0, 0.0
+        self._seed, self._made = seed, 0
+        self._bases = families.sets_at(families.vertex_start[1:] - 1)
+        self.best = best_of(self.problem, random_order(parents, self._next_seed()))
+        self.elite = [self.best]
+        self.round: Round | None = None
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return self.problem.n
+
+    @property
+    def limit(self) -> float:
+        """Upper bound of the score: every vertex with its best set."""
+        return math.fsum(self.problem.scores[self.problem.first[:-1]].tolist())
+
+    @property
+    def perfect(self) -> bool:
+        """Whether the limit is reached."""
+        return self.limit - self.best.score <= 1e-9 * max(1.0, abs(self.best.score))
+
+    def advance(self, left: float, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]) -> bool:
+        """Make a slice of the present round, or begin the next one; return whether the best network is better.
+
+        About `left` moves remain for all rounds: the last round takes them. At most `most` are made now. `watch` is
+        called every few hundredths of a second; it may set stop[0].
+        """
+        began, before = time.perf_counter(), self.best.score
+        if self.round is None:
+            self.round = self._next_round(left)
+        self._slice(self.round, most, pool, stop, watch)
+        if self._made >= self.round.moves:
+            self._finish(self.round)
+        self.seconds += time.perf_counter() - began
+        return self.best.score > before
+
+    def _slice(self, made: Round, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]) -> None:
+        each = min(SLICE, made.moves - self._made)
+        shares = [each] * self.count
+        if most is not None and most < sum(shares):
+            shares = [(most + k) // self.count for k in range(self.count)]
+        waiting: Any = {
+            pool.submit(walk.advance, share, self.cold, self._bases, stop)
+            for walk, share in zip(made.walks, shares, strict=True)
+        }
+        while waiting:
+            done, waiting = wait(waiting, timeout=0.02)
+            self.moves += sum(future.result() for future in done)
+            watch()
+        self._made += each
+        state: OrderState = max((walk.state for walk in made.walks), key=lambda state: state.totals[1])
+        if state.totals[1] > self.best.score:
+            self.best = max(self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score)
+
+    def _finish(self, made: Round) -> None:
+        """Add the walks' best networks to the elite; after a round comes a crossover, after that the next round."""
+        found = [self.best, *(best_of(self.problem, walk.state.best) for walk in made.walks)]
+        self.elite = _distinct([*self.elite, *found])[: 2 * self.count]
+        self._made, self.round = 0, None
+        if not made.crossover and len(self.elite) > 1:
+            self.round = self._crossover(made.moves)
+
+    def _next_round(self, left: float) -> Round:
+        """Return walks twice as long as before, or as long as the moves that are left allow."""
+        wanted = SWEEPS * self.vertices * 2**self.rounds
+        most = left / (self.count * (1 + CROSSOVER))
+        moves = max(self.vertices, int(wanted if most > 2 * wanted else most))
+        self.rounds += 1
+        starts = [STARTS[k % len(STARTS)] for k in range(self.count)]
+        return Round([self._walk(*start, moves) for start in starts], moves, crossover=False)
+
+    def _walk(self, start: str, share: float, moves: int) -> OrderWalk:
+        hot = max(self.cold, share * self.hot)
+        coolings = [Cooling("here", hot, moves)]
+        if start == "restarts" and self.count > 1:  # a single walk is cooled slowly
+            coolings = _restarts((hot, self.cold), SWEEPS * self.vertices, moves)
+        return OrderWalk(self.problem, self._start(start), coolings, self._next_seed())
+
+    def _start(self, start: str) -> npt.ArrayLike:
+        if start == "best":
+            return self.best.order
+        if start == "elite":
+            return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
+        return random_order(self._bases, self._next_seed())  # from the best network, no restart would be kept
+
+    def _crossover(self, moves: int) -> Round:
+        """Return walks from the best network over the sets that the elite uses, and the bases."""
+        bases = self.families.vertex_start[1:] - 1
+        numbers = np.unique(np.concatenate([bases, *(ordered.choice for ordered in self.elite)]))
+        problem = order_problem(self.families.chosen(numbers), self.problem.scores[numbers])
+        moves = max(1, int(CROSSOVER * moves))
+        coolings = [Cooling("here", self.hot, moves)]
+        walks = [OrderWalk(problem, self.best.order, coolings, self._next_seed()) for _ in range(self.count)]
+        return Round(walks, moves, crossover=True)
+
+    def _next_seed(self) -> np.random.SeedSequence:
+        return self._seed.spawn(1)[0]
+
+
+def _restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[Cooling]:
+    """Return coolings from random orders and one from the best of them; a single one if there are few moves."""
+    hot, cold = temperatures
+    count = int(RESTARTING * moves / each)
+    if count < 2:
+        return [Cooling("random", hot, moves)]
+    return [Cooling("random", hot, each)] * count + [Cooling("best", max(cold, AFTERWARDS * hot), moves - count * each)]
+
+
+def _distinct(found: Sequence[Ordered]) -> list[Ordered]:
+    """Return the networks with different scores, best first."""
+    kept: list[Ordered] = []
+    for ordered in sorted(found, key=lambda ordered: -ordered.score):
+        if not kept or kept[-1].score - ordered.score > SAME:
+            kept.append(ordered)
+    return kept

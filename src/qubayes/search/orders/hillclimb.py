@@ -18,7 +18,7 @@ from ..run import Ending, Run
 from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
 from .hillclimb_state import BEST, CLIMBS, FIRST, KEY, SIZE, new_climb, parent_hashes, possible_edges
-from .walks import Pace, walk_all
+from .walks import Advance, Pace, walk_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class HillClimb:
         score = None if dataset is None else _score(candidates, dataset)
         edges, climbs = possible_edges(candidates), list[_Climber]()
 
-        def make(number: int, seed: np.random.SeedSequence) -> _Climber:
+        def make(number: int, seed: np.random.SeedSequence) -> Advance:
             if sets is not None:
                 scored: Sets | Data = sets
             else:
                 assert dataset is not None and score is not None
                 scored = data_of(dataset, score, _most(candidates))
             climbs.append(_Climber(run, scored, edges, random_stream(seed), kick=KICKS if number else 0))
-            return climbs[-1]
+            return climbs[-1].advance
 
         ending = walk_all(run, make)
         found = sum(int(climber.climb.counts[CLIMBS]) for climber in climbs)

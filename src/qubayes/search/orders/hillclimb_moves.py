@@ -27,7 +27,7 @@ from .hillclimb_state import (
     has,
     renew_ancestors,
 )
-from .orders import order_problem
+from .order_problem import order_problem
 
 TABU = 10  # changes for which a pair may not be changed again, and changes without a better network that end a climb
 KICKS = 10  # random edges that are changed after a climb

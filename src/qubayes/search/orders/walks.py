@@ -1,74 +1,72 @@
-"""Independent walks of one solver on all threads: each has its own random stream, the best network of all wins."""
+"""Independent walks of one solver on all threads: each has its own random stream, and the best network wins.
+
+A walk is a search that advances in slices of moves. Its result depends on its random stream and its number of moves,
+not on the slices.
+"""
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...foundation.families import VertexSet
-from ...foundation.graph import topological_order
 from ..run import Ending, Run
 
-RUNS = 4  # walks that share a limit of moves, whatever the number of threads
-SLICE = 0.02  # seconds that a walk goes on for between looks at the limits
+WALKS = 4  # walks that share a limit of moves, for any number of threads
+SLICE = 0.02  # seconds between two looks at the limits
 
 
 class Pace(NamedTuple):
-    """How much of the limit is over when a slice begins, and how much each of its moves takes of it."""
+    """The part of the limit that is over when a slice begins, and the part that each of its moves takes."""
 
     done: float
     per_move: float
 
 
-class Walk(Protocol):
-    """A search that goes on by slices. What it finds depends on its random stream and its moves, not on the slices."""
-
-    def advance(self, moves: int, pace: Pace, /) -> None:
-        """Make this many moves, and offer what was found."""
+Advance: TypeAlias = Callable[[int, Pace], None]  # make this many moves, and offer what was found
 
 
-def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Walk]) -> Ending:
-    """Let walks made from a number and a seed go until the limit.
+def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -> Ending:
+    """Make walks from a number and a seed, and advance them until the limit.
 
-    With a limit of time there is one for each thread; a limit of moves is shared by a fixed number of walks, so that
+    With a time limit there is one walk for each thread. A limit of moves is shared by a fixed number of walks, so that
     the result does not depend on the threads.
     """
-    runs = RUNS if run.moves is not None else run.workers.count
-    seeds = np.random.SeedSequence(run.seed).spawn(runs)
-    enough, made = threading.Event(), [0] * runs
+    walks = WALKS if run.moves is not None else run.workers.count
+    seeds = np.random.SeedSequence(run.seed).spawn(walks)
+    enough, made = threading.Event(), [0] * walks
 
-    def go(number: int) -> None:
-        share = None if run.moves is None else (run.moves + runs - 1 - number) // runs
-        for moves in _slices(make(number, seeds[number]), run, share, enough):
+    def walk(number: int) -> None:
+        share = None if run.moves is None else (run.moves + walks - 1 - number) // walks
+        advance, moves, seconds = make(number, seeds[number]), 1, 0.0
+        while not run.over and not enough.is_set() and (share is None or made[number] < share):
+            moves = moves if share is None else min(moves, share - made[number])
+            began = time.perf_counter()
+            advance(moves, _pace(run, share, made[number], seconds))
+            seconds = (time.perf_counter() - began) / moves
             made[number] += moves
+            moves = max(1, min(2 * moves, int(min(SLICE, run.left) / max(seconds, 1e-9))))
 
-    pool = ThreadPoolExecutor(min(runs, run.workers.count))
-    try:
-        walks = [pool.submit(go, number) for number in range(runs)]
-        _watch(walks, run, enough, made)
-        for walk in walks:
-            walk.result()
-    finally:
-        enough.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    with ThreadPoolExecutor(min(walks, run.workers.count)) as pool:
+        futures = [pool.submit(walk, number) for number in range(walks)]
+        try:
+            waiting: Any = set(futures)
+            while waiting and not enough.is_set():
+                done, waiting = wait(waiting, timeout=SLICE, return_when=FIRST_EXCEPTION)
+                if run.proved or any(future.exception() for future in done):
+                    enough.set()
+                if run.moves is None:
+                    run.report()
+                else:
+                    run.report(done=sum(made), total=run.moves)
+        finally:  # also if the progress callback raises
+            enough.set()
+        for future in futures:
+            future.result()
     total = sum(made)
-    return Ending(_sentence(run), {"moves": total, "walks": runs, "moves_per_second": round(total / run.elapsed)})
-
-
-def _slices(walk: Walk, run: Run, share: int | None, enough: threading.Event) -> Iterator[int]:
-    """Advance one walk until the limits, and yield the moves of each slice; they take about SLICE seconds."""
-    made, moves, seconds = 0, 1, 0.0
-    while not run.over and not enough.is_set() and (share is None or made < share):
-        moves = moves if share is None else min(moves, share - made)
-        began = time.perf_counter()
-        walk.advance(moves, _pace(run, share, made, seconds))
-        took = time.perf_counter() - began
-        made, seconds = made + moves, took / moves
-        yield moves
-        moves = max(1, min(2 * moves, int(min(SLICE, run.left) / max(seconds, 1e-9))))
+    return Ending(_status(run), {"moves": total, "walks": walks, "moves_per_second": round(total / run.elapsed)})
 
 
 def _pace(run: Run, share: int | None, made: int, seconds: float) -> Pace:
@@ -78,28 +76,7 @@ def _pace(run: Run, share: int | None, made: int, seconds: float) -> Pace:
     return Pace(0.0, 0.0) if limit is None else Pace(run.elapsed / limit, seconds / limit)
 
 
-def _watch(walks: list[Future[None]], run: Run, enough: threading.Event, made: list[int]) -> None:
-    """Report until all walks have ended; call them off once the best network is proved."""
-    waiting: Any = set(walks)
-    while waiting:
-        done, waiting = wait(waiting, timeout=SLICE, return_when=FIRST_EXCEPTION)
-        if run.proved or any(walk.exception() for walk in done):
-            enough.set()
-        if run.moves is None:
-            run.report()
-        else:
-            run.report(done=sum(made), total=run.moves)
-
-
-def _sentence(run: Run) -> str:
+def _status(run: Run) -> str:
     if run.proved:
         return "the bound was reached: proved optimal"
     return "time limit reached; best so far returned" if run.over else "all moves made; best so far returned"
-
-
-def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
-    """A random order in which parents come first. (The order of the columns would tell what their author knows.)"""
-    names = np.random.default_rng(seed).permutation(len(parents)).tolist()
-    vertex_of = dict(zip(names, range(len(parents)), strict=True))
-    renamed = [[names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))]
-    return tuple(vertex_of[name] for name in topological_order(renamed))
