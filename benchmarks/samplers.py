@@ -103,7 +103,7 @@ def samplers() -> list[tuple[str, str, Sampler]]:
     """(order of the spins, name, sampler) of all that are installed."""
     from dwave.samplers import SimulatedAnnealingSampler as Theirs
 
-    from qubayes.qubo.samplers.dimod_samplers import SimulatedAnnealingSampler as Ours
+    from qubayes.qubo.samplers.dimod_bridge import SimulatedAnnealingSampler as Ours
 
     def dwave(at_random: bool) -> Sampler:
         return lambda model, sweeps, reads, seed, betas: Theirs().sample(

@@ -13,11 +13,9 @@ from formulation_cases import candidates_of, random_scores, split_subsets
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import constrain, decode, energy, formulate, qubo_from_couplers
-from qubayes.qubo.samplers.digital import _sum
-from qubayes.qubo.samplers.exchange import Tempering
-from qubayes.qubo.samplers.reads import Model, halting
+from qubayes.qubo.samplers.digital import BitGroups, Tempering, replica_from, sum_of_qubos, try_all
+from qubayes.qubo.samplers.flips import FlipModel, halting
 from qubayes.qubo.samplers.states import with_slack
-from qubayes.qubo.samplers.trial import Groups, replica_from, try_all
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
@@ -35,11 +33,11 @@ def test_parallel_trial_is_that_of_the_reference(seed, beta):
     rows, cols = np.array(list(couplers), dtype=np.int64).reshape(-1, 2).T
     qubo = qubo_from_couplers(h, rows, cols, list(couplers.values()))
     ranges = [(0, n // 2), (n // 2, n)] if n > 4 else []
-    groups = Groups.of(ranges, n)
+    groups = BitGroups.of(ranges, n)
     replica = replica_from(qubo, np.zeros(n, np.bool_), groups, 2, np.random.SeedSequence(seed))
     draws = reference.Draws(*replica.draws.words.tolist())
     slow = reference.parallel_trial(h, couplers, [range(*r) for r in ranges], 2, beta, draws)
-    couplings = Model.of(qubo).couplings
+    couplings = FlipModel.of(qubo).couplings
     for bits, offset in islice(slow, 300):
         assert try_all(couplings, groups, replica, (beta, 1 / beta), 1, GO_ON) == 1
         assert (replica.walk.sign[:n] < 0).tolist() == [bool(bit) for bit in bits]
@@ -52,7 +50,7 @@ def test_one_of_the_accepted_is_taken_uniformly():
     n = 40
     h = np.where(np.arange(n) % 4 == 0, -1.0 - np.arange(n), 1e9)
     qubo = qubo_from_couplers(h, [], [], [])
-    couplings, groups = Model.of(qubo).couplings, Groups.of([], n)
+    couplings, groups = FlipModel.of(qubo).couplings, BitGroups.of([], n)
     taken = np.zeros(n)
     for seed in range(3000):
         replica = replica_from(qubo, np.zeros(n), groups, 2, np.random.SeedSequence(seed))
@@ -67,14 +65,14 @@ def test_groups_are_never_overfull():
     random = np.random.default_rng(1)
     n, ranges = 30, [(0, 10), (10, 25)]
     qubo = qubo_from_couplers(-np.ones(n), [], [], [])
-    groups = Groups.of(ranges, n)
+    groups = BitGroups.of(ranges, n)
     replica = replica_from(qubo, random.random(n) < 0.05, groups, 2, np.random.SeedSequence(2))
-    couplings = Model.of(qubo).couplings
+    couplings = FlipModel.of(qubo).couplings
     for _ in range(200):
         try_all(couplings, groups, replica, (0.5, 2.0), 5, GO_ON)
         state = replica.walk.sign[:n] < 0
         for number, (first, last) in enumerate(ranges):
-            assert state[first:last].sum() == 2 - replica.room[number] <= 2
+            assert state[first:last].sum() == 2 - replica.slack[number] <= 2
             shut = np.isinf(replica.wall[first:last])
             assert (
                 shut == (~state[first:last] if state[first:last].sum() == 2 else np.zeros(last - first, bool))
@@ -86,7 +84,7 @@ def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
     random = np.random.default_rng(4)
     i, j = np.triu_indices(24, 1)
     qubo = qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i)))
-    tempering = Tempering(Model.of(qubo), Groups.of([], 24), [np.zeros(24)] * 6, np.random.SeedSequence(1))
+    tempering = Tempering(FlipModel.of(qubo), BitGroups.of([], 24), [np.zeros(24)] * 6, np.random.SeedSequence(1))
     coldest = []
     halt = np.zeros(1, np.bool_)
     with halting(halt, 2) as pool:
@@ -112,7 +110,7 @@ def problem(seed: int, n: int = 5, required: int = 0, **kinds: str):
 def test_states_of_the_constrained_form_are_states_of_the_qubo(seed):
     _, formulation = problem(seed, 4)
     form = constrain(formulation)
-    qubo = _sum(form.score, form.cycles)
+    qubo = sum_of_qubos(form.score, form.cycles)
     random = np.random.default_rng(seed)
     for _ in range(100):
         bits = np.zeros(qubo.bits, np.bool_)

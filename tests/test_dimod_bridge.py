@@ -57,8 +57,8 @@ def test_the_exact_solver_of_dimod_finds_the_optimum(seed):
 @pytest.mark.parametrize(
     "name",
     [
-        "qubayes.qubo.samplers.dimod_samplers:SimulatedAnnealingSampler",
-        "qubayes.qubo.samplers.dimod_samplers:DigitalAnnealingSampler",
+        "qubayes.qubo.samplers.dimod_bridge:SimulatedAnnealingSampler",
+        "qubayes.qubo.samplers.dimod_bridge:DigitalAnnealingSampler",
     ],
 )
 def test_a_class_by_name_with_parameters_as_json(name):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from qubayes.foundation.errors import QubayesError, SettingError
-from qubayes.qubo.samplers.dimod_samplers import (
+from qubayes.qubo.samplers.dimod_bridge import (
     DigitalAnnealingSampler,
     SimulatedAnnealingSampler,
     _qubo_of,

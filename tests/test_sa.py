@@ -18,8 +18,17 @@ from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
 from qubayes.qubo import energy, formulate, qubo_from_couplers
-from qubayes.qubo.samplers.flips import couplings_of, flip, state_of, sweep_at_random, sweep_in_order, walk_from
-from qubayes.qubo.samplers.reads import Clock, Model, Plan, Read, Schedule, clocks
+from qubayes.qubo.samplers.flips import (
+    FlipModel,
+    Schedule,
+    couplings_of,
+    flip,
+    state_of,
+    sweep_at_random,
+    sweep_in_order,
+    walk_from,
+)
+from qubayes.qubo.samplers.sa import Read, ReadPlan, TimeSlot, time_slots
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
@@ -114,11 +123,11 @@ def test_schedules():
 
 def test_a_read_does_not_depend_on_how_it_is_cut():
     random = np.random.default_rng(3)
-    model = Model.of(qubo_of(random.normal(size=50), random_couplers(random, 50, 0.2)))
-    plan = Plan(Schedule(np.array([0.1, 3.0])), 37, 20, 7)
+    model = FlipModel.of(qubo_of(random.normal(size=50), random_couplers(random, 50, 0.2)))
+    plan = ReadPlan(Schedule(np.array([0.1, 3.0])), 37, 20, 7)
 
     def read():
-        return Read(model, np.zeros(50), np.random.SeedSequence(1), plan, Clock(0, 0), GO_ON)
+        return Read(model, np.zeros(50), np.random.SeedSequence(1), plan, TimeSlot(0, 0), GO_ON)
 
     whole, parts = read().advance(), read()
     for part in range(1, 11):
@@ -129,9 +138,9 @@ def test_a_read_does_not_depend_on_how_it_is_cut():
 
 
 def test_reads_share_the_time():
-    times = clocks(3, 2, 10.0, 14.0)
+    times = time_slots(3, 2, 10.0, 14.0)
     assert [(c.begin, c.end) for c in times] == [(10, 12), (10, 12), (12, 14)]
-    assert Clock(1.0, 1.0).progress == 1.0
+    assert TimeSlot(1.0, 1.0).progress == 1.0
 
 
 def problem(seed: int, n: int = 5, order: str = "chordal", penalty: str = "tight", required: int = 0):

@@ -102,7 +102,7 @@ def test_moves_are_what_progress_counts(name):
 @pytest.mark.parametrize("sampler", ["SimulatedAnnealingSampler", "DigitalAnnealingSampler"])
 def test_our_samplers_tell_how_far_they_are(sampler):
     told: list[Progress] = []
-    solver = solver_named("dimod", sampler=f"qubayes.qubo.samplers.dimod_samplers:{sampler}")
+    solver = solver_named("dimod", sampler=f"qubayes.qubo.samplers.dimod_bridge:{sampler}")
     solve(formulated(random_candidates(12, 7, sets=20)), solver, limits=Limits(1.0), on_progress=told.append)
     assert len(told) > 3 and 0 < told[-1].done <= told[-1].total
 

@@ -123,14 +123,19 @@ def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "BinaryQuadr
 
 def from_bqm(bqm: "BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
     """Return (QUBO, labels as text) of a model, bits in the model's order. Spins s become bits x: s = 2 x - 1."""
-    from dimod import Vartype
-
     labels = tuple(str(label) for label in bqm.variables)
     if len(set(labels)) != len(labels):
         raise QubayesError("two variables of the model have the same label once written as text; relabel them")
-    vectors = bqm.change_vartype(Vartype.BINARY, inplace=False).to_numpy_vectors(variable_order=list(bqm.variables))
-    rows, cols, weights = vectors.quadratic
-    return qubo_from_couplers(vectors.linear_biases, rows, cols, weights, float(vectors.offset)), labels
+    return qubo_from_couplers(*bqm_vectors(bqm)), labels
+
+
+def bqm_vectors(bqm: "BinaryQuadraticModel") -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, float]:
+    """Return (h, rows, columns, weights, offset) of the model over bits, in the model's order."""
+    from dimod import Vartype
+
+    binary = bqm if bqm.vartype is Vartype.BINARY else bqm.change_vartype(Vartype.BINARY, inplace=False)
+    vectors = binary.to_numpy_vectors(variable_order=list(bqm.variables))
+    return vectors.linear_biases, *vectors.quadratic, float(vectors.offset)
 
 
 def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:

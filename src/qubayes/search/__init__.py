@@ -7,14 +7,13 @@ from .solution import Solution
 from .solve import SOLVERS, solve, solver_named
 
 if TYPE_CHECKING:
-    from ..qubo.samplers.dimod_samplers import DigitalAnnealingSampler, SimulatedAnnealingSampler
-    from ..qubo.samplers.sampler import DimodSampler
+    from ..qubo.samplers.dimod_bridge import DigitalAnnealingSampler, DimodSampler, SimulatedAnnealingSampler
 
 # Loaded on first use: they need dimod.
 _HOMES = {
-    "DigitalAnnealingSampler": "..qubo.samplers.dimod_samplers",
-    "DimodSampler": "..qubo.samplers.sampler",
-    "SimulatedAnnealingSampler": "..qubo.samplers.dimod_samplers",
+    "DigitalAnnealingSampler": "..qubo.samplers.dimod_bridge",
+    "DimodSampler": "..qubo.samplers.dimod_bridge",
+    "SimulatedAnnealingSampler": "..qubo.samplers.dimod_bridge",
 }
 
 __all__ = [

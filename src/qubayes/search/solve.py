@@ -35,7 +35,7 @@ SOLVERS = {
     "asobs": ("search.orders.asobs", "AcyclicSelection"),
     "exact": ("search.exact.exact", "Exact"),
     "auto": ("search.auto", "ExactThenAnneal"),
-    "dimod": ("qubo.samplers.sampler", "DimodSampler"),
+    "dimod": ("qubo.samplers.dimod_bridge", "DimodSampler"),
 }
 
 

@@ -22,7 +22,7 @@ class LicenceError(QubayesError):
     """Gurobi is installed, but its licence is missing or too small for the model."""
 
 
-class Program(NamedTuple):
+class ConstrainedProgram(NamedTuple):
     """Minimise `form.score` over the bits u and r such that every row holds."""
 
     formulation: Formulation
@@ -35,12 +35,12 @@ class Program(NamedTuple):
         return list(pairwise(self.formulation.subsets.families.vertex_start.tolist()))
 
     def start(self, run: Run) -> list[float]:
-        """The value of each bit in the best network so far."""
+        """Return the value of each bit in the best network so far."""
         values: list[float] = encode_sets(self.formulation, run.choice)[: len(self.form.labels)].astype(float).tolist()
         return values
 
     def offer(self, run: Run, values: Sequence[float]) -> None:
-        """Give the run the network of these u bits, unless it has a cycle within the backend's tolerances."""
+        """Offer the network of these u bits, unless it has a cycle within the backend's tolerances."""
         families, candidates = self.formulation.subsets.families, self.formulation.candidates
         allowed = [set(candidates.base(vertex)) for vertex in range(candidates.n)]
         for vertex, (first, last) in enumerate(self.groups):
@@ -55,10 +55,10 @@ class Program(NamedTuple):
 class QuadraticProgram:
     """The constrained form of the formulation, solved to proved optimality or until the limit.
 
-    `auto` takes Gurobi where it is installed and its licence allows the model, else SCIP. Gurobi is given the products
-    u_j u_k as they are. SCIP's objective is linear, so each product becomes a variable; as at most two subsets of a
-    vertex are active, one inequality for each subset and one for each vertex describe the products exactly
-    (`bqp_scip`). The backend's bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
+    `auto` uses Gurobi if it is installed and its licence allows the model, else SCIP. Gurobi takes the products u_j u_k
+    as they are. SCIP's objective is linear, so each product becomes a variable; since at most two subsets of a vertex
+    are active, one inequality for each subset and one for each vertex describe the products exactly (`bqp_scip`). The
+    backend's bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
     """
 
     backend: str = "auto"
@@ -72,18 +72,18 @@ class QuadraticProgram:
             raise SettingError(f"backend = {self.backend!r}; choose one of {', '.join(BACKENDS)}")
 
     def prepared(self) -> "QuadraticProgram":
-        """The same; the packages are loaded, and Gurobi has been asked what its licence allows."""
+        """Load the packages and ask Gurobi for the limits of its licence; return the solver itself."""
         for backend in self._backends():
             import_module(f".bqp_{backend}", __package__)
             if backend == "gurobi":
                 from .bqp_gurobi import limited_in_size
 
-                with suppress(LicenceError):  # told, or passed over for SCIP, by the search
+                with suppress(LicenceError):  # the search reports it, or uses SCIP
                     limited_in_size()
         return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
-        """Build the program and hand it to the backend."""
+        """Build the program and solve it by the backend."""
         backends, program = self._backends(), None
         if "gurobi" in backends:
             from .bqp_gurobi import check_licence, solve_with_gurobi
@@ -100,7 +100,7 @@ class QuadraticProgram:
         return solve_with_scip(program or _program(formulation, run), run)
 
     def _backends(self) -> list[str]:
-        """The backends to be asked, in turn; raises unless one is installed."""
+        """Return the installed backends, in the order of preference; raise without any."""
         asked = ["gurobi", "scip"] if self.backend == "auto" else [self.backend]
         found = [backend for backend in asked if find_spec(PACKAGES[backend])]
         if not found:
@@ -110,19 +110,19 @@ class QuadraticProgram:
         return found
 
 
-def _program(formulation: Formulation, run: Run) -> Program:
-    """The rows as far as the time allows: a run that is over is not searched."""
+def _program(formulation: Formulation, run: Run) -> ConstrainedProgram:
+    """Return the program; without all of its rows if the run is over before."""
     form = constrain(formulation, run.workers)
     rows = list(subset_rows(form))
     for row in order_rows(formulation):
         rows.append(row)
         if len(rows) % 1000 == 0 and run.over:
             break
-    return Program(formulation, form, rows)
+    return ConstrainedProgram(formulation, form, rows)
 
 
 def ended(run: Run, backend: str, optimal: bool, figures: dict[str, Any]) -> Ending:
-    """How a backend ended, in a sentence."""
+    """Return the ending of a backend."""
     if optimal:
         return Ending(f"proved optimal by {backend}, to its tolerances", figures)
     if run.proved:
@@ -131,5 +131,5 @@ def ended(run: Run, backend: str, optimal: bool, figures: dict[str, Any]) -> End
 
 
 def not_built(run: Run, backend: str) -> Ending:
-    """The ending of a run whose time went into building the model."""
+    """Return the ending of a run that was over before the model was built."""
     return Ending(f"time limit reached while the model was built for {backend}; the start is returned", {})

@@ -14,7 +14,7 @@ from ...machines.qubo import upper_triangle
 from ...search.run import Ending, Run
 from .. import Formulation
 from ..constrained import Row
-from .bqp import LicenceError, Program, ended, not_built
+from .bqp import ConstrainedProgram, LicenceError, ended, not_built
 
 TOO_LARGE, NO_LICENCE = GRB.Error.SIZE_LIMIT_EXCEEDED, GRB.Error.NO_LICENSE
 MOST, MOST_WITH_PRODUCTS = 2000, 200  # variables without a full licence; as many constraints as variables
@@ -23,7 +23,7 @@ ROWS = 1000  # added between two looks at the clock
 
 @cache
 def limited_in_size() -> bool:
-    """Whether the licence allows small models only: asked with the smallest that is too large. Takes up to a second."""
+    """Return True if the licence allows small models only. Tries the smallest that is too large: up to a second."""
     with _model() as model:
         bits = model.addMVar(MOST_WITH_PRODUCTS + 1, vtype=GRB.BINARY)
         model.setObjective(bits[0] * bits[1])
@@ -37,14 +37,14 @@ def limited_in_size() -> bool:
 
 
 def check_licence(formulation: Formulation) -> None:
-    """Raise if Gurobi is sure to refuse the program, which takes its time to be made."""
+    """Raise if Gurobi will refuse the program, before it is built."""
     bits, rows = formulation.subsets.total + len(formulation.order.pairs), 2 * len(formulation.order.triangles)
     products = bool((formulation.subsets.families.sizes > 1).any())
     if limited_in_size() and (rows > MOST or bits > (MOST_WITH_PRODUCTS if products else MOST)):
         raise _too_large(bits, rows)
 
 
-def solve_with_gurobi(program: Program, run: Run) -> Ending:
+def solve_with_gurobi(program: ConstrainedProgram, run: Run) -> Ending:
     """Search until optimality, the time limit or an interrupt."""
     try:
         with _model() as model:
@@ -57,7 +57,7 @@ def solve_with_gurobi(program: Program, run: Run) -> Ending:
 
 @contextmanager
 def _model() -> Iterator[Any]:
-    """An empty model that prints nothing."""
+    """Open an empty model that prints nothing."""
     try:
         with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
             yield model
@@ -75,12 +75,12 @@ def _too_large(variables: int, constraints: int) -> LicenceError:
     )
 
 
-def _solve(model: Any, program: Program, run: Run) -> Ending:
+def _solve(model: Any, program: ConstrainedProgram, run: Run) -> Ending:
     bits = _build(model, program, run)
     if run.over:
         return not_built(run, "Gurobi")
     bits.Start = np.array(program.start(run))
-    # The bound must reach the score: the default gap of 1e-4 of the score is more than most edges are worth.
+    # The bound must reach the score: the default gap, 1e-4 of the score, exceeds the gain of most edges.
     model.setParam("MIPGap", 0.0)
     model.setParam("MIPGapAbs", 1e-9)
     model.setParam("Threads", run.workers.count)
@@ -101,7 +101,7 @@ def _solve(model: Any, program: Program, run: Run) -> Ending:
     model.optimize(listen)
     optimal = model.Status == GRB.OPTIMAL
     if model.Status == GRB.INTERRUPTED and not (run.over or run.proved):
-        run.stop[0] = True  # Gurobi heard the interrupt itself
+        run.stop[0] = True  # Gurobi caught the interrupt itself
     if model.SolCount:
         program.offer(run, bits.X.tolist())
     if optimal or model.Status in (GRB.TIME_LIMIT, GRB.INTERRUPTED):
@@ -110,8 +110,8 @@ def _solve(model: Any, program: Program, run: Run) -> Ending:
     return ended(run, "Gurobi", optimal, figures)
 
 
-def _build(model: Any, program: Program, run: Run) -> Any:
-    """The bits of the model, which is whole unless the run is over."""
+def _build(model: Any, program: ConstrainedProgram, run: Run) -> Any:
+    """Return the bits of the model, which is complete unless the run is over."""
     score, count = program.form.score, len(program.form.labels)
     bits = model.addMVar(count, vtype=GRB.BINARY)
     low, high, weights = upper_triangle(score)

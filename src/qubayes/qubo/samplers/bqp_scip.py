@@ -10,19 +10,19 @@ from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
 
 from ...machines.qubo import upper_triangle
 from ...search.run import Ending, Run
-from .bqp import Program, ended, not_built
+from .bqp import ConstrainedProgram, ended, not_built
 
 LOOK_EVERY = 0.02  # seconds between looks at the limits
 
 
-def solve_with_scip(program: Program, run: Run) -> Ending:
-    """Search until optimality, the time limit or an interrupt. SCIP runs in a thread, so that this one hears Ctrl-C."""
+def solve_with_scip(program: ConstrainedProgram, run: Run) -> Ending:
+    """Search until optimality, the time limit or an interrupt. SCIP runs in a thread: this one handles Ctrl-C."""
     if run.over:
         return not_built(run, "SCIP")
     model = Model()
     model.hideOutput()
     model.setParam("misc/catchctrlc", False)
-    model.setParam("timing/clocktype", 2)  # seconds on the wall
+    model.setParam("timing/clocktype", 2)  # wall clock
     model.setParam("randomization/randomseedshift", run.seed % 2**31)
     bits, products = _build(model, program, run)
     if run.over:
@@ -57,14 +57,14 @@ def _optimize(model: Any, run: Run) -> None:
 
 
 def _interrupt(model: Any) -> None:
-    with suppress(Exception):  # not in a stage that can be interrupted; asked again at the next look
+    with suppress(Exception):  # SCIP is in a stage that cannot be interrupted; repeated at the next look
         model.interruptSolve()
 
 
-def _build(model: Any, program: Program, run: Run) -> tuple[list[Any], dict[tuple[int, int], Any]]:
-    """The variables of the bits, and of the product of each pair of subsets of a vertex.
+def _build(model: Any, program: ConstrainedProgram, run: Run) -> tuple[list[Any], dict[tuple[int, int], Any]]:
+    """Return the variables of the bits, and of the product of each pair of subsets of a vertex.
 
-    Of a vertex with subsets j: Σ_k y_jk <= u_j for each j, and Σ_jk y_jk >= Σ_j u_j - 1. As at most two u_j are 1,
+    Of a vertex with subsets j: Σ_k y_jk <= u_j for each j, and Σ_jk y_jk >= Σ_j u_j - 1. Since at most two u_j are 1,
     y_jk = u_j u_k in every feasible point with integer u, and the relaxation is the convex hull of these points: its
     corners are the choice of nothing, of one subset and of two.
     """
@@ -116,7 +116,7 @@ def _start(model: Any, values: list[float], bits: list[Any], products: dict[tupl
 class _Listener(Eventhdlr):
     """Offers every better solution, and the bound after every relaxation."""
 
-    def __init__(self, program: Program, run: Run, bits: list[Any]) -> None:
+    def __init__(self, program: ConstrainedProgram, run: Run, bits: list[Any]) -> None:
         self.program, self.run, self.bits = program, run, bits
 
     def eventinit(self) -> None:

@@ -1,29 +1,230 @@
-"""`digital`: the Digital Annealer's algorithm in software (DAQ): parallel trial, dynamic offset, replica exchange."""
+"""`digital`: the Digital Annealer's algorithm in software (DAQ): parallel trial, dynamic offset, replica exchange.
 
+In an iteration of parallel trial every flip is tried and one of those accepted is made.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...foundation.arrays import Bools
+from ...foundation.arrays import AnyArray, Bools, Floats, Ints
 from ...foundation.errors import SettingError
-from ...machines.qubo import upper_triangle
+from ...foundation.jit import inlined, kernel
+from ...foundation.random import BLOCK, REACH, Draws, below, draws_of, next_picks, next_waits
+from ...foundation.words import lowest_bit
+from ...machines.qubo import Qubo, qubo_from_couplers, upper_triangle
 from ...search.run import Ending, Run
-from .. import Formulation, Qubo, constrain, qubo_from_couplers
-from .exchange import Tempering
-from .reads import Model, Schedule, halting
-from .states import PROVED, read_state, reading_seconds, repairs, start_state, with_slack
-from .trial import Groups
+from .. import Formulation, constrain
+from .flips import FlipModel, FlipWalk, Schedule, flip, halting, keep_best, walk_from, watch
+from .states import PROVED, read_state, reading_seconds, repair_message, start_state, with_slack
 
-PARTS = 20  # of the run; after each of them the best state is offered
+SHARES = 20  # of the run; after each of them the best state is offered
+MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
+SPREAD = 2.0  # the hottest temperature over the coldest, at any time
+WORK = 2**21  # flips tried by a replica between two exchanges, about 4 ms
+
+
+class BitGroups(NamedTuple):
+    """Disjoint ranges of bits with a limit on the number of active ones."""
+
+    group: Ints  # (n,) of each bit; -1: none
+    first: Ints  # (groups,)
+    last: Ints  # (groups,) one past the last bit
+
+    @staticmethod
+    def of(ranges: Sequence[tuple[int, int]], n: int) -> "BitGroups":
+        """Return the groups [first, last) of n bits."""
+        group = np.full(n, -1, np.int64)
+        for number, (first, last) in enumerate(ranges):
+            group[first:last] = number
+        bounds = np.array(ranges, dtype=np.int64).reshape(-1, 2)
+        return BitGroups(group, bounds[:, 0].copy(), bounds[:, 1].copy())
+
+
+class Replica(NamedTuple):
+    """A state and its random stream; changed in place by the kernel."""
+
+    walk: FlipWalk
+    wall: Floats  # (padded n,) infinite where a flip is not allowed, 0 elsewhere
+    slack: Ints  # (groups,) bits that may still become active
+    offset: Floats  # (1,) subtracted from every increment until a flip is accepted
+    seen: Ints  # (n + 1,) the iteration in which `_try_some` last tried each bit; then the present iteration
+    hits: Ints  # (padded n,) work space: accepted bits
+    draws: Draws
+
+
+def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds: np.random.SeedSequence) -> Replica:
+    """Return the replica that begins at this state, which has at most `most` active bits in each group."""
+    walk = walk_from(qubo, bits, keep_best=True)
+    sums = np.concatenate([[0], np.cumsum(np.asarray(bits) != 0)])
+    slack = most - (sums[groups.last] - sums[groups.first])
+    wall = np.zeros(len(walk.field))
+    full = (slack == 0)[groups.group] & (groups.group >= 0) if len(slack) else np.zeros(qubo.bits, np.bool_)
+    wall[: qubo.bits][full & (walk.sign[: qubo.bits] > 0)] = np.inf
+    return Replica(
+        walk,
+        wall,
+        slack.astype(np.int64),
+        np.zeros(1),
+        np.zeros(qubo.bits + 1, np.int64),
+        np.zeros(len(walk.field), np.int64),
+        draws_of(seeds),
+    )
+
+
+@inlined
+def _update_walls(groups: Any, replica: Any, bit: int) -> None:
+    """Update slack and walls after a flip of this bit."""
+    group = groups.group[bit]
+    if group < 0:
+        return
+    added = replica.walk.sign[bit] < 0.0
+    full = added and replica.slack[group] == 1
+    if full or replica.slack[group] == 0:
+        for other in range(groups.first[group], groups.last[group]):
+            replica.wall[other] = np.inf if full and replica.walk.sign[other] > 0.0 else 0.0
+    replica.slack[group] += -1 if added else 1
+
+
+@inlined
+def _try_some(replica: Any, beta: float) -> Any:
+    """Return the first accepted one of up to BLOCK bits in random order; -1 if none is accepted.
+
+    The first accepted bit in a random order of all bits is a random one of all accepted: if many are, few are tried.
+    """
+    walk, draws = replica.walk, replica.draws
+    n = len(replica.seen) - 1
+    picked, drawn = next_picks(draws, n), next_waits(draws)
+    for k in range(BLOCK):
+        bit = np.int64(draws.picks[picked + k])
+        if replica.seen[bit] != replica.seen[n]:
+            replica.seen[bit] = replica.seen[n]
+            rise = walk.sign[bit] * walk.field[bit] + replica.wall[bit] - replica.offset[0]
+            if beta * rise < draws.waits[drawn + k]:
+                return bit
+    return -1
+
+
+@inlined
+def _try_rest(replica: Any, beta: float) -> Any:
+    """Return a random one of the accepted bits that `_try_some` did not try; -1 if none is accepted."""
+    offset, n, found = replica.offset[0], len(replica.seen) - 1, 0
+    for start in range(0, len(replica.wall), BLOCK):
+        field, sign = replica.walk.field[start : start + BLOCK], replica.walk.sign[start : start + BLOCK]
+        wall = replica.wall[start : start + BLOCK]
+        near = 0
+        for k in range(BLOCK):
+            near += beta * (sign[k] * field[k] + wall[k] - offset) < REACH
+        if near == 0:
+            continue
+        drawn = next_waits(replica.draws)
+        waits = replica.draws.waits[drawn : drawn + BLOCK]
+        mask = np.uint64(0)
+        for k in range(BLOCK):
+            mask |= np.uint64(beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]) << np.uint64(k)
+        while mask:
+            bit = start + lowest_bit(mask)
+            mask &= mask - np.uint64(1)
+            if replica.seen[bit] != replica.seen[n]:
+                replica.hits[found] = bit
+                found += 1
+    return replica.hits[below(replica.draws.words, found)] if found else -1
+
+
+@kernel
+def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: int, halt: Any) -> int:
+    """In each iteration try every allowed flip and make one of those accepted; return the number of iterations.
+
+    `heat` is (inverse temperature, growth). If no flip is accepted, the offset grows by the latter, so that the state
+    leaves a local minimum; if one is, it returns to 0. Another thread sets halt[0] to stop early.
+    """
+    beta, growth = heat
+    for iteration in range(iterations):
+        if halt[0]:
+            return iteration
+        replica.seen[len(replica.seen) - 1] += 1
+        bit = _try_some(replica, beta)
+        if bit < 0:
+            bit = _try_rest(replica, beta)
+        if bit < 0:
+            replica.offset[0] += growth
+            continue
+        replica.offset[0] = 0.0
+        flip(couplings, replica.walk, bit)
+        _update_walls(groups, replica, bit)
+        keep_best(replica.walk)
+    return iterations
+
+
+class Tempering:
+    """Replicas of one QUBO, each at its own temperature: the last at the coldest, the first SPREAD times as hot.
+
+    All temperatures fall. On alarm m=4 with 400,000 iterations in all, 16 replicas at constant temperatures from 10 to
+    1 ended at energies 11,892 and 11,967 (two seeds), 4 whose temperatures fell from 30 to 1 at 11,473 and 11,331.
+    """
+
+    def __init__(
+        self, model: FlipModel, groups: BitGroups, starts: Sequence[AnyArray], seeds: np.random.SeedSequence
+    ) -> None:
+        own, *streams = seeds.spawn(1 + len(starts))
+        self.model, self.groups, self.iterations = model, groups, 0
+        self.replicas = [
+            replica_from(model.qubo, bits, groups, MOST_ACTIVE, seed)
+            for bits, seed in zip(starts, streams, strict=True)
+        ]
+        self._places = list(range(len(starts)))  # the replica at each temperature
+        self._random, self._rounds = np.random.default_rng(own), 0
+
+    @property
+    def period(self) -> int:
+        """Iterations between two exchanges."""
+        return max(16, min(1024, WORK // max(self.model.qubo.bits, 1)))
+
+    @property
+    def best(self) -> tuple[float, Bools]:
+        """Energy and bits of the best state so far."""
+        walk = min((replica.walk for replica in self.replicas), key=lambda walk: float(walk.best_energy[0]))
+        return float(walk.best_energy[0]), walk.best.copy()
+
+    @property
+    def bests(self) -> list[Bools]:
+        """The best state of each replica."""
+        return [replica.walk.best.copy() for replica in self.replicas]
+
+    def advance(
+        self, pool: ThreadPoolExecutor, iterations: int, beta: float, look: Callable[[], float], halt: Bools
+    ) -> None:
+        """Iterate with every replica, the coldest at this inverse temperature, then exchange neighbours."""
+        betas = beta * (np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas)) if len(self.replicas) > 1 else np.ones(1))
+        heats = [(beta, 1.0 / beta) for beta in betas.tolist()]
+        futures = [
+            pool.submit(try_all, self.model.couplings, self.groups, self.replicas[place], heat, iterations, halt)
+            for place, heat in zip(self._places, heats, strict=True)
+        ]
+        self.iterations += max(watch(futures, look, halt))
+        self._exchange(betas)
+
+    def _exchange(self, betas: Floats) -> None:
+        """Swap neighbours i, i + 1 with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd i in turn."""
+        self._rounds += 1
+        for i in range(self._rounds % 2, len(self._places) - 1, 2):
+            one, two = self.replicas[self._places[i]], self.replicas[self._places[i + 1]]
+            gain = (betas[i] - betas[i + 1]) * float(one.walk.energy[0] - two.walk.energy[0])
+            if self._random.random() < math.exp(min(0.0, gain)):
+                self._places[i], self._places[i + 1] = self._places[i + 1], self._places[i]
+                one.offset[0] = two.offset[0] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Digital:
-    """Every flip is tried, one of the accepted is taken; at most two subsets of a vertex are active (Appendix D.4).
+    """Parallel trial with replica exchange; at most two subsets of a vertex are active (Appendix D.4).
 
-    Replicas at several temperatures, which fall from the first to the last, are exchanged. Their number does not depend
-    on that of threads.
+    Every flip is tried and one of the accepted is made. Replicas at several temperatures, which fall from the first to
+    the last, are exchanged. Their number does not depend on that of threads.
     """
 
     first_temperature: float = 30.0
@@ -45,35 +246,32 @@ class Digital:
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas, and offer the best states."""
         cost = reading_seconds(formulation, run)
-        if run.over:
-            return _too_short(self.replicas)
-        tempering = self._tempering(formulation, run)
-        if run.over:
-            return _too_short(self.replicas)
+        tempering = None if run.over else self._tempering(formulation, run)
+        if tempering is None or run.over:
+            statistics = {"iterations": 0, "replicas": self.replicas, "repaired": 0}
+            return Ending("the time limit is too short to begin; best so far returned", statistics)
         reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
         self._search(formulation, run, tempering, reserve)
         readings = [read_state(formulation, with_slack(formulation, best)) for best in tempering.bests]
         for reading in readings:
             run.offer(reading.choice)
-        mended = sum(reading.repaired for reading in readings)
-        figures = {"iterations": tempering.iterations, "replicas": self.replicas, "repaired": mended}
+        repaired, count = sum(reading.repaired for reading in readings), tempering.iterations
         cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""
-        cut = PROVED if run.proved else cut
         what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
-        return Ending(
-            f"{cut}{what}, {tempering.iterations:,} iterations of each; {repairs(mended, self.replicas)}", figures
-        )
+        message = f"{what}, {count:,} iterations of each; {repair_message(repaired, self.replicas)}"
+        statistics = {"iterations": count, "replicas": self.replicas, "repaired": repaired}
+        return Ending(f"{PROVED if run.proved else cut}{message}", statistics)
 
-    def _tempering(self, formulation: Formulation, run: Run) -> Tempering:
+    def _tempering(self, formulation: Formulation, run: Run) -> "Tempering":
         form = constrain(formulation, run.workers)
-        qubo = _sum(form.score, form.cycles)
+        qubo = sum_of_qubos(form.score, form.cycles)
         start = start_state(formulation, run)[: qubo.bits]
         seeds = np.random.SeedSequence(run.seed)
-        return Tempering(Model.of(qubo), Groups.of(form.groups, qubo.bits), [start] * self.replicas, seeds)
+        return Tempering(FlipModel.of(qubo), BitGroups.of(form.groups, qubo.bits), [start] * self.replicas, seeds)
 
     def _search(self, formulation: Formulation, run: Run, tempering: Tempering, reserve: float) -> None:
-        """Rounds until the limit; after each part of it the best state so far is offered."""
-        halt, part, known = np.zeros(1, np.bool_), 1, np.inf
+        """Iterate until the limit; offer the best state so far after each share of it."""
+        halt, share, known = np.zeros(1, np.bool_), 1, np.inf
         schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
         begin, end = run.elapsed, run.elapsed + run.left - reserve
 
@@ -91,27 +289,16 @@ class Digital:
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
                 beta = schedule.at(min(1.0, progress()))
                 tempering.advance(pool, min(tempering.period, left), beta, look, halt)
-                if progress() >= part / PARTS:
-                    part += 1
+                if progress() >= share / SHARES:
+                    share += 1
                     energy, best = tempering.best
-                    known = _offer(formulation, run, energy, best, known)
+                    if energy < known:
+                        run.offer(read_state(formulation, with_slack(formulation, best)).choice)
+                    known = energy
 
 
-def _too_short(replicas: int) -> Ending:
-    """The ending of a run whose time was over before the first iteration."""
-    figures = {"iterations": 0, "replicas": replicas, "repaired": 0}
-    return Ending("the time limit is too short to begin; best so far returned", figures)
-
-
-def _offer(formulation: Formulation, run: Run, energy: float, best: Bools, known: float) -> float:
-    """Offer the state unless it was offered before; its energy."""
-    if energy < known:
-        run.offer(read_state(formulation, with_slack(formulation, best)).choice)
-    return energy
-
-
-def _sum(one: Qubo, two: Qubo) -> Qubo:
-    """The sum of two functions of the same bits."""
+def sum_of_qubos(one: Qubo, two: Qubo) -> Qubo:
+    """Return the sum of two functions of the same bits."""
     first, second = upper_triangle(one), upper_triangle(two)
     rows, columns = np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
     weights = np.concatenate([first[2], second[2]])

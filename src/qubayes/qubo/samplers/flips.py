@@ -1,5 +1,9 @@
-"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree)."""
+"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree). Schedules and threads of the annealers."""
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +14,8 @@ from ...foundation.random import BLOCK, REACH, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo
 
-LONG = 8  # consecutive columns from which on a stretch of a row is added without looking at indices
+LONG = 8  # least length of a stretch: consecutive columns of a row, added without looking at indices
+POLL = 0.02  # seconds between two looks at the clock
 
 
 class Couplings(NamedTuple):
@@ -25,25 +30,31 @@ class Couplings(NamedTuple):
 
 
 class FlipWalk(NamedTuple):
-    """A state and what each flip would do; changed in place by kernels."""
+    """A state and the increments of its flips; changed in place by kernels."""
 
     field: Floats  # (n,) h_i + sum_j J_ij x_j; infinite beyond n, up to a multiple of BLOCK
     sign: Floats  # (n,) 1 where x_i = 0, -1 where x_i = 1: flipping i adds sign_i field_i to the energy
     energy: Floats  # (1,)
-    best: Bools  # (n,) the state of least energy at the end of a step; empty if it need not be kept
+    best: Bools  # (n,) the state of least energy at the end of a step; empty if it is not kept
     best_energy: Floats  # (1,)
 
 
+class FlipModel(NamedTuple):
+    """A QUBO and its couplers as the kernels read them."""
+
+    qubo: Qubo
+    couplings: Couplings
+
+    @staticmethod
+    def of(qubo: Qubo) -> "FlipModel":
+        """Return the model of the QUBO."""
+        return FlipModel(qubo, couplings_of(qubo))
+
+
 def couplings_of(qubo: Qubo) -> Couplings:
-    """The couplers of the QUBO, sorted for flips."""
+    """Return the couplers of the QUBO, cut into stretches and single entries."""
     rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr))
-    if not len(rows):
-        none = np.zeros(qubo.bits + 1, np.int64)
-        return Couplings(
-            none, qubo.indices.astype(np.uint32), qubo.weights, none, np.zeros((0, 3), np.int64), qubo.weights
-        )
-    new = np.ones(len(rows), np.bool_)
-    new[1:] = (np.diff(qubo.indices) != 1) | (np.diff(rows) != 0)
+    new = (np.diff(qubo.indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
     first = np.flatnonzero(new)
     lengths = np.diff(np.append(first, len(rows)))
     long = lengths >= LONG
@@ -65,7 +76,7 @@ def _starts(rows: SmallInts, n: int) -> Ints:
 
 
 def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> FlipWalk:
-    """The walk that begins at this state."""
+    """Return the walk that begins at this state."""
     x = np.asarray(bits, dtype=np.float64)
     products = np.concatenate([[0.0], np.cumsum(qubo.weights * x[qubo.indices])])
     field = qubo.h + np.diff(products[qubo.indptr])
@@ -77,7 +88,7 @@ def walk_from(qubo: Qubo, bits: AnyArray, *, keep_best: bool = False) -> FlipWal
 
 
 def state_of(walk: FlipWalk, n: int) -> Bools:
-    """The n bits of the walk."""
+    """Return the n bits of the walk."""
     return walk.sign[:n] < 0
 
 
@@ -98,7 +109,7 @@ def flip(couplings: Any, walk: Any, bit: int) -> None:
             stretch[k] += change * weights[k]
 
 
-@kernel
+@inner
 def keep_best(walk: Any) -> None:
     """Copy the state if its energy is the least so far."""
     if len(walk.best) and walk.energy[0] < walk.best_energy[0]:
@@ -109,7 +120,7 @@ def keep_best(walk: Any) -> None:
 
 @inner
 def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
-    """Which of BLOCK bits Metropolis' rule would flip, as a mask."""
+    """Return the mask of those of BLOCK bits that Metropolis' rule would flip."""
     mask = np.uint64(0)
     for k in range(BLOCK):
         mask |= np.uint64(beta * sign[k] * field[k] < waits[k]) << np.uint64(k)
@@ -118,10 +129,10 @@ def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
 
 @kernel
 def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any) -> None:
-    """For each beta try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
+    """For each beta, try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
 
-    BLOCK tries are compared at once; where one succeeds they are gone through one by one, as a flip may change what
-    the later ones do. Another thread sets halt[0] to end it early.
+    BLOCK tries are compared at once; if one succeeds they are repeated one by one, since a flip changes the increments
+    of later bits. Another thread sets halt[0] to stop early.
     """
     for beta in betas:
         for start in range(0, len(walk.field), BLOCK):
@@ -145,7 +156,7 @@ def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any)
 
 @kernel
 def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: int, halt: Any) -> None:
-    """For each beta try this many bits, each drawn from all, by Metropolis' rule."""
+    """For each beta, try this many bits, each drawn from all, by Metropolis' rule."""
     field, sign = walk.field, walk.sign
     n = len(couplings.single_start) - 1
     for beta in betas:
@@ -163,3 +174,55 @@ def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: in
                     if beta * sign[bit] * field[bit] < waits[k]:
                         flip(couplings, walk, bit)
         keep_best(walk)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Inverse temperatures from the first to the last: `geometric`, `linear`, or `custom`, each of them in turn."""
+
+    betas: Floats
+    kind: str = "geometric"
+
+    def steps(self, count: int) -> Floats:
+        """Return the inverse temperatures of this many steps; of one step the last."""
+        if self.kind == "custom":
+            return self.betas[np.arange(count) * len(self.betas) // max(count, 1)]
+        if count < 2:
+            return self.betas[-1:].repeat(count)
+        first, last = self.betas.tolist()
+        return np.geomspace(first, last, count) if self.kind == "geometric" else np.linspace(first, last, count)
+
+    def at(self, progress: float) -> float:
+        """Return the inverse temperature after this share of the time."""
+        if self.kind == "custom":
+            return float(self.betas[min(int(progress * len(self.betas)), len(self.betas) - 1)])
+        first, last = self.betas.tolist()
+        if self.kind == "linear":
+            return float(first + (last - first) * progress)
+        return float(first * (last / first) ** progress)
+
+
+@contextmanager
+def halting(halt: Bools, threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Open a pool of threads; an error in the block sets halt[0]. The threads are waited for."""
+    pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    except BaseException:
+        halt[0] = True
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def watch(futures: Sequence[Future[Any]], look: Callable[[], float], halt: Bools) -> list[Any]:
+    """Return the results of the futures. `look`, called every POLL seconds, reports and returns the seconds left."""
+    pending = set(futures)
+    while pending:
+        left = look()
+        if left <= 0:
+            halt[0] = True
+        finished, pending = wait(pending, timeout=POLL if left <= 0 else min(POLL, left))
+        for future in finished:
+            future.result()
+    return [future.result() for future in futures]

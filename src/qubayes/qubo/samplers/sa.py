@@ -1,29 +1,128 @@
 """`sa`: simulated annealing of the QUBO by single flips (SAQ, Appendix D.3)."""
 
+import math
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ...foundation.arrays import Bools
+from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import SettingError
+from ...foundation.random import draws_of
 from ...search.run import Ending, Run
 from .. import Formulation
-from .reads import Clock, Model, Plan, Read, Schedule, clocks, halting, watch
-from .states import PROVED, read_state, reading_seconds, repairs, start_state
+from .flips import FlipModel, Schedule, halting, state_of, sweep_at_random, sweep_in_order, walk_from, watch
+from .states import PROVED, read_state, reading_seconds, repair_message, start_state
 
-PARTS = 20  # of a read; after each of them its best state is offered
+SHARES = 20  # of a read; after each of them its best state is offered
 TEMPERATURES = 4096  # at most, where flips are counted
 TRIES = 1024  # at one temperature, where the clock decides it
+SLICE = 0.004  # seconds at one temperature, where the clock decides it
+
+
+class ReadPlan(NamedTuple):
+    """Schedule and size of a read: a number of steps, or, if `steps` is None, the time of its slot."""
+
+    schedule: Schedule
+    steps: int | None
+    tries: int = 0  # bits drawn in each step; 0: every bit once, in order
+    rest: int = 0  # bits drawn after the last step, at its temperature
+
+
+class TimeSlot(NamedTuple):
+    """The time of a read, in `time.perf_counter` seconds."""
+
+    begin: float
+    end: float
+
+    @property
+    def progress(self) -> float:
+        """The share of the time that has passed."""
+        if self.end <= self.begin:
+            return 1.0
+        return min(1.0, (time.perf_counter() - self.begin) / (self.end - self.begin))
+
+
+def time_slots(reads: int, threads: int, begin: float, end: float) -> list[TimeSlot]:
+    """Return the slot of each read if as many as there are threads run at once."""
+    rounds = math.ceil(reads / threads)
+    length = (end - begin) / max(rounds, 1)
+    return [TimeSlot(begin + length * (k // threads), begin + length * (k // threads + 1)) for k in range(reads)]
+
+
+class Read:
+    """One annealing from a start state; `halt`, set by another thread, ends it early."""
+
+    def __init__(
+        self,
+        model: FlipModel,
+        start: AnyArray,
+        seeds: np.random.SeedSequence,
+        plan: ReadPlan,
+        slot: TimeSlot,
+        halt: Bools,
+    ) -> None:
+        self.plan, self.slot, self.steps_done = plan, slot, 0
+        self._model, self._halt, self._draws = model, halt, draws_of(seeds)
+        self._walk = walk_from(model.qubo, start, keep_best=True)
+        self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
+        self._call_steps = 1  # steps in the next call of a kernel
+        self._rest_done = 0  # bits drawn after the last step
+
+    @property
+    def tries(self) -> int:
+        """Number of flips tried so far."""
+        return self.steps_done * (self.plan.tries or self._model.qubo.bits) + self._rest_done
+
+    @property
+    def progress(self) -> float:
+        """The share of the schedule that is done; 1 for a QUBO without bits."""
+        if not self._model.qubo.bits or self.plan.steps == 0:
+            return 1.0
+        return self.slot.progress if self.plan.steps is None else self.steps_done / self.plan.steps
+
+    @property
+    def state(self) -> Bools:
+        """The present state."""
+        return state_of(self._walk, self._model.qubo.bits)
+
+    @property
+    def best(self) -> Bools:
+        """The state of least energy at the end of a step."""
+        return self._walk.best.copy()
+
+    def advance(self, until: float = 1.0) -> "Read":
+        """Anneal until this share of the schedule is done, or `halt` is set."""
+        while not self._halt[0] and self.progress < until:
+            betas, began = self._next_betas(until), time.perf_counter()
+            if self.plan.tries:
+                sweep_at_random(self._model.couplings, self._walk, self._draws, betas, self.plan.tries, self._halt)
+            else:
+                sweep_in_order(self._model.couplings, self._walk, self._draws, betas, self._halt)
+            self.steps_done += len(betas)
+            taken = max(time.perf_counter() - began, 1e-6)
+            self._call_steps = max(1, min(2 * self._call_steps, int(self._call_steps * SLICE / taken)))
+        rest = self.plan.rest - self._rest_done
+        if until >= 1.0 and not self._halt[0] and self._model.qubo.bits and self._betas is not None and rest > 0:
+            self._rest_done = self.plan.rest
+            sweep_at_random(self._model.couplings, self._walk, self._draws, self._betas[-1:], rest, self._halt)
+        return self
+
+    def _next_betas(self, until: float) -> Floats:
+        """Return the inverse temperatures of the next steps; their number does not change a counted read."""
+        if self._betas is None:
+            return np.full(self._call_steps, self.plan.schedule.at(self.slot.progress))
+        last = math.ceil(until * len(self._betas))
+        return self._betas[self.steps_done : min(self.steps_done + self._call_steps, last)]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnnealing:
     """Random single flips, temperature T0^(1 - t / limit): from `first_temperature` down to `last_temperature`.
 
-    Several reads run at once; the best counts. Under a time limit there are as many as threads unless said, each over
+    Several reads run at once; the best counts. Under a time limit there are by default as many as threads, each over
     the whole time; where flips are counted one, over all of them.
     """
 
@@ -58,39 +157,39 @@ class SimulatedAnnealing:
 
         with halting(halt, threads) as pool:
             futures: list[Future[bool]] = [pool.submit(_follow, formulation, run, read, halt) for read in reads]
-            mended = watch(futures, look, halt)
-        return self._ending(run, reads, sum(mended))
+            repaired = sum(watch(futures, look, halt))
+        tries = sum(read.tries for read in reads)
+        cut = "time limit reached before the last flip; " if run.moves is not None and run.over else ""
+        what = f"{count} reads" if count > 1 else "1 read"
+        return Ending(
+            f"{PROVED if run.proved else cut}{what} annealed, {tries:,} flips tried; {repair_message(repaired, count)}",
+            {"flips_tried": tries, "reads": count, "repaired": repaired},
+        )
 
     def _reads(self, formulation: Formulation, run: Run, count: int, reserve: float, halt: Bools) -> list[Read]:
-        model, start = Model.of(formulation.qubo), start_state(formulation, run)
+        model, start = FlipModel.of(formulation.qubo), start_state(formulation, run)
         schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
         seeds = np.random.SeedSequence(run.seed).spawn(count)
         now = time.perf_counter()
         if run.moves is None:
-            plan, times = Plan(schedule, None, TRIES), clocks(count, run.workers.count, now, now + run.left - reserve)
+            plan = ReadPlan(schedule, None, TRIES)
+            slots = time_slots(count, run.workers.count, now, now + run.left - reserve)
         else:
             tries = max(1, min(run.moves, max(16, run.moves // TEMPERATURES)))
-            plan, times = Plan(schedule, run.moves // tries, tries, run.moves % tries), [Clock(now, now)] * count
-        return [Read(model, start, seed, plan, time, halt) for seed, time in zip(seeds, times, strict=True)]
-
-    def _ending(self, run: Run, reads: list[Read], mended: int) -> Ending:
-        tries = sum(read.tries for read in reads)
-        figures = {"flips_tried": tries, "reads": len(reads), "repaired": mended}
-        cut = "time limit reached before the last flip; " if run.moves is not None and run.over else ""
-        cut = PROVED if run.proved else cut
-        what = f"{len(reads)} reads" if len(reads) > 1 else "1 read"
-        return Ending(f"{cut}{what} annealed, {tries:,} flips tried; {repairs(mended, len(reads))}", figures)
+            plan = ReadPlan(schedule, run.moves // tries, tries, run.moves % tries)
+            slots = [TimeSlot(now, now)] * count
+        return [Read(model, start, seed, plan, slot, halt) for seed, slot in zip(seeds, slots, strict=True)]
 
 
 def _follow(formulation: Formulation, run: Run, read: Read, halt: Bools) -> bool:
-    """Anneal one read, offer its best state after each part; whether the last one had to be repaired."""
-    known, mended = np.zeros(0, np.bool_), False
-    for part in range(1, PARTS + 1):
-        best = read.advance(part / PARTS).best
+    """Anneal one read and offer its best state after each share; return True if the last one was repaired."""
+    known, repaired = np.zeros(0, np.bool_), False
+    for share in range(1, SHARES + 1):
+        best = read.advance(share / SHARES).best
         if not np.array_equal(best, known):
             reading = read_state(formulation, best)
             run.offer(reading.choice)
-            known, mended = best, reading.repaired
+            known, repaired = best, reading.repaired
         if halt[0] or run.proved:
             break
-    return mended
+    return repaired

@@ -1,4 +1,4 @@
-"""From states of the QUBO, or of its constrained form, to networks that a run takes."""
+"""From states of the QUBO, or of its constrained form, to networks."""
 
 import time
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from ...search.run import Run
 from .. import Formulation, best_sets, encode_sets, energy, implied_order
 from ..decoding import active_state, closure_sets, energy_tolerance
 
-PROVED = "the bound was reached: proved optimal; "  # how a sentence begins once it is
+PROVED = "the bound was reached: proved optimal; "  # begins the status of such a run
 
 
 class Reading(NamedTuple):
     """The network of a state, as the number of a candidate set for each vertex."""
 
     choice: Ints
-    repaired: bool  # whether the state broke a constraint
+    repaired: bool  # True if the state violated a constraint
 
 
 def read_state(formulation: Formulation, bits: Bools) -> Reading:
-    """The network of the state; of one that breaks a constraint the best network of the order that it implies.
+    """Return the network of a feasible state; of another state the best network of the order that it implies.
 
-    Whether it breaks one is told by its energy, which then is not minus the score: `decode` names each broken one,
-    and a state far from all networks breaks a hundred thousand.
+    A state is feasible if its energy is minus the score. `decode` would list each violation, and a state far from all
+    networks has a hundred thousand of them.
     """
     chosen = closure_sets(formulation, bits)
     score = float(formulation.candidates.scores[chosen].sum())
@@ -36,10 +36,10 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
 
 
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:
-    """The state of the QUBO that stands for a state (u, r) of the constrained form with two active subsets at most.
+    """Return the state of the QUBO for a state (u, r) of the constrained form with at most two active subsets.
 
-    The constrained form counts two subsets whose union is no candidate set as the best set inside it: that one's bits
-    are taken.
+    In the constrained form two subsets whose union is not a candidate set have the score of the best set inside it: the
+    result has the bits of that set.
     """
     state = active_state(formulation, closure_sets(formulation, bits))
     state[formulation.subsets.total : len(bits)] = bits[formulation.subsets.total :]
@@ -47,7 +47,7 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
 
 
 def start_state(formulation: Formulation, run: Run) -> Bools:
-    """The state of the network that the run starts from; all zero (Appendix D.3) if it starts from the bases alone."""
+    """Return the state of the run's start network; all zero (Appendix D.3) if that has the base sets alone."""
     bases = run.candidates.families.vertex_start[1:] - 1
     if (run.start == bases).all():
         return np.zeros(formulation.qubo.bits, np.bool_)
@@ -55,7 +55,7 @@ def start_state(formulation: Formulation, run: Run) -> Bools:
 
 
 def reading_seconds(formulation: Formulation, run: Run) -> float:
-    """How long it takes to read a state. The second reading is timed: the first may compile."""
+    """Return the seconds it takes to read a state. The second reading is timed: the first may compile."""
     zeros = np.zeros(formulation.qubo.bits, np.bool_)
     run.offer(read_state(formulation, zeros).choice)
     began = time.perf_counter()
@@ -63,8 +63,8 @@ def reading_seconds(formulation: Formulation, run: Run) -> float:
     return time.perf_counter() - began
 
 
-def repairs(count: int, of: int) -> str:
-    """The sentence about repaired states."""
+def repair_message(count: int, of: int) -> str:
+    """Return the part of the status about repaired states."""
     if not count:
         return f"all {of} best states are feasible" if of > 1 else "the best state is feasible"
     which = f"{count} of the {of} best states" if of > 1 else "the best state"

@@ -1,0 +1,457 @@
+"""The bridge to dimod, both ways: our annealers as dimod samplers, and any dimod sampler as a solver (`dimod`)."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any, ClassVar
+
+import dimod
+import numpy as np
+from dimod.core.initialized import Initialized
+from dimod.core.sampler import Sampler
+
+from ...foundation.arrays import AnyArray, Bools, Floats
+from ...foundation.errors import MissingPackageError, ServiceError, SettingError
+from ...foundation.interrupt import stopping
+from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.workers import Workers
+from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
+from ...search.run import Ending, Run, is_number, is_whole
+from .. import Formulation
+from .digital import BitGroups, Tempering
+from .flips import FlipModel, Schedule, halting, watch
+from .sa import Read, ReadPlan, TimeSlot, time_slots
+from .states import PROVED, read_state, repair_message
+
+SWEEPS = 1000  # of a read, by default
+ITERATIONS = 10_000  # of a replica, by default
+SCHEDULES = ("geometric", "linear", "custom")
+# What samplers call their time limit, and how many of its units a second has.
+TIME_LIMITS = {"time_limit": 1.0, "timeout": 1000.0}
+_COMMON = (
+    "seed", "time_limit", "threads", "initial_states", "initial_states_generator", "interrupt_function", "progress",
+)  # fmt: skip
+
+
+class SimulatedAnnealingSampler(Sampler, Initialized):
+    """Simulated annealing by single flips; a sample is the state at the end of a read."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The keywords of `sample`."""
+        names = ("num_reads", "num_sweeps", "beta_range", "beta_schedule", "randomize_order")
+        return {"beta_schedule_type": ["beta_schedule_options"], **{name: [] for name in (*names, *_COMMON)}}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The kinds of beta schedules."""
+        return {"beta_schedule_options": SCHEDULES}
+
+    def sample(
+        self,
+        bqm: Any,
+        num_reads: int | None = None,
+        num_sweeps: int | None = None,
+        beta_range: Sequence[float] | None = None,
+        beta_schedule_type: str = "geometric",
+        beta_schedule: Sequence[float] | None = None,
+        randomize_order: bool = False,
+        **parameters: Any,
+    ) -> dimod.SampleSet:
+        """Return the states at the end of `num_reads` annealings; the reads run in parallel threads.
+
+        A read makes `num_sweeps` (1000 without a time limit) from the first to the last inverse temperature of
+        `beta_range`, or one for each of `beta_schedule` with type `custom`. With `time_limit` alone the clock decides
+        the temperature, and the reads share the time; with both, what is done in time is returned, at least one
+        sample. A sweep tries every bit in order, or with `randomize_order` as many bits drawn from all.
+
+        Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with `initial_states_generator`,
+        `interrupt_function` (called about fifty times a second), `progress` (called with a `Progress`).
+        """
+        task = SamplingTask.of(self, bqm, num_reads, parameters)
+        schedule = _schedule(task.model.qubo, beta_range, beta_schedule_type, beta_schedule)
+        steps = _count("num_sweeps", num_sweeps, None if task.timed else SWEEPS)
+        if beta_schedule is not None and num_sweeps is None:
+            steps = len(beta_schedule)
+        if beta_schedule is not None and steps != len(beta_schedule):
+            raise SettingError(f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; leave num_sweeps out")
+        plan = ReadPlan(schedule, steps, task.model.qubo.bits if randomize_order else 0)
+        return task.answer(_anneal(task, plan), {"beta_range": schedule.betas[[0, -1]].tolist()})
+
+
+class DigitalAnnealingSampler(Sampler, Initialized):
+    """Parallel trial with dynamic offset and replica exchange; a sample is the best state of a replica."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The keywords of `sample`."""
+        return {name: [] for name in ("num_reads", "num_iterations", "beta_range", *_COMMON)}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def sample(
+        self,
+        bqm: Any,
+        num_reads: int | None = None,
+        num_iterations: int | None = None,
+        beta_range: Sequence[float] | None = None,
+        **parameters: Any,
+    ) -> dimod.SampleSet:
+        """Return the best states of `num_reads` replicas (4 by default); the coldest one goes through `beta_range`.
+
+        Each makes `num_iterations` (10,000 without a time limit); in an iteration every flip is tried and one of the
+        accepted is made. The other keywords are those of `SimulatedAnnealingSampler.sample`.
+        """
+        if num_reads is None and parameters.get("initial_states") is None:
+            num_reads = 4
+        task = SamplingTask.of(self, bqm, num_reads, parameters)
+        iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
+        betas = _schedule(task.model.qubo, beta_range, "geometric", None)
+        return task.answer(_temper(task, betas, iterations), {"beta_range": betas.betas.tolist()})
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingTask:
+    """The model and the common keywords of a call of `sample`."""
+
+    bqm: Any
+    model: FlipModel
+    starts: AnyArray  # (reads, n) bits
+    seeds: np.random.SeedSequence
+    threads: int
+    interrupt: Callable[[], bool]
+    progress: OnProgress
+    halt: Bools
+    began: float
+    ready: float
+    end: float  # when the time is up; infinite without a limit
+
+    @staticmethod
+    def of(sampler: Any, bqm: Any, num_reads: int | None, parameters: dict[str, Any]) -> "SamplingTask":
+        """Check the keywords and convert the model."""
+        began = time.perf_counter()
+        if not isinstance(bqm, dimod.BinaryQuadraticModel):
+            raise SettingError(f"the model is a {type(bqm).__name__}; give a dimod.BinaryQuadraticModel")
+        given = {name: parameters.pop(name) for name in _COMMON if parameters.get(name) is not None}
+        sampler.remove_unknown_kwargs(**parameters)
+        limit = given.get("time_limit", math.inf)
+        if not (is_number(limit) and limit >= 0):
+            raise SettingError(f"time_limit = {limit!r}; give 0 seconds or more, or leave it out")
+        seed = _count("seed", given.get("seed"), int(np.random.SeedSequence().generate_state(1)[0]))
+        num_reads = _count("num_reads", num_reads, None, least=1)
+        for name in ("interrupt_function", "progress"):
+            if name in given and not callable(given[name]):
+                raise SettingError(f"{name} is a {type(given[name]).__name__}; give a function")
+        options = {name: given[name] for name in ("initial_states", "initial_states_generator") if name in given}
+        parsed = sampler.parse_initial_states(bqm, num_reads=num_reads, seed=seed % 2**32, **options)
+        labels = list(bqm.variables)
+        places = [parsed.initial_states.variables.index(label) for label in labels]
+        return SamplingTask(
+            bqm,
+            FlipModel.of(_qubo_of(bqm)),
+            parsed.initial_states.record.sample[:, places] > 0,
+            np.random.SeedSequence(seed),
+            Workers(_count("threads", given.get("threads"), None, least=1)).count,
+            given.get("interrupt_function", lambda: False),
+            given.get("progress", silent),
+            np.zeros(1, np.bool_),
+            began,
+            time.perf_counter(),
+            began + limit,
+        )
+
+    @property
+    def timed(self) -> bool:
+        """True if there is a time limit."""
+        return self.end < math.inf
+
+    def look(self, name: str, done: float, total: float) -> float:
+        """Report progress and return the seconds left; 0 after an interrupt."""
+        self.progress(Progress(name, done, total))
+        return 0.0 if self.halt[0] or self.interrupt() else self.end - time.perf_counter()
+
+    def answer(self, states: list[Bools], info: dict[str, Any]) -> dimod.SampleSet:
+        """Return the states as samples of the model, with energies computed from it."""
+        sampled = time.perf_counter()
+        samples = np.array(states, dtype=np.int8).reshape(len(states), len(self.bqm.variables))
+        if self.bqm.vartype is dimod.SPIN:
+            samples = 2 * samples - 1
+        labels = list(self.bqm.variables)
+        energies = self.bqm.energies((samples, labels)) if labels else np.full(len(states), float(self.bqm.offset))
+        result: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
+            (samples, labels), energy=energies, vartype=self.bqm.vartype, info=info, sort_labels=False
+        )
+        result.info["timing"] = {
+            "preprocessing_ns": int((self.ready - self.began) * 1e9),
+            "sampling_ns": int((sampled - self.ready) * 1e9),
+            "postprocessing_ns": int((time.perf_counter() - sampled) * 1e9),
+        }
+        return result
+
+
+def _anneal(task: SamplingTask, plan: ReadPlan) -> list[Bools]:
+    """Return the last states of all reads that were begun; the first read is always begun."""
+    count = len(task.starts)
+    times = time_slots(count, task.threads, task.ready, task.end) if task.timed else [TimeSlot(0.0, 0.0)] * count
+    seeds = task.seeds.spawn(count)
+    begun: dict[int, Read] = {}
+
+    def read(number: int) -> Bools | None:
+        if task.halt[0] and number:
+            return None
+        begun[number] = Read(task.model, task.starts[number], seeds[number], plan, times[number], task.halt)
+        return begun[number].advance().state
+
+    def look() -> float:
+        return task.look("anneal", sum(one.progress for one in tuple(begun.values())), float(count))
+
+    with stopping(task.halt), halting(task.halt, task.threads) as pool:
+        states = watch([pool.submit(read, number) for number in range(count)], look, task.halt)
+    return [state for state in states if state is not None]
+
+
+def _temper(task: SamplingTask, schedule: Schedule, iterations: int | None) -> list[Bools]:
+    """Return the best state of each replica."""
+    n = task.model.qubo.bits
+    tempering = Tempering(task.model, BitGroups.of([], n), list(task.starts), task.seeds)
+    if not n:
+        return tempering.bests
+
+    clock = TimeSlot(task.ready, task.end)
+
+    def progress() -> float:
+        return clock.progress if iterations is None else min(1.0, tempering.iterations / max(iterations, 1))
+
+    def look() -> float:
+        return task.look("temper", progress(), 1.0)
+
+    with stopping(task.halt), halting(task.halt, task.threads) as pool:
+        while not task.halt[0] and (iterations is None or tempering.iterations < iterations):
+            left = tempering.period if iterations is None else iterations - tempering.iterations
+            tempering.advance(pool, min(tempering.period, left), schedule.at(progress()), look, task.halt)
+    return tempering.bests
+
+
+def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
+    """Return the value as an integer, or the default for None; raise unless it is whole and at least `least`."""
+    if value is None:
+        return default
+    if not (is_whole(value) and value >= least):
+        raise SettingError(f"{name} = {value!r}; give a whole number, {least} or more")
+    return int(value)
+
+
+def _qubo_of(bqm: Any) -> Qubo:
+    """Return the model as a function of bits x; spins are 2 x - 1."""
+    h, rows, columns, weights, offset = bqm_vectors(bqm)
+    with np.errstate(over="ignore"):
+        total = float(np.abs(h).sum() + np.abs(weights).sum() + abs(offset))
+    if not math.isfinite(total):
+        raise SettingError("the biases add up to more than a float holds; give finite ones, scaled down")
+    return qubo_from_couplers(h, rows, columns, weights, offset)
+
+
+def _schedule(qubo: Qubo, beta_range: Sequence[float] | None, kind: str, custom: Sequence[float] | None) -> Schedule:
+    if kind not in SCHEDULES:
+        raise SettingError(f"beta_schedule_type = {kind!r}; choose one of {', '.join(SCHEDULES)}")
+    if (kind == "custom") != (custom is not None):
+        raise SettingError("give beta_schedule together with beta_schedule_type='custom', or neither")
+    betas = _numbers(custom if custom is not None else default_beta_range(qubo) if beta_range is None else beta_range)
+    if betas.ndim != 1 or not len(betas) or not (np.isfinite(betas) & (betas >= 0)).all():
+        raise SettingError(f"inverse temperatures {betas.tolist()}; give finite numbers, 0 or more")
+    if kind != "custom" and (len(betas) != 2 or (kind == "geometric" and betas.min() <= 0)):
+        raise SettingError(f"beta_range = {betas.tolist()}; give two numbers, above 0 for a geometric schedule")
+    return Schedule(betas, kind)
+
+
+def _numbers(values: Any) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingError(f"inverse temperatures {values!r}; give finite numbers, 0 or more") from None
+
+
+def default_beta_range(qubo: Qubo) -> tuple[float, float]:
+    """Return inverse temperatures: at the first the strongest bit flips freely, at the last hardly any flips upwards.
+
+    With spins s = 2 x - 1 the field at bit i is about f_i = sqrt(h_i^2 + sum_j J_ij^2) and a flip costs twice that. The
+    first temperature is 2 max f. At the last, a flip that costs 2 d is accepted once in a hundred tries, where d is the
+    least coefficient but at least a fiftieth of the median f.
+    """
+    scale = _scale(qubo)
+    weights = qubo.weights * scale
+    pulls = np.add.reduceat(np.append(weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    squares = np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    none = np.diff(qubo.indptr) == 0
+    pulls[none], squares[none] = 0.0, 0.0  # reduceat gives an empty row the entry that follows
+    h = qubo.h * scale / 2 + pulls / 4
+    fields = np.sqrt(h * h + squares / 16)
+    fields = fields[fields > 0]
+    if not len(fields):
+        return 0.1, 1.0
+    terms = np.abs(np.concatenate([h, weights / 4]))
+    least = max(float(terms[terms > 1e-9 * fields.max()].min()), float(np.median(fields)) / 50)
+    return scale / (2.0 * float(fields.max())), scale * math.log(100.0) / (2.0 * least)
+
+
+def _scale(qubo: Qubo) -> float:
+    """Return 1, or the power of two that scales to about 1 coefficients whose squares overflow or underflow."""
+    largest = max(float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0)))
+    exponent = math.frexp(largest)[1]
+    return math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DimodSampler:
+    """A sampler of `dimod.BinaryQuadraticModel`s: an object, or "module:Class" to be made without arguments.
+
+    `parameters` (a mapping, or JSON) are passed to its `sample`; so are the run's time limit if the sampler has a
+    parameter `time_limit` (seconds) or `timeout` (milliseconds), the seed if it has `seed`, and an interrupt if it has
+    `interrupt_function`. A bound that is reached ends the reading of samples, not the sampling.
+    """
+
+    sampler: Any = "qubayes.qubo.samplers.dimod_bridge:SimulatedAnnealingSampler"
+    parameters: Mapping[str, Any] | str = field(default_factory=dict)
+
+    name: ClassVar[str] = "dimod"
+    takes: ClassVar[str] = "formulation"
+    counts: ClassVar[str] = ""
+
+    def prepared(self) -> "DimodSampler":
+        """Return the solver with its sampler made and its parameters parsed."""
+        return replace(self, sampler=_loaded(self.sampler), parameters=_mapping(self.parameters))
+
+    def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
+        """Sample the QUBO, and offer the network of each different sample."""
+        sampler = _loaded(self.sampler)
+        name = type(sampler).__name__
+        if run.proved:
+            return Ending(f"{PROVED}{name} was not asked", {"sampler": name, "samples": 0})
+        run.report(f"waiting for {name}")
+        model = to_bqm(formulation.qubo, formulation.labels)
+        given, remark = _with_limits(sampler, _mapping(self.parameters), run)
+        try:
+            states = _states(sampler.sample(model, **given), formulation, name)
+        except (KeyboardInterrupt, ServiceError):
+            raise
+        except Exception as error:
+            raise ServiceError(
+                f"the sampler {name} failed: {type(error).__name__}: {error}; check its parameters {sorted(given)}"
+            ) from error
+        read, repaired = _offer(formulation, run, states)
+        statistics = {"sampler": name, "samples": len(states), "read": read, "repaired": repaired}
+        found = "1 state" if len(states) == 1 else f"{len(states)} different states"
+        if read < len(states):
+            which = f"{read} were" if read > 1 else "was"
+            found += f", of which only the best {which} read{'' if run.proved else ' in time'}"
+        proved = PROVED if run.proved else ""
+        return Ending(f"{proved}{name} returned {found}{remark}; {repair_message(repaired, read)}", statistics)
+
+
+def _offer(formulation: Formulation, run: Run, states: list[Bools]) -> tuple[int, int]:
+    """Offer the networks of the states, best first, while there is time; return how many were read and repaired."""
+    read = repaired = 0
+    for state in states:
+        if read and (run.over or run.proved):
+            break
+        reading = read_state(formulation, state)
+        run.offer(reading.choice)
+        read, repaired = read + 1, repaired + reading.repaired
+        run.report()
+    return read, repaired
+
+
+def _loaded(sampler: Any) -> Any:
+    """Return the object itself, or an instance of the class that "module:Class" names."""
+    if isinstance(sampler, str):
+        module, _, kind = sampler.partition(":")
+        if not module or not kind:
+            raise SettingError(f"sampler = {sampler!r}; give module:Class, such as dwave.samplers:TabuSampler")
+        try:
+            found = getattr(import_module(module), kind)
+        except ImportError as error:
+            raise MissingPackageError(f"the sampler {sampler} needs a package that is not installed: {error}") from None
+        except AttributeError:
+            raise SettingError(f"the module {module} has no {kind}; give module:Class") from None
+        try:
+            sampler = found()
+        except Exception as error:
+            raise ServiceError(f"the sampler {kind} could not be made: {type(error).__name__}: {error}") from error
+    if not callable(getattr(sampler, "sample", None)):
+        raise SettingError(f"{type(sampler).__name__} has no method sample(model); give a dimod sampler")
+    return sampler
+
+
+def _mapping(parameters: Mapping[str, Any] | str) -> dict[str, Any]:
+    if not isinstance(parameters, str):
+        return dict(parameters)
+    try:
+        found = json.loads(parameters)
+    except ValueError as error:
+        raise SettingError(f"the sampler's parameters are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise SettingError('the sampler\'s parameters must be a JSON object, such as {"num_reads": 10}')
+    return found
+
+
+def _with_limits(sampler: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, Any], str]:
+    """Return the parameters with time limit, seed and interrupt, and a remark if the sampler takes no time limit."""
+    known = getattr(sampler, "parameters", None)
+    known = known if isinstance(known, Mapping) else {}
+    if "seed" in known and "seed" not in given:
+        given["seed"] = run.seed
+    if "interrupt_function" in known and "interrupt_function" not in given:
+        given["interrupt_function"] = lambda: bool(run.stop[0]) or run.proved
+    if isinstance(sampler, SimulatedAnnealingSampler | DigitalAnnealingSampler) and "progress" not in given:
+        given["progress"] = lambda progress: run.report(done=progress.done, total=progress.total)
+    if not math.isfinite(run.left) or any(name in given for name in TIME_LIMITS):
+        return given, ""
+    for name, units in TIME_LIMITS.items():
+        if name in known:
+            # Reading the samples takes time too.
+            given[name] = 0.95 * run.left if units == 1.0 else max(1, int(0.95 * run.left * units))
+            return given, ""
+    return given, " (it takes no time limit, and was not stopped)"
+
+
+def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
+    """Return the different samples, best first, as states of the QUBO."""
+    if hasattr(answer, "resolve"):
+        answer.resolve()
+    record = getattr(answer, "record", None)
+    if record is None or not hasattr(answer, "variables"):
+        raise ServiceError(f"the sampler {name} returned a {type(answer).__name__}; a dimod.SampleSet is needed")
+    if not len(record):
+        raise ServiceError(f"the sampler {name} returned no sample; raise its number of reads or its time limit")
+    if np.isnan(np.asarray(record.energy, dtype=np.float64)).any():
+        raise ServiceError(f"the sampler {name} returned energies that are not numbers; its answer cannot be trusted")
+    labels = formulation.labels
+    missing = sorted(set(labels) - set(answer.variables))
+    if missing:
+        others = len(missing) - 1
+        more = f" and {others} other variable{'s' if others > 1 else ''}" if others else ""
+        raise ServiceError(
+            f"the sampler {name} returned no value of {missing[0]}{more}; give one that returns all bits"
+        )
+    places = {label: column for column, label in enumerate(answer.variables)}
+    order = np.argsort(record.energy, kind="stable")
+    values = np.asarray(record.sample)[order][:, [places[label] for label in labels]]
+    _check_values(values, name)
+    bits = values > 0
+    _, first = np.unique(bits, axis=0, return_index=True)
+    return [bits[row] for row in np.sort(first)]
+
+
+def _check_values(values: AnyArray, name: str) -> None:
+    """Raise unless all are bits, or all are spins."""
+    if np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all():
+        return
+    wrong = values[~np.isin(values, (-1, 0, 1))]
+    found = f"the value {wrong[0]}" if len(wrong) else "both 0 and -1"
+    raise ServiceError(f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1")
