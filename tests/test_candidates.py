@@ -174,7 +174,7 @@ def test_large_arities_and_few_rows():
 
 
 def test_equal_columns_tie_and_make_no_candidates():
-    """A set that only equals a subset is no candidate: constants and copies add nothing (design §2.2)."""
+    """A set that only equals a subset is no candidate: constants and copies add nothing."""
     rng = np.random.default_rng(3)
     first = rng.integers(0, 3, 500).astype(np.uint8)
     codes = np.array([first, (first + 1) % 3, np.zeros(500), rng.integers(0, 3, 500)], dtype=np.uint8)

@@ -49,7 +49,7 @@ def test_resume_after_a_stop(sign, long_run, tmp_path, capsys):
     output, blocks = tmp_path / "x.jkl", tmp_path / "x.jkl.blocks"
     code, _, err = stopped_in_last_level(sign, data, output)
     if sign == signal.SIGINT:
-        told = f"qubayes: finished blocks are kept in {blocks}; go on with --resume\nqubayes: interrupted\n"
+        told = f"qubayes: finished blocks are kept in {blocks}; continue with --resume\nqubayes: interrupted\n"
         assert code == 130 and err == told
     else:
         assert code == -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""One thread, four threads and a cluster of processes: the same bytes (design §2.4)."""
+"""One thread, four threads and a cluster of processes: the same bytes."""
 
 import json
 from dataclasses import replace

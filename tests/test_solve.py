@@ -1,4 +1,4 @@
-"""What every solver owes its user, whichever it is (design §7)."""
+"""What every solver owes its user, whichever it is."""
 
 import math
 import os

@@ -26,7 +26,9 @@ def candidates(
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the blocks that a killed run finished.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
+    ] = False,
     threads: Threads = None,
     cluster: Cluster = None,
     as_json: AsJson = False,
@@ -61,7 +63,7 @@ def candidates(
             )
         except KeyboardInterrupt:
             if checkpoint and checkpoint.exists():
-                say(f"qubayes: finished blocks are kept in {checkpoint}; go on with --resume", error=True)
+                say(f"qubayes: finished blocks are kept in {checkpoint}; continue with --resume", error=True)
             raise
     if output and checkpoint:
         write_candidates(found, output)
@@ -74,7 +76,7 @@ def candidates(
 
 
 def summary(found: "Candidates", seconds: float) -> dict[str, Any]:
-    """What --json prints (design §10)."""
+    """Return what `--json` prints."""
     return {
         "n": found.n,
         "rows": found.stamp.rows,

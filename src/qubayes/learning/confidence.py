@@ -1,4 +1,4 @@
-"""How sure each edge is: the same search on samples of the rows, drawn with replacement."""
+"""Confidence in edges by the bootstrap: the same search on samples of the rows, drawn with replacement."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ Parents = tuple[VertexSet, ...]
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How often each edge was found, and the acyclic network of those that were found mostly."""
+    """Frequency of each edge over the bootstrap samples, and the acyclic network of the frequent ones."""
 
     samples: int
     frequencies: Floats = field(repr=False)  # (n, n) [parent, child]; an edge that may go either way counts half each
@@ -58,7 +58,7 @@ def bootstrap(
     keep: Path | None = None,
     on_progress: OnProgress = silent,
 ) -> Confidence:
-    """Edge frequencies over networks learned from `samples` resamplings of the rows.
+    """Return edge frequencies over networks learned from `samples` bootstrap samples of the rows.
 
     Directions count only where the data can tell them: edges are taken from each network's equivalence class. With
     `keep` the networks are written to that file as they are found, and those in it are not learned again. Interrupted,
@@ -95,7 +95,7 @@ def _resampled(dataset: Dataset, stream: np.random.SeedSequence) -> Dataset:
 
 
 def _network_of(dataset: Dataset, search: Search, seed: int, workers: Workers | None) -> Parents:
-    """The network that a fixed number of moves finds: the same on any machine."""
+    """Return the network that a fixed number of moves finds: the same on any machine."""
     candidates = identify(dataset, search, workers=workers)
     limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=seed)
     solution = solve(candidates, "anneal", limits=limits, workers=workers)
@@ -105,7 +105,7 @@ def _network_of(dataset: Dataset, search: Search, seed: int, workers: Workers | 
 
 
 def frequencies_of(names: tuple[str, ...], networks: Sequence[Parents]) -> Floats:
-    """(n, n) [parent, child] share of the networks whose equivalence class has the edge; half each if undirected."""
+    """Return (n, n) [parent, child] the share of networks whose equivalence class has the edge; half if undirected."""
     counts = np.zeros((len(names), len(names)))
     for parents in networks:
         pattern = cpdag(Network(names, parents))
@@ -118,7 +118,7 @@ def frequencies_of(names: tuple[str, ...], networks: Sequence[Parents]) -> Float
 
 
 def consensus(names: tuple[str, ...], frequencies: Floats) -> Network:
-    """The edges of more than half of the networks, most frequent first, without those that would close a cycle."""
+    """Return the edges of more than half of the networks, most frequent first, except those that close a cycle."""
     n = len(names)
     parents: list[list[int]] = [[] for _ in range(n)]
     for parent, child in _frequent(frequencies):
@@ -129,7 +129,7 @@ def consensus(names: tuple[str, ...], frequencies: Floats) -> Network:
 
 
 def _frequent(frequencies: Floats) -> Iterator[tuple[int, int]]:
-    """Frequent edges in their likelier direction; by frequency of the joined pair, then of the direction."""
+    """Return frequent edges in their likelier direction, by frequency of the pair, then of the direction."""
     joined = frequencies + frequencies.T
     pairs = [(a, b) for a, b in np.argwhere(np.triu(joined > LEAST_FREQUENCY, 1)).tolist()]
     directed = [(a, b) if frequencies[a, b] >= frequencies[b, a] else (b, a) for a, b in pairs]
@@ -137,7 +137,7 @@ def _frequent(frequencies: Floats) -> Iterator[tuple[int, int]]:
 
 
 def _read(path: Path, n: int) -> list[Parents]:
-    """The networks that were kept; none where the file is absent or damaged."""
+    """Return the networks that were kept; none where the file is absent or damaged."""
     if not path.exists():
         return []
     try:

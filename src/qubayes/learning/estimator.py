@@ -117,7 +117,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean log-likelihood of the rows of X; a state that `fit` neither saw nor was told of is an error."""
+        """Return the mean log-likelihood of the rows of X; a state that `fit` did not see must be declared."""
         check_is_fitted(self, "network_")
         dataset = read(_table(X, self.reading), self.reading, like=self.network_)
         _check_states(self.network_, dataset)
@@ -166,9 +166,7 @@ def _array_of_rows(rows: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, np.dtyp
     except ValueError:
         array = np.empty(0)
     if array.ndim != 2:
-        raise DataError(
-            f"a {type(rows).__name__} that is no table; give rows of equal length, with one value per column"
-        )
+        raise DataError(f"a {type(rows).__name__} is not a table; give rows of equal length, with one value per column")
     return array
 
 

@@ -1,7 +1,7 @@
-"""A run folder: the result of every finished stage, so that a run that stopped goes on where it was.
+"""A run folder: the result of every finished stage, so that a stopped run can be resumed.
 
-`run.json` tells for each stage which data, settings and version its file belongs to; a file that belongs to others is
-made anew. Each file is whole or absent. One run at a time: two would take each other's files for their own.
+`run.json` holds for each file a checksum of the data, settings and version that it was made from; a file with another
+checksum is made again. Each file is whole or absent. A lock lets one run at a time use the folder.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class RunFolder:
             self._lock = None
 
     def file(self, name: str) -> Path | None:
-        """Where the file of that name belongs; None if nothing is kept."""
+        """Return the path of the file of that name; None if nothing is kept."""
         return self.path / name if self.path else None
 
     def kept(
@@ -75,7 +75,7 @@ class RunFolder:
         return result
 
     def forget(self, name: str) -> None:
-        """The file of that name is not finished: the next run makes it anew."""
+        """Mark the file of that name as unfinished: the next run makes it again."""
         if self.path:
             self._write({other: key for other, key in self._keys().items() if other != name})
 

@@ -20,7 +20,7 @@ def subsets_of(candidates: Candidates, workers: Workers | None = None, on_progre
     """Return subsets whose unions of two give every candidate set, found in little time."""
     found = cover(candidates, budget=QUICK, workers=workers, on_progress=on_progress)
     if found.status != "finished":
-        raise KeyboardInterrupt  # there is no result to return
+        raise KeyboardInterrupt  # no result exists yet
     return found
 
 

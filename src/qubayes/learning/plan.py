@@ -132,7 +132,7 @@ def _thin(level: Level) -> Above:
 
 
 def _further(before: _Pace, pace: _Pace) -> _Pace:
-    """A level that cannot be sampled: the last two levels' trend goes on, within reason."""
+    """Extrapolate to a level that cannot be sampled: the trend of the last two levels, within limits."""
     slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
     rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
     return _Pace(slower * pace.seconds, rarer * pace.candidates, "extrapolated")
