@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.data import ReadSettings, read
+from qubayes.data import ReadSettings, read, text
 from qubayes.foundation.errors import QubayesError
-
-pytestmark = pytest.mark.usefixtures("blocks_of_any_size")
 
 LONG = "a,b\n" + "x,1\n" * 5
 IDENTIFIERS = "".join(f"k{i},1\n" for i in range(1001))
@@ -70,6 +68,7 @@ def complaint(path, reading=None):
     return message
 
 
+@pytest.mark.usefixtures("blocks_of_any_size")
 @pytest.mark.parametrize("case", BAD)
 def test_bad_files(tmp_path, case):
     name, content, words = BAD[case]
@@ -122,7 +121,8 @@ SETTINGS = (
     ReadSettings(missing="state", bins=3, bin_method="width"),
 )
 ANY = st.binary(max_size=120) | st.text('ab,"\n\r\t 01.#', max_size=60).map(str.encode)
-NAMES = st.sampled_from(["any.csv", "any.tsv", "any.dat", "any.csv.gz", "any.parquet", "any.arrow"])
+NAMES = st.sampled_from(["any.csv", "any.tsv", "any.dat", "any.csv.gz"])
+FRAME_FILES = st.sampled_from(["any.parquet", "any.arrow"])
 
 
 def try_reading(path, content, reading):
@@ -137,12 +137,20 @@ def try_reading(path, content, reading):
         assert all((row < len(states)).all() for row, states in zip(data.codes, data.states, strict=True))
 
 
+@pytest.mark.usefixtures("blocks_of_any_size")
 @given(ANY, NAMES, st.sampled_from(SETTINGS))
 @settings(deadline=None, max_examples=500)
 def test_any_bytes_give_data_or_a_clear_error(tmp_path_factory, content, name, reading):
     try_reading(tmp_path_factory.getbasetemp() / name, content, reading)
 
 
+@given(ANY, FRAME_FILES)
+@settings(deadline=None, max_examples=30)  # a process each
+def test_any_bytes_are_no_parquet_or_arrow_file(tmp_path_factory, content, name):
+    try_reading(tmp_path_factory.getbasetemp() / name, content, ReadSettings())
+
+
+@pytest.mark.usefixtures("blocks_of_any_size")
 @given(st.data())
 @settings(deadline=None, max_examples=400)
 def test_any_change_of_a_file_gives_data_or_a_clear_error(tmp_path_factory, data):
@@ -162,6 +170,35 @@ def test_truncated_binary_files_give_a_clear_error(tmp_path, name):
     path = tmp_path / name
     frame.write_parquet(path) if name == "x.parquet" else frame.write_ipc(path)
     content = path.read_bytes()
-    for length in range(0, len(content) - 1, 17):
+    for length in range(0, len(content) - 1, 53):
         path.write_bytes(content[:length])
         assert "not a whole" in complaint(path)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.dat", "x.csv.gz"])
+def test_a_file_that_becomes_shorter_while_it_is_read(tmp_path, monkeypatch, name):
+    """The rows up to the cut are whole: only the size of the file tells that some are lost."""
+    path = tmp_path / name
+    rows = b"".join(b"%d %d\n" % (i % 3, i % 2) for i in range(3000))
+    content = {"x.dat": b"A B\n3 2\n" + rows}.get(name, b"a,b\n" + rows.replace(b" ", b","))
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    half = len(path.read_bytes()) // 2
+    half -= half % 4
+    scan = text._Values.scan
+
+    def truncate_and_scan(*arguments, **options):
+        os.truncate(path, half)
+        return scan(*arguments, **options)
+
+    monkeypatch.setattr(text, "_BLOCK", 1000)
+    monkeypatch.setattr(text._Values, "scan", truncate_and_scan)
+    assert "became shorter while it was read" in complaint(path)
+
+
+def test_a_quoted_field_over_many_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_BLOCK", 8)
+    long = "x\n" * 500
+    (tmp_path / "x.csv").write_text(f'a,b\n"{long}",1\ny,2\n')
+    assert read(tmp_path / "x.csv").states == ((long, "y"), ("1", "2"))
+    (tmp_path / "x.csv").write_text(f'a,b\ny,2\n"{long},1\ny,2\n')
+    assert "line 3: a quotation mark that is never closed" in complaint(tmp_path / "x.csv")

@@ -1,6 +1,10 @@
 """The same data give the same Dataset from every kind of frame and file."""
 
 import datetime
+import decimal
+import re
+import subprocess
+import sys
 import uuid
 
 import narwhals as nw
@@ -16,6 +20,8 @@ from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError
+from qubayes.learning import learn
+from qubayes.machines import read_model
 from reference import data as oracle
 
 COLUMNS = {
@@ -203,3 +209,106 @@ def test_pandas_names_that_are_numbers_or_repeat():
 def test_what_is_no_data(source):
     with pytest.raises(DataError, match="give a file, a data frame"):
         read(source)
+
+
+class Plain:
+    """A class without a text of its own."""
+
+
+class Failing:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["\ud800", "x"], "lone surrogate"),
+        ([Plain(), Plain()], "'a' is of type Plain; convert"),
+        ([len, len], "mixes|'a' is of type|b"),
+        ([Failing(), Failing()], "'a' is of type Failing; convert"),
+        ([{1}, {2}], "'a' is of type set"),
+        ([b"x", b"y"], "'a' is of type"),
+        ([10**5000, 1], "'a' is of type int"),
+        ([decimal.Decimal("Infinity"), 1], "'a' holds infinite"),
+        ([10**400, 0.5], "'a' holds infinite"),
+    ],
+)
+def test_objects_without_a_text(values, message):
+    for column in (pl.Series(values, dtype=pl.Object), pd.Series(values, dtype=object)):
+        frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"a": column, "b": ["x", "y"]})
+        try:
+            data = read(frame)
+        except DataError as error:
+            assert re.search(message, str(error))
+        else:
+            assert message.endswith("|b") and data.states[0] == ("<built-in function len>",)
+
+
+def test_names_that_are_no_unicode_text():
+    with pytest.raises(DataError, match="lone surrogate"):
+        read(pd.DataFrame([[1, 2], [3, 4]], columns=pd.Index(["\udcff", "b"], dtype=object)))
+    with pytest.raises(DataError, match="lone surrogate"):
+        read(pd.DataFrame({"a": [1, 2], "b": [1, 2]}), ReadSettings(arities={"a": ["1", "2", "\ud800"]}))
+
+
+def test_wide_floats():
+    values = np.array([1.0, 2.0, np.nan], dtype=np.longdouble)
+    data = read(pd.DataFrame({"a": values, "b": [1, 2, 3]}), ReadSettings(missing="state"))
+    assert data.states[0] == ("1", "2", "missing")
+    with pytest.raises(DataError, match="infinite"):
+        read(pd.DataFrame({"a": np.array([1.5, 2.0]).astype(np.longdouble) ** 5000, "b": [1, 2]}))
+
+
+@pytest.mark.parametrize("name", [None, float("nan"), pd.NA])
+def test_a_column_without_a_name(name):
+    with pytest.raises(DataError, match="column 2 of 2 has no name"):
+        read(pd.DataFrame([[1, 2], [3, 4]], columns=["a", name]))
+
+
+def test_columns_of_missing_values_alone():
+    frame = pd.DataFrame({"a": [np.nan, np.nan], "b": [1, 2]})
+    assert read(frame, ReadSettings(missing="state", bins={"a": 2})).states[0] == ("missing",)
+
+
+def test_categories_that_are_the_same_text():
+    with pytest.raises(DataError, match="same as text"):
+        read(pd.DataFrame({"a": pd.Categorical([1, "1"]), "b": [1, 2]}))
+
+
+WITHOUT = """
+import sys
+sys.modules["polars"] = sys.modules["networkx"] = None
+import qubayes as qb
+from qubayes.foundation.errors import MissingPackageError
+from qubayes.network import to_networkx
+
+learned = qb.learn("x.csv", max_parents=1)
+assert learned.network.edges == 1
+for name in ("x.qubo", "x.coo", "x.mtx", "x.json"):
+    learned.formulation.write(name)
+for needed, call in (
+    ("qubayes[frames]", lambda: qb.read("x.parquet")),
+    ("qubayes[frames]", lambda: qb.data.write(learned.dataset, "y.parquet")),
+    ("qubayes[networkx]", lambda: to_networkx(learned.network)),
+):
+    try:
+        call()
+    except MissingPackageError as error:
+        assert f"pip install '{needed}'" in str(error)
+    else:
+        raise SystemExit("no error")
+"""
+
+
+def test_without_polars_and_networkx(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n" + "0,0\n1,1\n" * 20)
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    for flags in ([], ["-OO"]):
+        command = [sys.executable, *flags, "-c", WITHOUT]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    formulation = learn(tmp_path / "x.csv", max_parents=1).formulation
+    for ending in (".qubo", ".coo", ".mtx"):  # here polars writes
+        formulation.write(tmp_path / f"y{ending}")
+        assert read_model(tmp_path / f"x{ending}") == read_model(tmp_path / f"y{ending}")

@@ -18,7 +18,7 @@ from qubayes import __version__
 from qubayes.candidates import Search, identify
 from qubayes.foundation import workers as cluster_module
 from qubayes.foundation.errors import FormatError, QubayesError
-from qubayes.foundation.files import remove_strays, replacing
+from qubayes.foundation.files import lock_folder, remove_strays, replacing
 from qubayes.foundation.workers import Workers, _Batch, _check_versions
 from qubayes.foundation.workers import run as run_tasks
 from qubayes.learning import learn
@@ -134,6 +134,42 @@ def test_unfinished_files_are_private_and_finished_ones_as_the_user_wants(tmp_pa
         assert os.umask(mask) == mask
     finally:
         os.umask(before)
+
+
+def test_a_file_that_exists_keeps_its_permissions(tmp_path):
+    (tmp_path / "x").write_text("old")
+    (tmp_path / "x").chmod(0o600)
+    with replacing(tmp_path / "x") as file:
+        file.write("new")
+    assert (tmp_path / "x").read_text() == "new" and mode_of(tmp_path / "x") == 0o600
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_is_followed(tmp_path, exists):
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    target.parent.mkdir()
+    link.symlink_to(Path("folder") / "target")
+    if exists:
+        target.write_text("old")
+    with replacing(link) as file:
+        file.write("new")
+        assert len(list(target.parent.glob(".target.*.part"))) == 1
+    assert link.is_symlink() and not target.is_symlink() and target.read_text() == "new"
+    assert {path.name for path in tmp_path.rglob("*")} == {"folder", "link", "target"}
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(FormatError, match="circle"), replacing(tmp_path / "circle"):
+        pass
+
+
+def test_one_run_at_a_time_in_a_folder(tmp_path):
+    first = lock_folder(tmp_path)
+    assert first is not None and lock_folder(tmp_path) is None
+    with pytest.raises(QubayesError, match="another run works in"):
+        learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)
+    first.release()
+    code = f"from pathlib import Path; from qubayes.foundation.files import lock_folder\nheld = lock_folder(Path({str(tmp_path)!r}))\nimport os; os.kill(os.getpid(), 9)"  # noqa: E501
+    subprocess.run([sys.executable, "-c", code], check=False)
+    learn(dependent_data(5, 100, seed=0), 1, run_dir=tmp_path)
 
 
 def test_a_run_folder_is_swept(tmp_path):

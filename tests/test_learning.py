@@ -93,7 +93,7 @@ def test_only_a_solver_of_the_qubo_needs_one(solver, monkeypatch):
 def test_a_run_folder_is_gone_on_from(tmp_path):
     first = learn(DATA, 2, run_dir=tmp_path / "run")
     files = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
-    assert set(files) == {"candidates.qbc", "solution.json", "run.json"}
+    assert set(files) == {"candidates.qbc", "solution.json", "run.json", "run.lock"}
     second = learn(DATA, 2, run_dir=tmp_path / "run")
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == files
     assert second.solution.score == first.solution.score

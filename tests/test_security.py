@@ -217,7 +217,7 @@ def test_names_are_no_paths_and_no_shell_words(tmp_path: Path) -> None:
     (inner / "x.html").write_text(render(report_of(result)))
     made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert made <= {f"a/b/c/{n}" for n in ("x.json", "x.html")} | {
-        f"a/b/c/run/{n}" for n in ("run.json", "candidates.qbc", "subsets.qbs", "solution.json")
+        f"a/b/c/run/{n}" for n in ("run.json", "run.lock", "candidates.qbc", "subsets.qbs", "solution.json")
     }
 
 

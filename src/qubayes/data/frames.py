@@ -52,6 +52,16 @@ def frame_columns(frame: Any) -> list[Column]:
     return [_column("" if _is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
 
 
+def array_columns(array: AnyArray, names: list[str]) -> list[Column]:
+    """Return the columns of an array of rows."""
+    return [
+        _number_column(name, values, np.zeros(len(values), np.bool_))
+        if values.dtype.kind in "iuf"
+        else _object_column(name, values.tolist())
+        for name, values in zip(names, array.T, strict=True)
+    ]
+
+
 def _column(name: str, series: nw.Series[Any]) -> Column:
     kind = series.dtype
     if kind == nw.String:
@@ -70,7 +80,10 @@ def _column(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _text_column(name: str, series: nw.Series[Any]) -> Column:
-    distinct = sorted(series.unique().drop_nulls().to_list())
+    try:
+        distinct = sorted(series.unique().drop_nulls().to_list())
+    except UnicodeEncodeError:  # of pandas
+        raise DataError(f"column {name!r} holds text that is no Unicode text (a lone surrogate); replace it") from None
     if not distinct:
         return Column(name, (), np.zeros(len(series), np.uint8))
     codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.UInt32).fill_null(len(distinct))

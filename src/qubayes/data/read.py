@@ -70,7 +70,9 @@ def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates |
 
 def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
     """Return the columns as they are in the source, and what declares their arities."""
-    if not isinstance(source, str | PathLike):
+    if isinstance(source, list) and source and all(isinstance(column, Column) for column in source):
+        columns = source  # of the estimator
+    elif not isinstance(source, str | PathLike):
         columns = frame_columns(source)
     else:
         path = Path(source)

@@ -3,12 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-import polars as pl
 from scipy.sparse import issparse
 
 from ..candidates.knowledge import Knowledge
 from ..data import Dataset, ReadSettings, read
 from ..data.columns import MISSING_STATE
+from ..data.frames import array_columns
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers
 from ..network import Network, log_likelihood, sample
@@ -139,7 +139,7 @@ def _seed(random_state: Randomness) -> int:
 
 
 def _table(X: Any, reading: ReadSettings | None) -> Any:
-    """X as something that `read` takes: arrays and lists of rows as a frame with the columns x0, x1, ..."""
+    """X as something that `read` takes: arrays and lists of rows as columns x0, x1, ..."""
     if issparse(X):
         raise DataError("a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other")
     if isinstance(X, list | tuple):
@@ -153,10 +153,7 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
             "an array with fractions or missing values; bin it first, as with KBinsDiscretizer, or say what to do with"
             " them: reading=ReadSettings(bins=3, missing='drop')"
         )
-    columns = (X.astype(np.float64) if X.dtype.kind == "f" else X).T  # polars knows no wider floats
-    if X.dtype.kind == "O":  # as lists: of an array polars would look at the first value alone
-        return pl.DataFrame([pl.Series(f"x{i}", list(its), dtype=pl.Object) for i, its in enumerate(columns)])
-    return pl.DataFrame([pl.Series(f"x{i}", its) for i, its in enumerate(columns)])
+    return array_columns(X, [f"x{i}" for i in range(X.shape[1])])
 
 
 def _array_of_rows(rows: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, np.dtype[Any]]:

@@ -16,7 +16,12 @@ from .. import __version__
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import json_object, lock_folder, remove_strays, replacing
 
-RUN_FILES = ("run.json", "candidates.qbc", "solution.json")  # what a run keeps, bootstrap samples and blocks aside
+RUN_FILES = (
+    "run.json",
+    "run.lock",
+    "candidates.qbc",
+    "solution.json",
+)  # and blocks, bootstrap samples
 
 Result = TypeVar("Result")
 

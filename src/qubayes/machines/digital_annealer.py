@@ -274,8 +274,11 @@ def _polynomial(qubo: Qubo, *, every_bit: bool) -> Iterator[bytes]:
 
 def _terms(coefficients: AnyArray, *indices: AnyArray) -> bytes:
     """Return `{"c":w,"p":[i,j]}` of each row, joined by commas; the shortest digits that come back bit for bit."""
-    import polars as pl
-
+    try:
+        import polars as pl
+    except ImportError:  # 10 times slower
+        rows = zip(coefficients.tolist(), *(array.tolist() for array in indices), strict=True)
+        return ",\n".join(f'{{"c":{c!r},"p":[{",".join(map(str, p))}]}}' for c, *p in rows).encode("ascii")
     columns = {"c": coefficients} | {str(k): array for k, array in enumerate(indices)}
     parts = [pl.lit('{"c":'), pl.col("c"), pl.lit(',"p":['), pl.col("0")]
     parts += [part for k in range(1, len(indices)) for part in (pl.lit(","), pl.col(str(k)))]

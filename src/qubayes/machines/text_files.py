@@ -131,15 +131,24 @@ def _write_header(
 def _write_terms(file: IO[bytes], qubo: Qubo, *, lower: bool = False, scientific: bool | None = None) -> None:
     """Write lines `i j w` of every bit and of the couplers; `lower`: lines `j+1 i+1 w`, couplers halved.
 
-    Polars prints the shortest digits that come back, 15 times faster than `repr` in a loop.
+    Both ways print the shortest digits that come back; polars, if installed, is 15 times faster than the loop.
     """
-    import polars as pl
-
+    try:
+        import polars as pl
+    except ImportError:
+        pl = None  # type: ignore[assignment]
     bits = np.arange(qubo.bits)
     halved = 0.5 if lower else 1.0
     for i, j, w in chain([(bits, bits, qubo.h)], ((i, j, halved * w) for i, j, w in coupler_chunks(qubo))):
-        frame = pl.DataFrame({"i": j + 1, "j": i + 1, "w": w} if lower else {"i": i, "j": j, "w": w})
-        file.write(frame.write_csv(separator=" ", include_header=False, float_scientific=scientific).encode("ascii"))
+        rows, cols = (j + 1, i + 1) if lower else (i, j)
+        if pl:
+            frame = pl.DataFrame({"i": rows, "j": cols, "w": w})
+            text = frame.write_csv(separator=" ", include_header=False, float_scientific=scientific)
+        else:
+            weights = w.tolist() if scientific is not False else [np.format_float_positional(x, trim="0") for x in w]
+            terms = zip(rows.tolist(), cols.tolist(), weights, strict=True)
+            text = "".join(f"{row} {col} {weight}\n" for row, col, weight in terms)
+        file.write(text.encode("ascii"))
 
 
 def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
@@ -191,9 +200,11 @@ def _read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
 
 
 def _plain_columns(block: list[str]) -> tuple[AnyArray, AnyArray, AnyArray] | None:
-    """Return the columns of lines with single spaces, 5 times as fast as `_columns`; None for other lines."""
-    import polars as pl
-
+    """Return the columns of lines with single spaces, 5 times as fast as `_columns`; None for others or no polars."""
+    try:
+        import polars as pl
+    except ImportError:
+        return None
     schema = {"i": pl.Int64, "j": pl.Int64, "w": pl.Float64}
     text = io.BytesIO("\n".join(block).encode())
     try:

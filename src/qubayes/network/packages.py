@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def to_networkx(network: Network) -> "nx.DiGraph":
     """The graph with the vertices' names as nodes; without attributes, so that networkx can write it to any format."""
-    import networkx as nx
-
+    try:
+        import networkx as nx
+    except ImportError:
+        raise MissingPackageError("networkx is not installed; run: pip install 'qubayes[networkx]'") from None
     graph = nx.DiGraph()
     graph.add_nodes_from(network.names)
     graph.add_edges_from((parent, child) for child, its in network.parent_names().items() for parent in its)
