@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qubayes.search.orders.orders import best_of
 
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
@@ -31,6 +30,7 @@ from qubayes.search.exact.cut_rows import Cuts, Sets, chosen_cuts, cluster_cuts,
 from qubayes.search.exact.halves import zero_half_cuts
 from qubayes.search.exact.relaxation import Point, Relaxation
 from qubayes.search.exact.twins import without_twins
+from qubayes.search.orders.insertions import best_of
 from solve_cases import best_score, random_candidates, with_required_edge
 
 
