@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.quadratize import Decoder, quadratize, trade_off
-from qubayes.quadratize.family import holds as compact_holds
-from qubayes.quadratize.family import nested_roots, plan_for
-from qubayes.quadratize.penalties import exclusive_model, tight_model
-from qubayes.quadratize.reduction import counting_bound, merge_twins, simple_bound
+from qubayes.quadratize.decomposition import counting_bound, decompose, merge_twins, nested_roots, simple_bound
+from qubayes.quadratize.decomposition import holds as compact_holds
+from qubayes.quadratize.quadratic import exclusive_quadratic, tight_quadratic
 from reference import polynomials as oracle
 
 ASSUMPTIONS = ("general", "conventional", "terms-exclusive")
@@ -127,6 +126,25 @@ def test_fewest_couplers_of_all_smallest_families(terms):
     assert result.couplers_proved and result.couplers_bound == least
     assert result.couplers <= least  # the coefficients' signs can spare more
     assert_exact(terms, result)
+
+
+def test_fewest_couplers_of_the_papers_penalty():
+    """Its model couples every split and every inclusion: 5 couplers, where the tight penalty's choice has 6."""
+    terms = dict.fromkeys([("b", "c"), ("a", "b", "c", "d"), ("c", "d"), ("b", "c", "d"), ("d",), ("c",)], 1.0)
+    result = quadratize(terms, penalty="paper", fewest_couplers=True)
+    assert result.couplers == result.couplers_bound == 5 and result.couplers_proved
+    assert_exact(terms, result)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_fewest_couplers_of_the_papers_penalty_of_all_smallest_families(seed):
+    draw = random.Random(seed)
+    supports = [t for t in oracle.subsets("abcd", least=1) if draw.random() < 0.4] + [frozenset("abcd")]
+    terms = {tuple(sorted(t)): draw.choice([-2.0, -1.0, 1.0, 3.0]) for t in supports}
+    result = quadratize(terms, mode="optimal", penalty="paper", fewest_couplers=True)
+    families = oracle.smallest_families(support(terms), "general")
+    least = min(oracle.fewest_couplers_of_the_paper(f, support(terms)) for f in families)
+    assert result.couplers_proved and result.couplers == result.couplers_bound == least
 
 
 def test_trade_off_shows_couplers_falling_with_bits():
@@ -344,7 +362,7 @@ def test_three_sets_cost_more_than_any_two(top, alone, joint):
     """Three sets that gain all they can, alone and in pairs, against two others that cost most."""
     sets = (1, 2, 4, 8, 16)
     coefficients = {1: -alone, 2: -alone, 4: -alone, 3: -joint, 5: -joint, 6: -joint, 8: top / 2, 16: top / 2}
-    quadratic, weight = exclusive_model(sets, coefficients)
+    quadratic, weight = exclusive_quadratic(sets, coefficients)
     unions = {a | b for a in sets for b in sets}
     by_two = {union: sum(c for term, c in coefficients.items() if term & union == term) for union in unions}
     for active in oracle.subsets(sets):
@@ -358,7 +376,7 @@ def test_three_sets_cost_more_than_any_two(top, alone, joint):
 
 
 def test_a_penalty_on_three_sets_is_never_nothing():
-    assert exclusive_model((1, 2, 4), {7: 0.0}).more_than_two > 0
+    assert exclusive_quadratic((1, 2, 4), {7: 0.0}).more_than_two > 0
 
 
 @pytest.mark.parametrize("values", [(5.0, 1.0, -3.0), (1.0, 5.0, -3.0), (-1.0, 4.0, -6.0), (2.0, 3.0, 4.0)])
@@ -366,7 +384,7 @@ def test_roots_in_a_chain_pay_for_all_below(values):
     """A set without the one inside it, which lies without the one inside that, withholds the terms of both."""
     coefficients = dict(zip((1, 3, 7), values, strict=True))
     assert nested_roots((1, 3, 7)) == [(1, 3), (3, 7)]
-    quadratic = tight_model(plan_for((1, 3, 7), coefficients, "general"), coefficients)
+    quadratic = tight_quadratic(decompose((1, 3, 7), coefficients, "general"), coefficients)
     least = dict.fromkeys((0, 1, 3, 7), math.inf)
     for active in oracle.subsets((1, 3, 7)):
         pairs = combinations(sorted(active), 2)

@@ -3,18 +3,18 @@
 import random
 from itertools import product
 
+import dimod
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qubayes.foundation.highs import Highs, Solved
 from qubayes.quadratize import quadratize, trade_off
-from qubayes.quadratize.family import bits, couplers, holds, plan_for
-from qubayes.quadratize.greedy import merge_commonest, prune
-from qubayes.quadratize.local_search import Rows, improve
-from qubayes.quadratize.peer import smaller_by_dimod
-from qubayes.quadratize.program import Model, smallest_family
-from qubayes.quadratize.reduction import closed_sets, reduce_space
+from qubayes.quadratize.decomposition import bits, closed_sets, couplers, decompose, holds, reduce_space
+from qubayes.quadratize.heuristic import OptionRows, improve, merge_frequent, prune
+from qubayes.quadratize.integer_program import smallest_family
+from qubayes.quadratize.quadratize import dimod_family
 from reference import polynomials as oracle
 from test_quadratize import EXAMPLE, polynomials, random_polynomial, support
 
@@ -64,7 +64,8 @@ def test_the_program_finds_a_smallest_family(assumptions):
 def test_a_program_without_a_solution_keeps_its_bound(monkeypatch):
     space = reduce_space(masks([(0, 1, 2), (0, 1), (1, 2, 3)]), "general")
     for bound in (2.0, 2.0 + 1e-9, 1.5):
-        monkeypatch.setattr(Model, "solve", lambda self, time_limit, start, bound=bound: (None, bound, False))
+        stopped = Solved(np.zeros(0), None, bound, feasible=False, optimal=False)
+        monkeypatch.setattr(Highs, "solve", lambda self, seconds, stopped=stopped: stopped)
         assert smallest_family(space, 1.0) == (None, len(space.closed) + 2, False)
 
 
@@ -88,7 +89,9 @@ def rows_and_choice(draw):
             first.append(a)
             second.append(-1 if a == b else b)
         starts.append(len(first))
-    return Rows(*(np.array(x, dtype=np.int64) for x in (starts, guards, first, second))), np.ones(sets, dtype=np.bool_)
+    return OptionRows(*(np.array(x, dtype=np.int64) for x in (starts, guards, first, second))), np.ones(
+        sets, dtype=np.bool_
+    )
 
 
 def content(rows, chosen):
@@ -116,7 +119,7 @@ def test_local_search_finds_the_smallest_choice(problem):
 @pytest.mark.parametrize("run", [0, 1, 2])
 def test_merging_gives_products_of_two(run):
     terms = masks(random_polynomial(10, 30, (3, 5, 7), 1))
-    family = merge_commonest(terms, run) | {1 << v for v in range(10)}
+    family = merge_frequent(terms, run) | {1 << v for v in range(10)}
     assert holds(family, terms, "conventional")
 
 
@@ -125,7 +128,7 @@ def test_merging_gives_products_of_two(run):
     terms=polynomials(variables=5, terms=5), assumptions=st.sampled_from(["general", "terms-exclusive", "conventional"])
 )
 def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumptions):
-    family = merge_commonest(masks(terms)) | {1 << v for t in terms for v in t}
+    family = merge_frequent(masks(terms)) | {1 << v for t in terms for v in t}
     pruned = prune(family, masks(terms), assumptions)
     assert pruned <= family
     assert oracle.holds([as_set(s) for s in pruned], support(terms), assumptions)
@@ -133,14 +136,14 @@ def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumpt
 
 def test_dimods_family_is_a_conventional_one():
     terms = random_polynomial(9, 25, (2, 3, 5), 0)
-    family = smaller_by_dimod(terms, {v: 1 << v for v in range(9)}, 10**6)
-    assert family is not None and holds(family, masks(terms), "conventional")
-    assert smaller_by_dimod(terms, {v: 1 << v for v in range(9)}, len(family)) is None
+    family = dimod_family(terms, {v: 1 << v for v in range(9)})
+    assert holds(family, masks(terms), "conventional")
+    assert len(family) == dimod.make_quadratic(terms, 1.0, "BINARY").num_variables
 
 
-def test_plan_uses_couplers_that_are_there():
-    plan = plan_for([0b100, 0b1000, 0b111], masks([(0, 1, 2, 3), (0, 1, 2), (3,), (2, 3)]), "general")
-    assert plan.splits == {} and len(couplers(plan)) == 3
+def test_terms_use_couplers_that_are_there():
+    found = decompose([0b100, 0b1000, 0b111], masks([(0, 1, 2, 3), (0, 1, 2), (3,), (2, 3)]), "general")
+    assert found.splits == {} and len(couplers(found, "tight")) == len(couplers(found, "paper")) == 3
 
 
 def test_trade_off_of_little():

@@ -32,50 +32,19 @@ def quadratize_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Turn a polynomial of bits into a quadratic model with as few bits as possible, and say what is proved."""
-    from ..quadratize import quadratize, read_polynomial
-    from ..quadratize import trade_off as find_trade_off
+    from .. import quadratize as room
 
-    polynomial = read_polynomial(poly)
-    result = quadratize(
-        polynomial, assumptions=assumptions, mode=mode, fewest_couplers=fewest_couplers, penalty=penalty,  # type: ignore[arg-type]
-        time_limit=time_limit,
-    )  # fmt: skip
+    polynomial = room.read_polynomial(poly)
+    common: dict[str, Any] = {"assumptions": assumptions, "time_limit": time_limit}
+    settings: dict[str, Any] = {"mode": mode, "fewest_couplers": fewest_couplers, "penalty": penalty}
+    result = room.quadratize(polynomial, **common, **settings)
     if output is not None:
-        from ..machines import write_model
-
-        write_model(result.model, output)
+        result.write(output)
     if decoder is not None:
-        from ..foundation.files import replacing
-
-        with replacing(decoder) as file:
-            file.write(result.decoder.to_json())
-    rows: list[Any] = []
-    if trade_off is not None:
-        rows = list(find_trade_off(polynomial, assumptions=assumptions, extra_bits=trade_off, time_limit=time_limit))  # type: ignore[arg-type]
-    _print(result, rows, as_json)
-
-
-def _print(result: Any, rows: list[Any], as_json: bool) -> None:
-    polynomial = result.polynomial
-    facts: dict[str, Any] = {
-        "variables": len(polynomial.variables),
-        "terms": len(polynomial.terms),
-        "degree": polynomial.degree,
-        "bits": {"total": result.bits, "sets": len(result.sets)},
-        "couplers": result.couplers,
-        "lower_bound": result.lower_bound,
-        "proved": result.proved,
-        "status": result.status,
-        "seconds": result.seconds,
-    }
-    if rows:
-        facts["trade_off"] = [row._asdict() for row in rows]
+        result.decoder.write(decoder)
+    rows = () if trade_off is None else room.trade_off(polynomial, extra_bits=trade_off, **common)
     if as_json:
-        print_json(facts)
-        return
-    facts["bits"] = result.bits
-    facts["proved"] = "minimal number of sets" if result.proved else "no"
-    for name in ("variables", "terms", "degree", "bits", "couplers", "lower_bound", "proved", "status", "seconds"):
-        say(f"{name.replace('_', ' '):<12} {facts[name]}")
-    for row in rows:
-        say(f"{row.bits} bits: {row.couplers} couplers{', proved fewest' if row.proved else ''}")
+        print_json(result.as_json() | ({"trade_off": [row._asdict() for row in rows]} if rows else {}))
+    else:
+        for line in [*result.describe(), *(row.describe() for row in rows)]:
+            say(line)

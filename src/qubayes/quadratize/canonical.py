@@ -1,9 +1,9 @@
-"""An order of the variables that depends on the polynomial's structure alone, so that labels decide nothing.
+"""Canonical order of the variables: it depends on the structure of the polynomial alone, not on labels.
 
 Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the
-bag of the colours of its terms. Where that leaves ties, one tied variable is singled out after another and the
-smallest of the resulting polynomials wins (individualisation and refinement). Variables that can be swapped
-without changing the polynomial are tried once.
+multiset of the colours of its terms. Ties that remain are broken by individualisation: each tied variable in turn gets
+a colour of its own, and the smallest of the resulting polynomials is kept. Of variables that can be swapped without
+changing the polynomial, one is tried.
 """
 
 from collections import defaultdict
@@ -11,27 +11,25 @@ from typing import NamedTuple
 
 from .polynomial import Polynomial, Term
 
-WORK = 2_000_000  # variables-in-terms visited before ties are broken by the labels after all: about two seconds
+WORK = 2_000_000  # variables of terms visited before remaining ties are broken by labels: about two seconds
 
 
 class CanonicalOrder(NamedTuple):
     """Variables in canonical order."""
 
     order: tuple[int, ...]  # position -> index of the variable
-    structural: bool  # False: the effort ran out and some ties were broken by the labels
+    structural: bool  # False: the work limit was reached and labels broke some ties
 
 
 def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
-    """The canonical order of a polynomial's variables: equal, up to relabelling, for relabelled polynomials if
-    `structural`.
-    """
-    search = _Search(polynomial)
+    """Return the canonical order: relabelled polynomials have the same one, up to relabelling, if `structural`."""
+    search = _Refinement(polynomial)
     search.descend(search.refine([0] * len(polynomial.variables)))
     return CanonicalOrder(tuple(search.best_order), search.work >= 0)
 
 
-class _Search:
-    """The tree of individualisations; keeps the leaf with the smallest certificate."""
+class _Refinement:
+    """Search tree of individualisations; keeps the leaf with the smallest certificate."""
 
     def __init__(self, polynomial: Polynomial) -> None:
         values = {c: rank for rank, c in enumerate(sorted(set(polynomial.coefficients)))}
@@ -47,7 +45,7 @@ class _Search:
         self.best_order: list[int] = []
 
     def refine(self, colours: list[int]) -> list[int]:
-        """The coarsest stable colouring that is finer than the given one."""
+        """Return the coarsest stable colouring that is finer than the given one."""
         classes = len(set(colours))
         while True:
             self.work -= sum(map(len, self.terms)) + 1
@@ -72,9 +70,7 @@ class _Search:
             apart = self._apart(tied)
             if len(apart) > 1:
                 break
-            colours = self.refine(
-                _singled_out(colours, tied)
-            )  # any order of swappable variables gives the same polynomial
+            colours = self.refine(_singled_out(colours, tied))  # all orders of swappable variables are equivalent
         for number, variable in enumerate(apart):
             if number and self.work < 0:
                 return
@@ -89,7 +85,7 @@ class _Search:
             self.best_certificate, self.best_order = certificate, order
 
     def _apart(self, cell: list[int]) -> list[int]:
-        """One variable of each class of variables of the cell that can be swapped with each other."""
+        """Return one variable of each class of variables of the cell that can be swapped with each other."""
         chosen: list[int] = []
         for variable in cell:
             self.work -= len(chosen)
@@ -107,7 +103,7 @@ class _Search:
 
 
 def _singled_out(colours: list[int], variables: list[int]) -> list[int]:
-    """The colouring in which the given variables come first in their class, in the given order."""
+    """Return the colouring in which the given variables come first in their class, in the given order."""
     step = len(variables) + 1
     place = {variable: number for number, variable in enumerate(variables)}
     return [step * colour + place.get(variable, len(variables)) for variable, colour in enumerate(colours)]

@@ -1,8 +1,9 @@
-"""The decoder g1: from the bits of the quadratic model back to the variables of the polynomial."""
+"""Decoder g1: from the bits of the quadratic model back to the variables of the polynomial."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from ..foundation.arrays import AnyArray
 from ..foundation.errors import FormatError, QubayesError
-from ..foundation.files import json_object
+from ..foundation.files import json_object, replacing
 from .polynomial import Variable
 
 FORMAT = "qubayes-decoder-1"
@@ -18,7 +19,7 @@ FORMAT = "qubayes-decoder-1"
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """g1: a variable is 1 iff a set that holds it, and that is read, has its bit at 1. Variables in no term are 0."""
+    """g1: a variable is 1 iff the bit of a read set that holds it is 1. Variables in no term are 0."""
 
     variables: tuple[Variable, ...]  # of the polynomial
     bits: tuple[Variable, ...]  # label of the bit of each set
@@ -33,18 +34,18 @@ class Decoder:
         return self.bits if self.counter is None else (*self.bits, self.counter)
 
     def decode(self, sample: Mapping[Variable, int]) -> dict[Variable, int]:
-        """The state of the polynomial's variables that a state of the bits means."""
+        """Return the state of the polynomial's variables for a state of the bits."""
         row = np.array([[_bit(sample, label) for label in self.labels]], dtype=np.int8)
         return dict(zip(self.variables, map(int, self.decode_rows(row)[0]), strict=True))
 
     def decode_rows(self, rows: AnyArray) -> npt.NDArray[np.int8]:
-        """States of `variables`, one row each, from states of `labels`, one row each."""
+        """Return states of `variables`, one in each row, for states of `labels`, one in each row."""
         members = self._members()
         members[~np.array(self.read, dtype=np.bool_)] = 0.0
         return (rows[:, : len(self.bits)].astype(np.float32) @ members > 0).astype(np.int8)
 
     def encode(self, sample: Mapping[Variable, int]) -> dict[Variable, int]:
-        """The state of the bits that means the given state of the variables, or the closest below that can be meant."""
+        """Return the state of the bits that decodes to a state of the variables, or to the largest one below it."""
         active = {v for v in self.variables if _bit(sample, v)}
         inside = [set(s) <= active for s in self.sets]
         if not self.exclusive:
@@ -54,9 +55,7 @@ class Decoder:
         return state if self.counter is None else {**state, self.counter: int(len(pair) == 2)}
 
     def satisfied_rows(self, rows: AnyArray) -> npt.NDArray[np.bool_]:
-        """Per state of `labels`: whether the penalty is 0, that is whether every bit is the product of its set's
-        variables.
-        """
+        """Return for each state of `labels` whether the penalty is 0: every bit is the product of its variables."""
         active: npt.NDArray[np.bool_] = rows[:, : len(self.bits)].astype(np.bool_)
         if self.exclusive:
             number = active.sum(axis=1)
@@ -66,7 +65,7 @@ class Decoder:
         return np.asarray(np.all((missing == 0) == active, axis=1))
 
     def to_json(self) -> str:
-        """The decoder as JSON; labels are strings, numbers, or tuples of them."""
+        """Return the decoder as JSON; labels are strings, numbers, or tuples of them."""
         try:
             text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -75,9 +74,15 @@ class Decoder:
             raise FormatError("a label does not survive JSON; use strings, numbers or tuples of them")
         return text
 
+    def write(self, path: str | Path) -> None:
+        """Write `to_json` to a file."""
+        text = self.to_json()
+        with replacing(path) as file:
+            file.write(text)
+
     @staticmethod
     def from_json(text: str) -> "Decoder":
-        """The decoder that `to_json` wrote."""
+        """Return the decoder that `to_json` wrote."""
         facts = json_object(text)
         try:
             fields = {name: _tupled(value) for name, value in facts.items()}
@@ -100,7 +105,7 @@ class Decoder:
         return result
 
     def _pair(self, active: set[Variable], inside: list[bool]) -> tuple[int, ...]:
-        """Numbers of at most two sets whose union is the active variables that any set inside them holds."""
+        """Return the numbers of at most two sets whose union is that of all sets inside the active variables."""
         usable = [number for number, fits in enumerate(inside) if fits]
         reachable = set().union(*(self.sets[n] for n in usable))
         for number, first in enumerate(usable):
@@ -109,13 +114,14 @@ class Decoder:
                     return (first, second) if first != second else (first,)
         if reachable:
             raise QubayesError(
-                "the state is no union of two sets, so more than one term is active; exclusive terms cannot say it"
+                "the state is not the union of two sets, so more than one term is active; give a state with one "
+                "active term, or quadratize with assumptions='general'"
             )
         return ()
 
 
 def _tupled(value: Any) -> Any:
-    """JSON has lists where labels and fields are tuples."""
+    """Return the value with lists, as JSON has them, replaced by tuples."""
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 

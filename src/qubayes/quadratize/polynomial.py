@@ -1,4 +1,4 @@
-"""A pseudo-Boolean polynomial of bits as it enters the stage: checked, merged, its variables in a defined order."""
+"""Pseudo-Boolean polynomials of bits: checked, equal terms merged, variables in a fixed order."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -16,9 +16,7 @@ Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of p_i, with bits p (Preliminary of the
-    paper).
-    """
+    """f(p) = constant + sum over terms V of coefficient(V) * prod over i in V of p_i, with bits p."""
 
     variables: tuple[Variable, ...]  # sorted; also those that only occur with coefficient 0
     terms: tuple[Term, ...]  # degree 1 and more, sorted, all different
@@ -31,15 +29,14 @@ class Polynomial:
         return max(map(len, self.terms), default=0)
 
     def energy(self, sample: Mapping[Variable, int]) -> float:
-        """f at a state of the variables."""
+        """Return f at a state of the variables."""
         state = [bool(sample[v]) for v in self.variables]
         active = (c for t, c in zip(self.terms, self.coefficients, strict=True) if all(state[i] for i in t))
         return math.fsum([self.constant, *active])
 
 
 def as_polynomial(given: Any) -> Polynomial:
-    """The polynomial that a `dimod.BinaryPolynomial` of bits, a mapping {tuple of variables: coefficient} or a
-    Polynomial means.
+    """Return the polynomial of a `dimod.BinaryPolynomial` of bits or a mapping {tuple of variables: coefficient}.
 
     A variable that repeats in a term counts once (x*x = x), terms of equal variables are added, zero sums are
     dropped.
@@ -60,7 +57,7 @@ def as_polynomial(given: Any) -> Polynomial:
 
 
 def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
-    """The polynomial with the given (coefficient, variables) pairs, whatever their order."""
+    """Return the polynomial with the given (coefficient, variables) pairs; their order does not matter."""
     sums: dict[frozenset[Variable], list[float]] = {}
     names: set[Variable] = set()
     for coefficient, variables in pairs:
@@ -76,7 +73,7 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
 
 
 def read_polynomial(path: str | Path) -> Polynomial:
-    """The polynomial of a JSON file: a list of [coefficient, [names...]]."""
+    """Return the polynomial of a JSON file: a list of [coefficient, [names...]]."""
     text = read_text(path)
     try:
         rows = parse_json(text)
@@ -93,9 +90,7 @@ def read_polynomial(path: str | Path) -> Polynomial:
 
 
 def sorted_labels(labels: Iterable[Variable]) -> list[Variable]:
-    """The labels in an order that depends on nothing but the labels: by kind, then numbers by value and the rest by
-    text.
-    """
+    """Return the labels by kind, then numbers by value and the rest by text."""
     return sorted(labels, key=_label_key)
 
 

@@ -1,33 +1,55 @@
-"""Decomposed quadratization of any pseudo-Boolean polynomial (the paper's section of that name, design §8)."""
+"""Decomposed quadratization of any pseudo-Boolean polynomial (the paper's section of that name)."""
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import dimod
+from dimod.higherorder.polynomial import BinaryPolynomial
+from dimod.higherorder.utils import reduce_binary_polynomial
 
 from ..foundation.errors import SettingError
+from ..machines import write_model
 from .canonical import CanonicalOrder, canonical_order
-from .choose import Choice, Mode, choose_family
 from .decoder import Decoder
-from .family import Assumptions, Mask, Plan, bits, couplers, in_order, plan_for
-from .greedy import prune
-from .peer import smaller_by_dimod
-from .penalties import Penalty, Quadratic, exclusive_model, paper_model, tight_model
+from .decomposition import (
+    Assumptions,
+    Decomposition,
+    Mask,
+    Penalty,
+    bits,
+    couplers,
+    decompose,
+    holds,
+    in_order,
+    merge_twins,
+    pairs_estimate,
+    reduce_space,
+    simple_bound,
+    singletons,
+)
+from .heuristic import prune, quick_family, searched_family
+from .integer_program import FewestCouplers, smallest_family
+from .integer_program import fewest_couplers as find_fewest_couplers
 from .polynomial import Polynomial, Variable, as_polynomial
-from .reduction import pairs_estimate, simple_bound
-from .term_reduction import Thrift
-from .term_reduction import fewest_couplers as find_fewest_couplers
+from .quadratic import exclusive_quadratic, paper_quadratic, tight_quadratic
+
+Mode: TypeAlias = Literal["auto", "optimal", "greedy"]
+
+COMFORTABLE = 20_000  # pairs up to which "auto" tries for a proof; 40 terms of degree 2-4 have about 2,000
+FEASIBLE = 1_500_000  # pairs past which even "optimal" does not build the program: memory
+PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratization:
-    """A quadratic model whose states, read by the decoder, stand for states of the polynomial, energy for energy.
+    """A quadratic model whose states decode to states of the polynomial with the same energies.
 
     For every state p that the decoder can give, f(p) is the least energy of the model over the states that decode to p
-    (Definition 5); the least energy of all is the least f of all.
+    (Definition 5); the least energy of the model is the least value of f.
     """
 
     polynomial: Polynomial
@@ -37,10 +59,10 @@ class Quadratization:
     assumptions: Assumptions
     lower_bound: int  # no family that satisfies the assumptions has fewer sets
     proved: bool  # the number of sets equals the lower bound
-    couplers_bound: int | None  # with fewest_couplers: no family with this number of sets has fewer, signs left aside
+    couplers_bound: int | None  # with fewest_couplers: lower bound for families of as many sets, for any coefficients
     couplers_proved: bool | None
-    structural: bool  # the result depends on the variables' labels only by renaming
-    status: str  # one sentence on what was proved
+    structural: bool  # other labels of the variables only rename the result
+    status: str  # what was proved
     seconds: float
 
     @property
@@ -53,13 +75,41 @@ class Quadratization:
         """Number of couplers of the model."""
         return int(self.model.num_interactions)
 
+    def write(self, path: str | Path) -> None:
+        """Write the model; the ending chooses the format."""
+        write_model(self.model, path)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {
+            "variables": len(self.polynomial.variables),
+            "terms": len(self.polynomial.terms),
+            "degree": self.polynomial.degree,
+            "bits": {"total": self.bits, "sets": len(self.sets)},
+            "couplers": self.couplers,
+            "lower_bound": self.lower_bound,
+            "proved": self.proved,
+            "status": self.status,
+            "seconds": self.seconds,
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        proved = "minimal number of sets" if self.proved else "no"
+        facts = {**self.as_json(), "bits": self.bits, "proved": proved}
+        return [f"{name.replace('_', ' '):<12} {value}" for name, value in facts.items()]
+
 
 class TradeOff(NamedTuple):
     """Fewest couplers known with a number of bits."""
 
     bits: int
     couplers: int
-    proved: bool  # no fewer couplers with that many bits
+    proved: bool  # no model with at most as many bits has fewer couplers
+
+    def describe(self) -> str:
+        """Return the row in words."""
+        return f"{self.bits} bits: {self.couplers} couplers{', proved fewest' if self.proved else ''}"
 
 
 def quadratize(
@@ -71,27 +121,30 @@ def quadratize(
     penalty: Penalty = "tight",
     time_limit: float = 120.0,
 ) -> Quadratization:
-    """The decomposed quadratization of a polynomial of bits with the fewest bits that the mode finds.
+    """Return the decomposed quadratization of a polynomial of bits with the fewest bits that the mode finds.
 
     assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its own bit), or
     "terms-exclusive" (1 only; the caller knows that in every state that matters the ones of p are one term, or
     none). mode: "optimal" (integer program until the time limit), "greedy" (any size, no proof), "auto" (optimal
     where that is likely to end). fewest_couplers: among families of the same number of sets, one with the fewest
-    couplers (Appendix C.2). penalty: "tight" (ours, per term) or "paper" (Lemma B.2 with one kappa). time_limit:
-    seconds for the integer programs.
+    couplers of the chosen penalty (Appendix C.2). penalty: "tight" (ours, per term) or "paper" (Lemma B.2 with one
+    kappa). time_limit: seconds for the integer programs.
     """
     began = time.monotonic()
     _check(assumptions, mode, penalty, time_limit)
     polynomial = as_polynomial(poly)
     if polynomial.degree <= 2:
-        return _as_it_is(polynomial, assumptions, began)
+        return _unchanged(polynomial, assumptions, began)
     task = _prepare(polynomial, assumptions)
     choice = _choose(task, poly, mode, began + time_limit)
-    plan = plan_for(choice.sets, task.coefficients, assumptions)
-    thrift = _reduce_terms(task, plan, 0, began + time_limit) if fewest_couplers else None
-    if thrift is not None:
-        plan = thrift.plan
-    model, decoder = _assemble(task, plan, penalty)
+    decomposition = decompose(choice.sets, task.coefficients, assumptions)
+    status, fewest = choice.status, None
+    if fewest_couplers:
+        fewest = _fewest_couplers(task, decomposition, penalty, 0, began + time_limit)
+        status += "; " + _coupler_status(fewest)
+    if fewest is not None:
+        decomposition = fewest.decomposition
+    model, decoder = _assemble(task, decomposition, penalty)
     return Quadratization(
         polynomial=polynomial,
         sets=decoder.sets,
@@ -100,10 +153,10 @@ def quadratize(
         assumptions=assumptions,
         lower_bound=choice.bound,
         proved=choice.proved,
-        couplers_bound=thrift.bound if thrift else None,
-        couplers_proved=thrift.proved if thrift else None,
+        couplers_bound=fewest.bound if fewest else None,
+        couplers_proved=fewest.proved if fewest else None,
         structural=task.order.structural,
-        status="; ".join([choice.status] + [_thrift_words(thrift)] * fewest_couplers),
+        status=status,
         seconds=round(time.monotonic() - began, 3),
     )
 
@@ -111,8 +164,9 @@ def quadratize(
 def trade_off(
     poly: Any, *, assumptions: Assumptions = "general", extra_bits: int = 2, time_limit: float = 120.0
 ) -> tuple[TradeOff, ...]:
-    """The fewest couplers with the least number of bits, with up to one more, and so on (Appendix C.2), `time_limit`
-    seconds each.
+    """Return the fewest couplers with the least number of bits, with up to one more, and so on (Appendix C.2).
+
+    Couplers are those of the tight penalty. Each row takes at most `time_limit` seconds.
     """
     _check(assumptions, "optimal", "tight", time_limit)
     if assumptions == "terms-exclusive":
@@ -123,51 +177,18 @@ def trade_off(
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
     task = _prepare(as_polynomial(poly), assumptions)
     choice = choose_family(tuple(task.coefficients), assumptions, "optimal", time.monotonic() + time_limit)
-    plan = plan_for(choice.sets, task.coefficients, assumptions)
+    start = decompose(choice.sets, task.coefficients, assumptions)
     result = []
     for extra in range(extra_bits + 1):
-        thrift = _reduce_terms(task, plan, extra, time.monotonic() + time_limit)
-        found = plan if thrift is None else thrift.plan
-        result.append(TradeOff(len(found.sets), len(couplers(found)), thrift is not None and thrift.proved))
+        fewest = _fewest_couplers(task, start, "tight", extra, time.monotonic() + time_limit)
+        found = start if fewest is None else fewest.decomposition
+        proved = fewest is not None and fewest.proved
+        result.append(TradeOff(len(found.sets), len(couplers(found, "tight")), proved))
     return tuple(result)
 
 
-class _Task(NamedTuple):
-    """A polynomial ready for the search."""
-
-    polynomial: Polynomial
-    order: CanonicalOrder
-    coefficients: dict[Mask, float]  # terms as masks over canonical positions, in a defined order
-    assumptions: Assumptions
-
-
-def _prepare(polynomial: Polynomial, assumptions: Assumptions) -> _Task:
-    order = canonical_order(polynomial)
-    place = {variable: position for position, variable in enumerate(order.order)}
-    pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
-    masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
-    return _Task(polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions)
-
-
-PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
-
-
-def _reduce_terms(task: _Task, plan: Plan, extra: int, deadline: float) -> Thrift | None:
-    """The plan with the fewest couplers; None where every family has the same, or the program would be too large."""
-    if task.assumptions == "terms-exclusive" or pairs_estimate(task.coefficients) > PAIRS_FOR_COUPLERS:
-        return None
-    terms = tuple(task.coefficients)
-    return find_fewest_couplers(terms, task.assumptions, plan, extra, deadline - time.monotonic())
-
-
-def _thrift_words(thrift: Thrift | None) -> str:
-    if thrift is None:
-        return "couplers were not minimised"
-    return "couplers proved fewest" if thrift.proved else f"at least {thrift.bound} couplers needed, time limit reached"
-
-
 def _check(assumptions: str, mode: str, penalty: str, time_limit: float) -> None:
-    """Refuse settings that mean nothing."""
+    """Raise for settings outside the allowed values."""
     allowed = {"assumptions": (assumptions, Assumptions), "mode": (mode, Mode), "penalty": (penalty, Penalty)}
     for name, (value, kind) in allowed.items():
         if value not in get_args(kind):
@@ -176,16 +197,70 @@ def _check(assumptions: str, mode: str, penalty: str, time_limit: float) -> None
         raise SettingError(f"time_limit = {time_limit!r}; give a number of seconds above 0")
 
 
-def _choose(task: _Task, given: Any, mode: Mode, deadline: float) -> Choice:
-    """The family; dimod's for the polynomial as it was given where that is smaller and nothing is proved."""
+class _Prepared(NamedTuple):
+    """A polynomial as masks over canonical positions of its variables."""
+
+    polynomial: Polynomial
+    order: CanonicalOrder
+    coefficients: dict[Mask, float]  # of terms, in a fixed order
+    assumptions: Assumptions
+
+
+def _prepare(polynomial: Polynomial, assumptions: Assumptions) -> _Prepared:
+    order = canonical_order(polynomial)
+    place = {variable: position for position, variable in enumerate(order.order)}
+    pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
+    masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
+    return _Prepared(polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions)
+
+
+class FamilyChoice(NamedTuple):
+    """A family and what is known about the smallest one."""
+
+    sets: tuple[Mask, ...]
+    bound: int  # no family that satisfies the assumptions has fewer sets
+    proved: bool
+    status: str
+
+
+def choose_family(terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, deadline: float) -> FamilyChoice:
+    """Return a family for the terms, proved smallest where the mode, the size and the time allow it."""
+    merged = merge_twins(terms, assumptions)
+    bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
+
+    def choice(sets: Collection[Mask], bound: int, reason: str) -> FamilyChoice:
+        bound = min(bound, len(sets))
+        number = f"{len(sets)} set{'s' * (len(sets) != 1)}"
+        proved = bound == len(sets)
+        status = f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
+        return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, status)
+
+    if mode == "greedy" or (mode == "auto" and pairs > COMFORTABLE):
+        return choice(searched_family(merged.terms, assumptions), bound, "fast search, no proof sought")
+    if pairs > FEASIBLE:
+        sets = searched_family(merged.terms, assumptions)
+        return choice(sets, bound, "fast search: the terms are too long for the integer program")
+    start = quick_family(merged.terms, assumptions)
+    found = smallest_family(reduce_space(merged.terms, assumptions), deadline - time.monotonic(), start)
+    sets = set(found.sets or start)
+    if not holds(sets, merged.terms, assumptions):  # the solver works with tolerances
+        sets = start
+    elif found.proved:
+        return choice(sets, found.bound, "")
+    sets = min(start, searched_family(merged.terms, assumptions), sets, key=len)
+    return choice(sets, max(bound, found.bound), "time limit reached, best so far returned")
+
+
+def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyChoice:
+    """Return the family; dimod's for the polynomial as given if that is smaller and nothing is proved."""
     terms = tuple(task.coefficients)
     choice = choose_family(terms, task.assumptions, mode, deadline)
     if choice.proved or task.assumptions == "terms-exclusive":
         return choice
     used = {v for term in task.polynomial.terms for v in term}
     masks = {task.polynomial.variables[v]: 1 << place for place, v in enumerate(task.order.order) if v in used}
-    family = smaller_by_dimod(given, masks, len(choice.sets))
-    if family is None:
+    family = dimod_family(given, masks)
+    if len(family) >= len(choice.sets):
         return choice
     sets = in_order(prune(family, terms, task.assumptions))
     status = (
@@ -194,86 +269,107 @@ def _choose(task: _Task, given: Any, mode: Mode, deadline: float) -> Choice:
     return choice._replace(sets=sets, proved=len(sets) == choice.bound, status=status)
 
 
-def _assemble(task: _Task, plan: Plan, penalty: Penalty) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
-    """g2 and g1 in the caller's labels."""
-    polynomial, order = task.polynomial, task.order
-    exclusive = task.assumptions == "terms-exclusive"
-    members = {s: tuple(polynomial.variables[v] for v in sorted(order.order[e] for e in bits(s))) for s in plan.sets}
-    ranked = sorted(plan.sets, key=lambda s: (s.bit_count(), sorted(order.order[e] for e in bits(s))))
-    labels = dict(zip(ranked, _bit_labels([members[s] for s in ranked], polynomial.variables), strict=True))
-    counter = None
+def dimod_family(given: Any, masks: Mapping[Variable, Mask]) -> set[Mask]:
+    """Return the family of `dimod.make_quadratic` on the same input; `masks` are the bits of its variables.
+
+    dimod breaks ties by hash order, so its family may change with PYTHONHASHSEED.
+    """
+    if isinstance(given, Polynomial):
+        terms = (tuple(given.variables[v] for v in term) for term in given.terms)
+        given = dict(zip(terms, given.coefficients, strict=True))
+    polynomial = given if isinstance(given, BinaryPolynomial) else BinaryPolynomial(given, "BINARY")
+    nonzero = BinaryPolynomial({t: c for t, c in polynomial.items() if c}, "BINARY")
+    _, products = reduce_binary_polynomial(nonzero)
+    known: dict[Variable, Mask] = dict(masks)
+    for (first, second), product in products:
+        known[product] = known[first] | known[second]
+    return set(known.values())
+
+
+def _fewest_couplers(
+    task: _Prepared, start: Decomposition, penalty: Penalty, extra: int, deadline: float
+) -> FewestCouplers | None:
+    """Return the decomposition with the fewest couplers; None if all have as many or the program is too large."""
+    terms = tuple(task.coefficients)
+    if task.assumptions == "terms-exclusive" or pairs_estimate(terms) > PAIRS_FOR_COUPLERS:
+        return None
+    return find_fewest_couplers(terms, task.assumptions, penalty, start, extra, deadline - time.monotonic())
+
+
+def _coupler_status(fewest: FewestCouplers | None) -> str:
+    if fewest is None:
+        return "couplers were not minimised"
+    return "couplers proved fewest" if fewest.proved else f"at least {fewest.bound} couplers needed, time limit reached"
+
+
+def _assemble(
+    task: _Prepared, decomposition: Decomposition, penalty: Penalty
+) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
+    """Return g2 and g1 in the caller's labels."""
+    polynomial, exclusive, sets = task.polynomial, task.assumptions == "terms-exclusive", decomposition.sets
+    places = {s: sorted(task.order.order[e] for e in bits(s)) for s in sets}
+    ranked = sorted(sets, key=lambda s: (s.bit_count(), places[s]))
+    members = tuple(tuple(polynomial.variables[v] for v in places[s]) for s in ranked)
+    labels = tuple(_bit_labels(members, polynomial.variables))
+    counter, weight = None, 0.0
     if exclusive:
-        quadratic, weight = exclusive_model(plan.sets, task.coefficients)
-        if len(plan.sets) > 2:
-            counter = _fresh("z", {*labels.values(), *polynomial.variables})
+        quadratic, weight = exclusive_quadratic(sets, task.coefficients)
+        counter = _unused("z", {*labels, *polynomial.variables}) if len(sets) > 2 else None
     else:
-        quadratic = (tight_model if penalty == "tight" else paper_model)(plan, task.coefficients)
-    model = _bqm(quadratic, ranked, labels, polynomial.constant)
-    if counter is not None:
-        _at_most_two(model, list(labels.values()), counter, weight)
-    read = tuple(exclusive or penalty == "paper" or s not in plan.splits for s in ranked)
-    decoder = Decoder(
-        polynomial.variables, tuple(labels.values()), tuple(members[s] for s in ranked), read, counter, exclusive
-    )
-    return model, decoder
-
-
-def _bqm(
-    quadratic: Quadratic, ranked: Sequence[Mask], labels: Mapping[Mask, Variable], constant: float
-) -> dimod.BinaryQuadraticModel:
+        quadratic = (tight_quadratic if penalty == "tight" else paper_quadratic)(decomposition, task.coefficients)
     model = dimod.BinaryQuadraticModel(dimod.BINARY)
-    model.offset = constant
-    for mask in ranked:
-        model.add_linear(labels[mask], quadratic.linear[mask])
+    model.offset = polynomial.constant
+    for label, mask in zip(labels, ranked, strict=True):
+        model.add_linear(label, quadratic.linear[mask])
     rank = {mask: number for number, mask in enumerate(ranked)}
-    kept = ((rank[a], rank[b], w) for (a, b), w in quadratic.couplers.items() if w != 0.0)
-    for first, second, weight in sorted((min(a, b), max(a, b), w) for a, b, w in kept):
-        model.add_quadratic(labels[ranked[first]], labels[ranked[second]], weight)
-    return model
+    kept = ((sorted((rank[a], rank[b])), w) for (a, b), w in quadratic.couplers.items() if w != 0.0)
+    for (first, second), coupling in sorted(kept):
+        model.add_quadratic(labels[first], labels[second], coupling)
+    if counter is not None:
+        _add_at_most_two(model, labels, counter, weight)
+    read = tuple(exclusive or penalty == "paper" or s not in decomposition.splits for s in ranked)
+    return model, Decoder(polynomial.variables, labels, members, read, counter, exclusive)
 
 
-def _at_most_two(
-    model: dimod.BinaryQuadraticModel, bits_of_sets: list[Variable], counter: Variable, weight: float
+def _add_at_most_two(
+    model: dimod.BinaryQuadraticModel, labels: Sequence[Variable], counter: Variable, weight: float
 ) -> None:
     """Add weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff at most two of the bits are 1."""
     model.add_linear(counter, weight)
-    for number, bit in enumerate(bits_of_sets):
-        model.add_quadratic(counter, bit, -weight)
-        for other in bits_of_sets[number + 1 :]:
-            model.add_quadratic(bit, other, weight)
+    for number, label in enumerate(labels):
+        model.add_quadratic(counter, label, -weight)
+        for other in labels[number + 1 :]:
+            model.add_quadratic(label, other, weight)
 
 
 def _bit_labels(sets: Sequence[tuple[Variable, ...]], variables: Sequence[Variable]) -> Iterator[Variable]:
-    """A label for each set: the variable itself, or its variables joined by *, with underscores before it if taken."""
+    """Yield a label for each set: its variable, or its variables joined by *."""
     taken = set(variables)
     for members in sets:
-        label = members[0] if len(members) == 1 else _fresh("*".join(map(str, members)), taken)
+        label = members[0] if len(members) == 1 else _unused("*".join(map(str, members)), taken)
         taken.add(label)
         yield label
 
 
-def _fresh(label: str, taken: set[Variable]) -> str:
+def _unused(label: str, taken: set[Variable]) -> str:
+    """Return the label with as many underscores before it as make it new."""
     while label in taken:
         label = "_" + label
     return label
 
 
-def _as_it_is(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
-    """The polynomial of degree 2 or less as a model of its own variables."""
+def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
+    """Return a polynomial of degree 2 or less as a model of its own variables."""
     masks = {sum(1 << v for v in t): c for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
-    singletons = in_order({1 << v for term in polynomial.terms for v in term})
-    plan = Plan(singletons, {}, {mask: _halves(mask) for mask in masks})
+    sets = in_order(singletons(masks))
+    pairs = {mask: (mask & -mask, 1 << mask.bit_length() - 1) for mask in masks}
     order = CanonicalOrder(tuple(range(len(polynomial.variables))), True)
-    model, decoder = _assemble(_Task(polynomial, order, masks, "conventional"), plan, "tight")
-    bound = min(simple_bound(tuple(masks), assumptions), len(singletons))
-    proved = bound == len(singletons)
+    task = _Prepared(polynomial, order, masks, "conventional")
+    model, decoder = _assemble(task, Decomposition(sets, {}, pairs), "tight")
+    bound = min(simple_bound(tuple(masks), assumptions), len(sets))
+    proved = bound == len(sets)
     status = f"degree {polynomial.degree}: returned as it is" + ("" if proved else f"; at least {bound} sets needed")
     return Quadratization(
         polynomial, decoder.sets, model, decoder, assumptions, bound, proved, None, None, True, status,
         round(time.monotonic() - began, 3),
     )  # fmt: skip
-
-
-def _halves(mask: Mask) -> tuple[Mask, Mask]:
-    elements = [1 << e for e in bits(mask)]
-    return elements[0], elements[-1]

@@ -1,4 +1,4 @@
-"""A dimod composite: any sampler of quadratic models solves polynomials through decomposed quadratization."""
+"""Composite for dimod: any sampler of quadratic models samples polynomials by decomposed quadratization."""
 
 import time
 from collections.abc import Mapping
@@ -12,19 +12,13 @@ from ..foundation.errors import SettingError
 from .polynomial import Variable
 from .quadratize import Quadratization, quadratize
 
-OPTIONS = (
-    "assumptions",
-    "mode",
-    "fewest_couplers",
-    "penalty",
-    "time_limit",
-)  # of `quadratize`, passed as quadratize_options
+OPTIONS = ("assumptions", "mode", "fewest_couplers", "penalty", "time_limit")  # of `quadratize`
 
 
 class DecomposedQuadratizationComposite(ComposedPolySampler):
-    """Samples come back in the polynomial's variables, with its energies and with `penalty_satisfaction`.
+    """Sampler of polynomials. Samples have the polynomial's variables, its energies and `penalty_satisfaction`.
 
-    A polynomial of spins is sampled as the polynomial of bits that it equals, and comes back in spins.
+    A polynomial of spins is sampled as the equal polynomial of bits; its samples are spins.
     """
 
     def __init__(self, child_sampler: Any) -> None:
@@ -37,13 +31,13 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of the child, and ours."""
+        """Parameters of the child and of this composite."""
         ours = dict.fromkeys(("quadratize_options", "discard_unsatisfied", "keep_penalty_variables"), ())
         return {**self.child.parameters, **{name: list(value) for name, value in ours.items()}}
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Those of the child."""
+        """Properties of the child."""
         return {"child_properties": dict(self.child.properties)}
 
     def sample_poly(  # type: ignore[override]
@@ -55,7 +49,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         initial_state: Mapping[Variable, int] | None = None,
         **parameters: Any,
     ) -> dimod.SampleSet:
-        """Samples of a `dimod.BinaryPolynomial` by the child sampler, which takes all further parameters.
+        """Sample a `dimod.BinaryPolynomial` by the child sampler, which takes all further parameters.
 
         `quadratize_options` are keywords of `quadratize`. `initial_state` is a state of the polynomial's variables.
         `keep_penalty_variables` adds the bits of the model that are not variables of the polynomial.
@@ -84,7 +78,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
 
 
 def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: bool) -> dimod.SampleSet:
-    """The child's samples in the polynomial's variables; other vectors of the child are kept."""
+    """Return the child's samples in the polynomial's variables; other vectors of the child are kept."""
     decoder = result.decoder
     place = {label: column for column, label in enumerate(answer.variables)}
     rows = answer.record.sample[:, [place[label] for label in decoder.labels]] > 0

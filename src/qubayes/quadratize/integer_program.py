@@ -1,0 +1,316 @@
+"""Integer programs on HiGHS: the smallest family (Appendix C.1) and the fewest couplers (Appendix C.2).
+
+Smallest family, with Assumption 2 in its compact form. Columns: v_V for each set that may be in the family; rho for
+each pair of them whose union is a term or a candidate; w_{V,e} for "V is the closure of e". Only v must be integer: a
+positive rho needs both its sets, and a positive w_{V,e} excludes every set that holds e without V.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..foundation.arrays import Floats
+from ..foundation.highs import Highs, LinearModel
+from .decomposition import (
+    Assumptions,
+    Decomposition,
+    Mask,
+    Pair,
+    Penalty,
+    SearchSpace,
+    closed_sets,
+    closures,
+    couplers,
+    in_order,
+    ordered_pair,
+    proper_subsets,
+    singletons,
+)
+
+
+class MixedProgram:
+    """A mixed-integer program with columns in [0, 1], collected row by row and given to HiGHS at once."""
+
+    def __init__(self) -> None:
+        self.costs: list[float] = []
+        self.integer: list[bool] = []
+        self.lower: list[float] = []
+        self.rhs: list[float] = []
+        self.rows: list[dict[int, float]] = []  # column -> value
+
+    def column(self, *, cost: float = 0.0, integer: bool = False, at_least: float = 0.0) -> int:
+        """Add a column; return its number."""
+        self.costs.append(cost)
+        self.integer.append(integer)
+        self.lower.append(at_least)
+        return len(self.costs) - 1
+
+    def at_least(self, rhs: float, plus: Iterable[int], minus: Iterable[int] = ()) -> None:
+        """Add the row: sum of `plus` - sum of `minus` >= rhs. A repeated column counts as often."""
+        values: dict[int, float] = defaultdict(float)
+        for column in plus:
+            values[column] += 1.0
+        for column in minus:
+            values[column] -= 1.0
+        self.rhs.append(rhs)
+        self.rows.append(values)
+
+    def solve(self, time_limit: float, start: Collection[int] | None) -> tuple[Floats | None, int, bool]:
+        """Return values of the columns (None: none found), a lower bound of the cost, and whether they are optimal.
+
+        `start` names the integer columns that are 1 in a known solution. Costs are whole numbers.
+        """
+        highs = Highs(mip_rel_gap=0.0, mip_abs_gap=0.99, mip_feasibility_tolerance=1e-7)
+        begins = np.cumsum([0, *map(len, self.rows)])
+        columns = np.array([column for row in self.rows for column in row], dtype=np.int32)
+        values = np.array([value for row in self.rows for value in row.values()])
+        matrix = csr_array((values, columns, begins), shape=(len(self.rows), len(self.costs)))
+        integer = np.array(self.integer, np.bool_)
+        costs, rhs, lower = map(np.array, (self.costs, self.rhs, self.lower))
+        highs.load(LinearModel(costs, matrix, row_lower=rhs, lower=lower, upper=1.0, integer=integer))
+        if start is not None:
+            places = np.flatnonzero(integer)
+            highs.start_from(places, np.isin(places, sorted(start)))
+        solved = highs.solve(max(time_limit, 0.0))
+        bound = int(np.ceil(solved.bound - 1e-6)) if np.isfinite(solved.bound) else 0
+        return solved.values if solved.feasible else None, bound, solved.optimal and solved.feasible
+
+
+class Representations(NamedTuple):
+    """The representations of a set by two other sets."""
+
+    single: tuple[Mask, ...]  # sets that suffice because a closed set adds the rest
+    pairs: tuple[Pair, ...]  # pairs of candidates neither of which suffices
+
+
+def representations(mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]) -> Representations:
+    """Return the representations of a set by two of the sets inside it, without pairs that hold a sufficient set."""
+    inside = list(inside)
+    enough = {mask ^ single for single in singletons([mask]).intersection(closed)}
+    others = [s for s in inside if s not in enough]
+    pairs = tuple((a, b) for i, a in enumerate(others) for b in others[i + 1 :] if a | b == mask)
+    return Representations(tuple(sorted(enough.intersection(inside))), pairs)
+
+
+class ProvedFamily(NamedTuple):
+    """A family from the integer program with its lower bound."""
+
+    sets: tuple[Mask, ...] | None  # closed sets included; None if none was found in time
+    bound: int  # proved lower bound on the number of sets
+    proved: bool
+
+
+def smallest_family(space: SearchSpace, time_limit: float, start: Collection[Mask] | None = None) -> ProvedFamily:
+    """Return the family with the fewest sets; `start` is a known family."""
+    if not space.candidates:
+        return ProvedFamily(tuple(space.closed), len(space.closed), True)
+    program = MixedProgram()
+    columns = {mask: program.column(cost=1.0, integer=True) for mask in space.candidates}
+    _add_representations(program, columns, space)
+    if start is not None and not set(start) <= set(columns) | space.closed:
+        start = None
+    known = None if start is None else {columns[s] for s in start if s in columns}
+    values, bound, proved = program.solve(time_limit, known)
+    bound += len(space.closed)
+    if values is None:
+        return ProvedFamily(None, bound, False)
+    sets = (*space.closed, *(mask for mask, column in columns.items() if values[column] > 0.5))
+    return ProvedFamily(sets, len(sets) if proved else min(bound, len(sets)), proved)
+
+
+def _add_representations(program: MixedProgram, columns: dict[Mask, int], space: SearchSpace) -> None:
+    """Add the rows of Assumption 1 and, unless terms are exclusive, of Assumption 2.
+
+    A set of k closed elements that is represented has at least k - 2 products inside (see `simple_bound`): a cut.
+    """
+    open_terms = set(space.open_terms)
+    splitting = space.assumptions != "terms-exclusive"
+    witnesses = _add_witnesses(program, columns, space) if splitting else {}
+    for mask in {**dict.fromkeys(space.open_terms), **columns} if splitting else space.open_terms:
+        if mask.bit_count() == 1:
+            if mask in open_terms:
+                program.at_least(1, [columns[mask]])
+            continue
+        inside = [s for s in proper_subsets(mask) if s in columns]
+        found = _union_columns(program, columns, representations(mask, space.closed, inside))
+        if mask in open_terms:
+            program.at_least(1, [columns[mask], *found])
+        on_closed, size = singletons([mask]) <= space.closed, mask.bit_count()
+        if splitting and not (on_closed and size == 2):
+            program.at_least(0, [*found, *witnesses.get(mask, ())], [columns[mask]])
+        if splitting and on_closed and size >= 4:
+            products = [columns[s] for s in inside]
+            if mask in open_terms:
+                program.at_least(size - 2, products)
+            else:
+                program.at_least(0, products, [columns[mask]] * (size - 2))
+
+
+def _union_columns(program: MixedProgram, columns: dict[Mask, int], found: Representations) -> list[int]:
+    """Return columns whose sum is at least 1 only if the set is a union of two.
+
+    Each set serves one pair at most, which is stronger than one row for each pair.
+    """
+    result = [columns[s] for s in found.single]
+    partners: dict[Mask, list[int]] = defaultdict(list)
+    for pair in found.pairs:
+        result.append(program.column())
+        for part in pair:
+            partners[part].append(result[-1])
+    for part, used in partners.items():
+        program.at_least(0, [columns[part]], used)
+    return result
+
+
+def _add_witnesses(program: MixedProgram, columns: dict[Mask, int], space: SearchSpace) -> dict[Mask, list[int]]:
+    """Return set -> columns w_{V,e}, e in V: V is the closure of e, so Assumption 2 demands nothing of V."""
+    result: dict[Mask, list[int]] = defaultdict(list)
+    for element, core in space.cores.items():
+        if 1 << element not in space.closed and core != 1 << element:
+            allowed = [s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns]
+            for mask, column in _closure_columns(program, columns, element, allowed).items():
+                result[mask].append(column)
+    return result
+
+
+def _closure_columns(
+    program: MixedProgram, columns: dict[Mask, int], element: int, allowed: Iterable[Mask]
+) -> dict[Mask, int]:
+    """Return set -> column "the set is the closure of the element", for the allowed sets that hold the element.
+
+    Each term with e has a chosen set with e inside it, so a closure of e lies in its core; and e has at most one
+    closure. Therefore v_A + sum of w_{V,e} over V not inside A <= 1 for each A with e.
+    """
+    roots = {s: program.column() for s in allowed if s >> element & 1}
+    for other, column in columns.items():
+        excluded = [w for mask, w in roots.items() if mask & ~other] if other >> element & 1 else []
+        if excluded:
+            program.at_least(-1, [], [column, *excluded])
+    return roots
+
+
+class FewestCouplers(NamedTuple):
+    """A decomposition with the lower bound on the number of its couplers."""
+
+    decomposition: Decomposition
+    bound: int
+    proved: bool
+
+
+def fewest_couplers(
+    terms: Sequence[Mask],
+    assumptions: Assumptions,
+    penalty: Penalty,
+    start: Decomposition,
+    extra_sets: int,
+    time_limit: float,
+) -> FewestCouplers:
+    """Return the decomposition with the fewest couplers among those with at most `extra_sets` more sets than `start`.
+
+    For Assumptions 1 and 2. Couplers are those that `decomposition.couplers` returns for the penalty.
+    """
+    if not terms:
+        return FewestCouplers(start, 0, True)
+    task = _CouplerProgram(terms, assumptions, penalty)
+    task.program.at_least(-(len(start.sets) + extra_sets), [], task.sets.values())
+    values, bound, proved = task.program.solve(time_limit, task.columns_of(start))
+    found = start if values is None else task.decomposition(values)
+    best = min(start, found, key=lambda d: (len(couplers(d, penalty)), d is start))
+    number = len(couplers(best, penalty))
+    return FewestCouplers(best, number if proved else min(number, max(0, bound)), proved)
+
+
+class _CouplerProgram:
+    """Columns: sets; roots; (union, pair) of a split; (term, pair); couplers, the only ones with a cost."""
+
+    def __init__(self, terms: Sequence[Mask], assumptions: Assumptions, penalty: Penalty) -> None:
+        self.program = MixedProgram()
+        self.terms = terms
+        closed = closed_sets(terms, assumptions)
+        inside = {s for term in terms for s in (term, *proper_subsets(term))}
+        self.sets = {s: self.program.column(integer=True, at_least=float(s in closed)) for s in in_order(inside)}
+        self.roots: dict[Mask, int] = {}
+        self.splits: dict[tuple[Mask, Pair], int] = {}
+        self.pairs: dict[tuple[Mask, Pair], int] = {}
+        self.couplers: dict[Pair, int] = {}
+        self._add_roots()
+        for mask in self.sets:  # a chosen set is a root or has a split
+            roles = [self.roots[mask]] if mask in self.roots else []
+            self.program.at_least(0, [*roles, *self._add_unions(self.splits, mask)], [self.sets[mask]])
+        for term in terms:
+            self.program.at_least(1, [self.sets[term], *self._add_unions(self.pairs, term)])
+        if penalty == "paper":
+            self._couple_all()
+
+    def _coupler(self, a: Mask, b: Mask) -> int:
+        """Return the column of the coupler of two sets."""
+        pair = ordered_pair(a, b)
+        if pair not in self.couplers:
+            self.couplers[pair] = self.program.column(cost=1.0)
+        return self.couplers[pair]
+
+    def _add_unions(self, kind: dict[tuple[Mask, Pair], int], mask: Mask) -> list[int]:
+        """Add columns for the pairs whose union is the set; a pair needs its sets and their couplers."""
+        parts = in_order(proper_subsets(mask))
+        used: dict[Mask, list[int]] = defaultdict(list)
+        result = []
+        for number, a in enumerate(parts):
+            for b in parts[number + 1 :]:
+                if a | b == mask:
+                    column = kind[mask, (a, b)] = self.program.column(integer=True)
+                    self.program.at_least(0, [self._coupler(a, b)], [column])
+                    used[a].append(column)
+                    used[b].append(column)
+                    result.append(column)
+        for part, columns in used.items():
+            self.program.at_least(0, [self.sets[part]], columns)
+            if kind is self.splits:
+                self.program.at_least(0, [self._coupler(part, mask)], columns)
+        return result
+
+    def _add_roots(self) -> None:
+        """Add roots, closures of their elements; nested roots without a root between them are coupled."""
+        witnesses: dict[Mask, list[int]] = defaultdict(list)
+        for element, core in closures(self.terms).items():
+            allowed = (core, *proper_subsets(core))
+            for mask, column in _closure_columns(self.program, self.sets, element, allowed).items():
+                witnesses[mask].append(column)
+        for mask in in_order(witnesses):
+            self.roots[mask] = self.program.column(integer=True)
+            self.program.at_least(0, [self.sets[mask]], [self.roots[mask]])
+            self.program.at_least(0, witnesses[mask], [self.roots[mask]])
+        for outer in self.roots:
+            inside = [s for s in proper_subsets(outer) if s in self.roots]
+            for inner in inside:
+                between = [self.roots[s] for s in inside if inner & ~s == 0 and s != inner]
+                coupler = self._coupler(inner, outer)
+                self.program.at_least(-1, [coupler, *between], [self.roots[inner], self.roots[outer]])
+
+    def _couple_all(self) -> None:
+        """Couple every chosen set with its chosen subsets, and every two of these whose union it is."""
+        for mask, chosen in self.sets.items():
+            parts = in_order(proper_subsets(mask))
+            for number, a in enumerate(parts):
+                self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
+                for b in parts[number + 1 :]:
+                    if a | b == mask:
+                        self.program.at_least(-2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen])
+
+    def columns_of(self, start: Decomposition) -> set[int]:
+        """Return the integer columns that are 1 in a decomposition."""
+        roots = {self.roots[s] for s in start.roots}
+        splits = {self.splits[s, pair] for s, pair in start.splits.items()}
+        pairs = {self.pairs[t, pair] for t, pair in start.pairs.items() if pair[0] != pair[1]}
+        return {self.sets[s] for s in start.sets} | roots | splits | pairs
+
+    def decomposition(self, values: Floats) -> Decomposition:
+        """Return the decomposition of a solution."""
+        family = {s for s, column in self.sets.items() if values[column] > 0.5}
+        roots = {s for s in family if s in self.roots and values[self.roots[s]] > 0.5}
+        splits = {s: p for (s, p), column in self.splits.items() if values[column] > 0.5 and s in family - roots}
+        pairs = {t: p for (t, p), column in self.pairs.items() if values[column] > 0.5}
+        pairs |= {t: (t, t) for t in self.terms if t in family}
+        return Decomposition(in_order(family), splits, {t: pairs[t] for t in in_order(self.terms)})
