@@ -37,8 +37,9 @@ _BLOCK = 1 << 16
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _UNFINISHED = ("Waiting", "Running")
 _FINISHED = ("Done", "Canceled", "Error", "Deleted")
-_REFUSED = (429, 503)  # the request was turned away, so nothing was begun
-_PASSING = (429, 500, 502, 503, 504)
+_REFUSED = (429, 503)  # the service did not accept the request
+_HINTS = {401: "check the key", 403: "check the key", 404: "no such job or address", 429: "too many requests"}
+_PASSING = (429, 500, 502, 503, 504)  # may succeed later
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,18 +249,13 @@ def _document(answer: Answer, address: Address) -> dict[str, Any]:
     except FormatError:
         document = None
     if answer.status >= 300:
-        raise ServiceError(f"{address}: {_reason(answer.status, document)}")
+        error = document.get("error", document) if isinstance(document, dict) else {}
+        found = [_text_of(error[name]) for name in ("title", "message") if isinstance(error, dict) and error.get(name)]
+        parts = f"status {answer.status}", "; ".join(found), _HINTS.get(answer.status, "")
+        raise ServiceError(f"{address}: {': '.join(part for part in parts if part)}")
     if not isinstance(document, dict):
         raise ServiceError(f"{address} did not answer with a JSON object; check the address")
     return document
-
-
-def _reason(status: int, document: Any) -> str:
-    """Return one line about an answer that reports an error."""
-    hints = {401: "check the key", 403: "check the key", 404: "no such job or address", 429: "too many requests"}
-    error = document.get("error", document) if isinstance(document, dict) else {}
-    found = [_text_of(error[name]) for name in ("title", "message") if isinstance(error, dict) and error.get(name)]
-    return ": ".join(part for part in (f"status {status}", "; ".join(found), hints.get(status, "")) if part)
 
 
 def _redacted(text: str, key: str) -> str:
@@ -340,7 +336,11 @@ def parse_address(url: str) -> Address:
         raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingError("the address of the service may hold no name, password, query or fragment")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    try:
+        loopback = ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        loopback = parts.hostname == "localhost"
+    if parts.scheme == "http" and not loopback:
         raise SettingError(f"http://{parts.hostname} would send the key unencrypted; use https")
     port = port or (443 if parts.scheme == "https" else 80)
     return Address(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
@@ -437,10 +437,3 @@ def _answer(response: http.client.HTTPResponse, largest: int) -> Answer:
     delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
     retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
     return Answer(response.status, retry_after, b"".join(parts))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

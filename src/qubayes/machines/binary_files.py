@@ -75,8 +75,7 @@ def read_bqm(file: IO[bytes]) -> QuadraticTerms:
     lower = edges["i"] < rows
     if lower.sum() != couplers:
         raise FormatError("the two triangles of the couplers do not mirror each other")
-    labels = header["variables"] if version == (1, 0) else _label_section(file) if header["variables"] else None
-    labels = labels if labels is None else _hashable_labels(labels)
+    labels = _bqm_labels(file, version, header["variables"])
     h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
     return QuadraticTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
 
@@ -102,15 +101,15 @@ def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
     return np.frombuffer(read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
 
 
-def _label_section(file: IO[bytes]) -> Any:
-    if read_exactly(file, 4, "labels") != b"VARS":
-        raise FormatError("no labels where the header of the .bqm file promises them")
-    (length,) = struct.unpack("<I", read_exactly(file, 4, "labels"))
-    return parse_json(read_exactly(file, length, "labels"))
-
-
-def _hashable_labels(labels: Any) -> list[Any]:
-    """Return the labels with lists as tuples, as dimod had them."""
+def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> list[Any] | None:
+    """Return the labels of the header (1.0) or of their section (2.0), lists as tuples; None if there are none."""
+    if version == (2, 0):
+        if not variables:
+            return None
+        if read_exactly(file, 4, "labels") != b"VARS":
+            raise FormatError("no labels where the header of the .bqm file promises them")
+        (length,) = struct.unpack("<I", read_exactly(file, 4, "labels"))
+        variables = parse_json(read_exactly(file, length, "labels"))
 
     def hashable(label: Any) -> Any:
         if isinstance(label, list):
@@ -119,9 +118,9 @@ def _hashable_labels(labels: Any) -> list[Any]:
             return label
         raise FormatError(f"the label {shown(label, 40)}; text, numbers and lists of them are allowed")
 
-    if not isinstance(labels, list):
+    if not isinstance(variables, list):
         raise FormatError("the labels of the .bqm file are not a list")
-    return [hashable(label) for label in labels]
+    return [hashable(label) for label in variables]
 
 
 def write_npz(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:

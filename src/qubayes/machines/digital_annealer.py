@@ -137,8 +137,13 @@ def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParamete
         yield from _polynomial(problem.penalty, every_bit=False)
         yield b"\n]}"
     yield b',\n"inequalities": ['
-    for row in range(len(problem.inequalities.constants)):
-        yield (",\n" if row else "\n").encode() + _inequality(problem.inequalities, row)
+    rows = problem.inequalities
+    for row, constant in enumerate(rows.constants.tolist()):
+        part = slice(*rows.indptr[row : row + 2])
+        linear = zip(rows.weights[part].tolist(), rows.indices[part].tolist(), strict=True)
+        terms = [*({"c": c, "p": [bit]} for c, bit in linear), {"c": constant, "p": []}]
+        inequality = json.dumps({"terms": terms, "lambda": int(rows.lambdas[row])})
+        yield (",\n" if row else "\n").encode() + inequality.encode()
     yield b"]}\n"
 
 
@@ -284,10 +289,3 @@ def _terms(coefficients: AnyArray, *indices: AnyArray) -> bytes:
     parts += [part for k in range(1, len(indices)) for part in (pl.lit(","), pl.col(str(k)))]
     lines = pl.DataFrame(columns).select(pl.concat_str([*parts, pl.lit("]}")]))
     return lines.write_csv(include_header=False, quote_style="never", line_terminator=",\n").encode("ascii")[:-2]
-
-
-def _inequality(rows: Inequalities, row: int) -> bytes:
-    part = slice(*rows.indptr[row : row + 2])
-    terms = [{"c": c, "p": [p]} for c, p in zip(rows.weights[part].tolist(), rows.indices[part].tolist(), strict=True)]
-    terms.append({"c": float(rows.constants[row]), "p": []})
-    return json.dumps({"terms": terms, "lambda": int(rows.lambdas[row])}).encode()

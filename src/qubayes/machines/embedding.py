@@ -1,4 +1,4 @@
-"""Minor embedding: how many qubits of an annealer's graph a QUBO takes (Appendix D.6)."""
+"""Minor embedding of a QUBO in the graph of a quantum annealer (Appendix D.6)."""
 
 import importlib
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _FAMILIES = {"pegasus": (2, 32), "zephyr": (1, 32), "chimera": (1, 64)}  # least
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """Chains of qubits that stand for the bits of a QUBO, or why there are none."""
+    """Chains of qubits for the bits of a QUBO, or the reason why there are none."""
 
     topology: str  # "pegasus:16"
     available_qubits: int
@@ -25,7 +25,7 @@ class Embedding:
     bits: int
     couplers: int
     found: bool
-    impossible: bool  # proved: no embedding exists
+    impossible: bool  # True if it is proved that none exists
     status: str  # a sentence
     chain_start: Ints = field(repr=False)  # (bits + 1,), or (1,) if none was found
     qubits: Ints = field(repr=False)  # (physical qubits,) by bit
@@ -63,15 +63,15 @@ class Embedding:
         return lines
 
     def chain(self, bit: int) -> tuple[int, ...]:
-        """The qubits that stand for one bit."""
+        """Return the qubits of one bit."""
         return tuple(self.qubits[slice(*self.chain_start[bit : bit + 2])].tolist())
 
 
 def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
-    """An embedding of the QUBO's graph into the annealer's, by minorminer's heuristic, checked before it is returned.
+    """Return an embedding of the QUBO's graph in the annealer's, found by minorminer's heuristic and checked.
 
-    The same seed gives the same embedding unless the time-out strikes. A failure proves nothing, except where
-    counting does: fewer qubits than bits, or fewer couplers than the QUBO has.
+    The same seed gives the same embedding unless the time runs out. That none is found proves nothing, except if there
+    are fewer qubits than bits, or fewer couplers than the QUBO has.
     """
     if not 0 < timeout < 1e9:
         raise SettingError(f"timeout = {timeout}; a positive number of seconds is allowed")
@@ -80,12 +80,16 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
     graph = target_graph(topology)
     sizes = graph.number_of_nodes(), graph.number_of_edges()
     result = Embedding(topology, *sizes, qubo.bits, qubo.couplers, False, False, "", _ints([0]), _ints([]))
-    reason = _impossible(qubo, *sizes)
+    reason = ""
+    if qubo.bits > sizes[0]:
+        reason = f"{qubo.bits:,} bits, {sizes[0]:,} qubits"
+    elif qubo.couplers > sizes[1]:  # each coupler of the QUBO needs one of its own
+        reason = f"{qubo.couplers:,} couplers, {sizes[1]:,} in the machine"
     if reason:
         return replace(result, impossible=True, status=f"does not fit {topology}: {reason}")
     chains = _chains(qubo, graph, timeout, seed)
     if chains is None:
-        status = f"no embedding into {topology} found within {timeout:g} s; that none exists is not proved"
+        status = f"no embedding into {topology} found within {timeout:g} s; one may exist"
         return replace(result, status=status)
     _verify(qubo, graph, chains)
     start = np.concatenate([[0], np.cumsum([len(chain) for chain in chains])])
@@ -95,7 +99,7 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
 
 
 def target_graph(topology: str) -> Any:
-    """The graph of an annealer without defects, as `family:size`, with integer nodes."""
+    """Return the graph `family:size` of an annealer without defects, with integer nodes."""
     family, _, size = topology.partition(":")
     if family not in _FAMILIES or not (size.isascii() and size.isdigit() and len(size) < 4):
         raise SettingError(f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are allowed")
@@ -105,16 +109,8 @@ def target_graph(topology: str) -> Any:
     return getattr(_package("dwave_networkx"), f"{family}_graph")(int(size))
 
 
-def _impossible(qubo: Qubo, qubits: int, couplers: int) -> str:
-    if qubo.bits > qubits:
-        return f"{qubo.bits:,} bits, {qubits:,} qubits"
-    if qubo.couplers > couplers:  # each coupler of the QUBO needs one of its own
-        return f"{qubo.couplers:,} couplers, {couplers:,} in the machine"
-    return ""
-
-
 def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]] | None:
-    """One chain per bit, or None. Bits without couplers take any qubit that is left."""
+    """Return one chain for each bit, or None. Bits without couplers take any free qubit."""
     rows, cols, _ = upper_triangle(qubo)
     edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
     found: dict[int, Iterable[int]] = {}
@@ -135,7 +131,7 @@ def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]
 
 
 def _verify(qubo: Qubo, graph: Any, chains: list[list[int]]) -> None:
-    """A failed check is a fault of the heuristic, not of the user: chains connected, apart, and joined by couplers."""
+    """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the heuristic."""
     import networkx
 
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}

@@ -54,7 +54,11 @@ def qubo_from_couplers(
     linear = np.array(h, dtype=np.float64)
     first, second = _indices(rows, len(linear)), _indices(cols, len(linear))
     values = np.ascontiguousarray(weights, dtype=np.float64)
-    _check(linear, first, second, values, offset)
+    if linear.ndim != 1 or first.ndim != 1 or not first.shape == second.shape == values.shape:
+        shapes = f"{linear.shape}, {first.shape}, {second.shape}, {values.shape}"
+        raise QubayesError(f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed")
+    if not (np.isfinite(linear).all() and np.isfinite(values).all() and np.isfinite(offset)):
+        raise QubayesError("a coefficient of the QUBO is infinite or not a number; all must be finite")
     diagonal = first == second
     if diagonal.any():
         np.add.at(linear, first[diagonal], values[diagonal])
@@ -143,14 +147,6 @@ def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
     if array.size and (array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= bits):
         raise QubayesError(f"couplers must name bits 0 to {bits - 1} by integers")
     return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def _check(h: Floats, rows: AnyArray, cols: AnyArray, weights: Floats, offset: float) -> None:
-    if h.ndim != 1 or rows.ndim != 1 or not rows.shape == cols.shape == weights.shape:
-        shapes = f"{h.shape}, {rows.shape}, {cols.shape}, {weights.shape}"
-        raise QubayesError(f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed")
-    if not (np.isfinite(h).all() and np.isfinite(weights).all() and np.isfinite(offset)):
-        raise QubayesError("a coefficient of the QUBO is infinite or not a number; all must be finite")
 
 
 def _merged(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[SmallInts, SmallInts, Floats]:

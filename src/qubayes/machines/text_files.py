@@ -22,13 +22,15 @@ from ..foundation.files import lines_of, parse_json
 from .model_terms import QuadraticTerms, label_text, split_diagonal
 from .qubo import CHUNK, Qubo, coupler_chunks
 
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan")
+
 
 class _Header(NamedTuple):
     """The comments at the top of a file."""
 
     comments: list[str]  # without their mark
-    offset: float
     labels: dict[int, str]
+    offset: float = 0.0
 
     def terms(self, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY") -> QuadraticTerms:
         """Return the terms of lines `i j w` with the offset and the labels of the comments."""
@@ -152,42 +154,28 @@ def _write_terms(file: IO[bytes], qubo: Qubo, *, lower: bool = False, scientific
 
 
 def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
-    """Return the comments at the top, and the other lines, stripped, without blank ones and later comments."""
+    """Return the comments at the top, and the other lines, stripped, without blank ones and later comments.
+
+    Comments that begin with `qubayes` hold offset and labels; a damaged one raises an error.
+    """
     lines = (line.strip() for line in lines_of(file))
-    comments: list[str] = []
-    first = ""
-    for first in lines:
-        if first and not first.startswith(mark):
+    header, first = _Header([], {}), ""
+    for line in lines:
+        if line and not line.startswith(mark):
+            first = line
             break
-        comments.append(first[len(mark) :].strip())
-    else:
-        first = ""
-    header = _Header(comments, *_own_comments(comments))
-    return header, (line for line in chain([first], lines) if line and not line.startswith(mark))
-
-
-def _own_comments(comments: list[str]) -> tuple[float, dict[int, str]]:
-    """Return offset and labels from the comments that begin with `qubayes`; raise if one of these is damaged."""
-    offset, labels = 0.0, {}
-    for comment in comments:
-        words = comment.split(maxsplit=3)
-        if words[:1] != ["qubayes"]:
-            continue
-        match words[1:]:
-            case ["offset", number]:
-                offset = _number(number)
-            case ["label", bit, text] if bit.isascii() and bit.isdigit() and isinstance(parse_json(text), str):
-                labels[int(bit[:18])] = parse_json(text)
-            case _:
+        comment = line[len(mark) :].strip()
+        header.comments.append(comment)
+        match comment.split(maxsplit=3):
+            case ["qubayes", "offset", number] if _NUMBER.fullmatch(number):
+                header = header._replace(offset=float(number))
+            case ["qubayes", "label", bit, text] if bit.isascii() and bit.isdigit():
+                header.labels[int(bit[:18])] = parse_json(text)
+            case ["qubayes", *_]:
                 raise FormatError(f'comment {comment[:80]!r}; give `qubayes offset w` or `qubayes label i "text"`')
-    return offset, labels
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise FormatError(f"{text[:40]!r} is not a number") from error
+    if not all(isinstance(label, str) for label in header.labels.values()):
+        raise FormatError("a label in the comments is not text")
+    return header, (line for line in chain([first], lines) if line and not line.startswith(mark))
 
 
 def _read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
