@@ -185,7 +185,7 @@ input()
             assert result == index + 1
         finally:
             process.kill()
-        with pytest.raises(QubayesError, match=r"the Dask scheduler went away.*--resume"):
+        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost.*--resume"):
             list(results)
 
 

@@ -1,7 +1,7 @@
-"""The container of the project's own binary files: facts and arrays, exact, checked and quick, for results of any size.
+"""Container of our own binary files: facts and arrays with a checksum.
 
 All numbers are little endian: the magic (16 bytes), version and length of the header (4 bytes each); the header (JSON,
-the facts); the arrays one after the other, as the format lays them out; crc32 of all that came before.
+the facts); the arrays one after the other, as the format lays them out; crc32 of all bytes before.
 """
 
 import json
@@ -28,7 +28,7 @@ _BLOCK = 1 << 22  # bytes
 
 
 class Format(NamedTuple):
-    """A kind of file: how it begins, what it holds, and which arrays follow the facts."""
+    """A kind of file: its magic, its content, and the arrays that follow the facts."""
 
     magic: bytes  # 16 of them
     content: str  # "candidate sets"
@@ -56,13 +56,13 @@ def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[A
 
 
 def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
-    """The facts and the arrays that `write_arrays` wrote; what the numbers mean is for the caller to check."""
+    """Return the facts and the arrays that `write_arrays` wrote; the caller checks the values."""
     with opened(path, packed=False) as file:
         return _read(file, os.fstat(file.fileno()).st_size, kind)
 
 
 def sizes_of(facts: Facts) -> tuple[int, int, int]:
-    """Numbers of vertices, sets and members of the named families that the facts speak of."""
+    """Return the numbers of vertices, sets and members of the named families in the facts."""
     names, sets, members = (facts.get(key) for key in ("names", "sets", "members"))
     if not _are_names(names) or not _is_count(sets) or not _is_count(members):
         raise FormatError("the header does not hold different names and the numbers of sets and members")
@@ -70,14 +70,14 @@ def sizes_of(facts: Facts) -> tuple[int, int, int]:
 
 
 def _read(file: IO[bytes], size: int, kind: Format) -> tuple[Facts, list[AnyArray]]:
-    """Nothing is allocated before the sizes agree with the file's."""
+    """Read facts and arrays; allocate nothing before the sizes agree with that of the file."""
     start = file.read(_START.size)
     header = file.read(_header_length(start, size, kind))
     facts = json_object(header)
     layout = kind.layout(facts)
     body = sum(length * np.dtype(number).itemsize for number, length in layout)
     if size != len(start) + len(header) + body + _END.size:
-        raise FormatError(f"the file has {size} bytes and its header speaks of {body} in arrays; it was cut short")
+        raise FormatError(f"the file has {size} bytes and its header promises {body} in arrays; it was cut short")
     checksum = zlib.crc32(header, zlib.crc32(start))
     arrays = []
     for number, length in layout:
@@ -96,23 +96,23 @@ def _header_length(start: bytes, size: int, kind: Format) -> int:
     if version != _VERSION:
         raise FormatError(f"the file has version {version}; this qubayes reads version {_VERSION}")
     if length > size - _START.size:
-        raise FormatError(f"the file has {size} bytes and speaks of a header of {length}; it was cut short")
+        raise FormatError(f"the file has {size} bytes and promises a header of {length}; it was cut short")
     return int(length)
 
 
 def _fill(array: AnyArray, file: IO[bytes], checksum: int) -> int:
-    """Fill the array from the file; the checksum goes on over its bytes."""
+    """Fill the array from the file; return the checksum continued over its bytes."""
     view = _bytes_of(array)
     for begin in range(0, len(view), _BLOCK):
         part = view[begin : begin + _BLOCK]
         if file.readinto(part) != len(part):  # type: ignore[attr-defined]
-            raise FormatError("the file ended while it was read; nothing was kept")
+            raise FormatError("the file became shorter while it was read; read it again when its writer has finished")
         checksum = zlib.crc32(part, checksum)
     return checksum
 
 
 def _bytes_of(array: AnyArray) -> Any:
-    """The memory of the array, byte by byte."""
+    """Return the memory of the array as bytes."""
     return array.view(np.uint8).data
 
 

@@ -1,7 +1,7 @@
-"""Where work runs: threads of this process, or an existing Dask cluster (design §9).
+"""Parallel work: on threads of this process, or on an existing Dask cluster.
 
-Work is a list of items and a function of the shared input and one item. Kernels release the GIL, so threads are
-enough here.
+Work is a list of items and a function of a shared input and one item. Kernels release the GIL, so threads suffice on
+one machine.
 """
 
 import logging
@@ -23,15 +23,15 @@ Shared = TypeVar("Shared")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_PATIENCE = 10  # seconds that a scheduler has to answer
-_PATIENCE_FOR_WORKERS = 30  # seconds; a nanny needs some to put a new worker in the place of one that died
+_PATIENCE = 10  # seconds for a scheduler to answer
+_PATIENCE_FOR_WORKERS = 30  # seconds without any worker; a nanny needs some of them to replace one that died
 _TICK = 0.005  # seconds between two looks for a finished task; a task takes some tenths of a second
-_MOST_LOSSES = 3  # times that all workers may die without one finished task in between
+_MOST_LOSSES = 3  # times that all workers may die without a finished task in between
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Threads of this process (all cores unless said), or a Dask cluster given by address or client."""
+    """Threads of this process (by default one for each core), or a Dask cluster."""
 
     threads: int | None = None
     cluster: Any = None  # "tcp://host:port" or a distributed.Client
@@ -42,7 +42,7 @@ class Workers:
 
     @property
     def count(self) -> int:
-        """Number of threads of this process that may work at once."""
+        """Number of threads of this process."""
         if self.threads:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -51,41 +51,35 @@ class Workers:
 def run(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], workers: Workers
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (index of the item, task(shared, item)) as they finish. Closing the iterator stops what has not begun."""
+    """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun."""
     if workers.cluster is not None:
-        yield from _on_cluster(task, shared, items, workers.cluster)
+        yield from _run_on_cluster(task, shared, items, workers.cluster)
     elif workers.count == 1 or len(items) == 1:
         for index, item in enumerate(items):
             yield index, task(shared, item)
     else:
-        yield from _on_threads(task, shared, items, workers.count)
+        yield from _run_on_threads(task, shared, items, workers.count)
 
 
-def _on_threads(
+def _run_on_threads(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], threads: int
 ) -> Iterator[tuple[int, Result]]:
     pool = ThreadPoolExecutor(threads)
+    waiting = deque(enumerate(items))
     pending: dict[Future[Result], int] = {}
     try:
-        queue = iter(enumerate(items))
-        for index, item in queue:
-            pending[pool.submit(task, shared, item)] = index
-            if len(pending) < 2 * threads:  # a short queue: results are not held while the caller is slow
-                continue
-            yield from _finished(pending)
-        while pending:
-            yield from _finished(pending)
+        while waiting or pending:
+            while waiting and len(pending) < 2 * threads:  # few: results do not pile up while the caller is slow
+                index, item = waiting.popleft()
+                pending[pool.submit(task, shared, item)] = index
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield pending.pop(future), future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _finished(pending: dict[Future[Result], int]) -> Iterator[tuple[int, Result]]:
-    done, _ = wait(pending, return_when=FIRST_COMPLETED)
-    for future in done:
-        yield pending.pop(future), future.result()
-
-
-def _on_cluster(
+def _run_on_cluster(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], cluster: Any
 ) -> Iterator[tuple[int, Result]]:
     waiting = deque(range(len(items)))
@@ -105,42 +99,35 @@ def _on_cluster(
                     continue
                 yield index, result
         except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
-            raise _went_away(error) from error
+            raise _scheduler_lost(error) from error
         finally:
             batch.close()
 
 
 class _Batch:
-    """Tasks on a cluster over one shared input, a few at a time: results are not held while the caller is slow."""
+    """Tasks on a cluster over one shared input, a few at a time: results do not pile up while the caller is slow."""
 
     def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
-        self.pending: dict[Any, tuple[int, Any]] = {}  # future -> index of its item, shared input as it was sent
+        self.pending: dict[Any, tuple[int, Any]] = {}  # future -> index of its item, shared input that it was given
         self._client, self._task, self._shared = client, task, shared
-        self._finished = _dask().as_completed(loop=client.loop)
+        self._finished = _distributed().as_completed(loop=client.loop)
         self._losses = 0
         self._remote = self._send()
 
     @property
     def has_room(self) -> bool:
-        """Whether another task would be begun soon: two for each thread of the cluster."""
+        """True if there are fewer than two tasks for each thread of the cluster."""
         threads: int = sum(self._client.nthreads().values())
         return len(self.pending) < max(2, 2 * threads)
 
     def submit(self, index: int, item: object) -> None:
-        """Hand one item to the cluster. A worker that dies under it costs this task, which another worker repeats."""
+        """Submit the task of one item. If its worker dies, another worker repeats the task."""
         future = self._client.submit(self._task, self._remote, item, pure=False)
         self.pending[future] = index, self._remote
         self._finished.add(future)
 
     def next(self) -> tuple[int, Any, Any]:
-        """(index, future, shared input as it was sent) of the next task that ended."""
-        self._wait()
-        future = next(self._finished)
-        index, sent = self.pending.pop(future)
-        return index, future, sent
-
-    def _wait(self) -> None:
-        """Return once a task has ended; raise if there has been nobody to end one for long."""
+        """Return (index, future, shared input) of the next task that ends; raise if there is no worker for long."""
         seen = looked = time.monotonic()
         while not self._finished.has_ready():
             time.sleep(_TICK)
@@ -150,49 +137,57 @@ class _Batch:
                 seen = now if self._client.nthreads() else seen
             if now - seen > _PATIENCE_FOR_WORKERS:
                 raise _no_worker()
+        future = next(self._finished)
+        index, sent = self.pending.pop(future)
+        return index, future, sent
 
     def result(self, future: Any) -> Any:
-        """What the task returned. The cluster forgets it once the future is dropped."""
+        """Return the result of a task. The cluster forgets it once the future is dropped."""
         try:
             result = future.result()
-        except _dask().KilledWorker as error:
+        except _distributed().KilledWorker as error:
             raise QubayesError(
-                "several workers of the cluster died one after the other at the same piece of work, perhaps for want "
-                "of memory; give them more, or leave out --cluster"
+                "several workers of the cluster died one after the other in the same task, perhaps for want of memory; "
+                "give them more, or leave out --cluster"
             ) from error
         self._losses = 0
         return result
 
     def renew(self, sent: Any) -> None:
-        """Send the shared input again, unless that was done since: all the workers that held it may have died.
+        """Send the shared input again unless that was done since: all workers that held it may have died.
 
-        What the client says of it is no help: an input that was lost on its way counts as finished for ever.
+        The client cannot tell: it takes an input that was lost on its way for finished.
         """
         if sent is not self._remote:
             return
         self._losses += 1
         if self._losses > _MOST_LOSSES:
             raise QubayesError(
-                f"all workers of the cluster died {self._losses} times before they finished anything; look at their "
+                f"all workers of the cluster died {self._losses} times before they finished a task; look at their "
                 "logs, or leave out --cluster"
             )
         self._remote = self._send()
 
     def close(self) -> None:
-        """Call off what has not ended."""
-        with suppress(Exception):  # the cluster may be gone, which is told elsewhere
+        """Cancel the tasks that have not ended."""
+        with suppress(Exception):  # the cluster may be lost, which is reported elsewhere
             self._client.cancel([*self.pending, self._remote], force=True)
 
     def _send(self) -> Any:
-        """The shared input on a worker, where the others fetch it; sent again if that one dies meanwhile.
+        """Return the shared input on a worker, where the others fetch it; sent again if that worker dies meanwhile.
 
-        Not on all of them at once: the scheduler never ends a broadcast under which a worker dies.
+        It is not broadcast: the scheduler never ends a broadcast during which a worker dies.
         """
         for _ in range(_MOST_LOSSES):
-            _wait_for_worker(self._client)
-            with suppress(OSError, KeyError):  # KeyError: the scheduler looks for a worker that it no longer has
+            try:
+                self._client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
+            except TimeoutError as error:
+                raise _no_worker() from error
+            except OSError as error:
+                raise _scheduler_lost(error) from error
+            with suppress(OSError, KeyError):  # KeyError: the scheduler looks for a worker that has died
                 _check_versions(self._client)
-                # As a list of one: Dask would take a tuple or a dictionary apart.
+                # In a list: Dask would take a tuple or a dictionary apart.
                 sent = self._client.scatter([self._shared], hash=False, timeout=_PATIENCE_FOR_WORKERS)
                 return sent[0]
         raise QubayesError(
@@ -201,44 +196,31 @@ class _Batch:
         )
 
 
-def _wait_for_worker(client: Any) -> None:
-    """Return once there is one."""
-    try:
-        client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
-    except TimeoutError as error:
-        raise _no_worker() from error
-    except OSError as error:
-        raise _went_away(error) from error
-
-
 def _no_worker() -> QubayesError:
     return QubayesError(
         f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
     )
 
 
-def _went_away(error: OSError) -> QubayesError:
+def _scheduler_lost(error: OSError) -> QubayesError:
     return QubayesError(
-        f"the Dask scheduler went away ({error}); run again when it is back: candidates with -o go on with --resume, "
-        "learn with the same --run-dir"
+        f"the connection to the Dask scheduler was lost ({error}); when it is back, run again: candidates -o with "
+        "--resume, learn with the same --run-dir"
     )
 
 
 def _check_versions(client: Any) -> None:
-    """Raise unless the cluster has this version of qubayes: a worker dies of a task that it cannot unpack."""
-    found = client.run(version, "qubayes", on_error="return")
-    for place, installed in found.items():
-        if isinstance(installed, OSError):  # it died while it was asked
-            continue
-        if installed != __version__:
-            what = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
-            raise QubayesError(f"the worker {place} has {what}; install qubayes {__version__} on the whole cluster")
+    """Raise unless all workers have this version of qubayes: a worker dies of a task that it cannot unpack."""
+    for place, installed in client.run(version, "qubayes", on_error="return").items():
+        if installed != __version__ and not isinstance(installed, OSError):  # OSError: the worker has just died
+            found = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
+            raise QubayesError(f"the worker {place} has {found}; install qubayes {__version__} on the whole cluster")
 
 
 @contextmanager
 def _connected(cluster: Any) -> Iterator[Any]:
-    """A client of the cluster; closed at the end unless it was the caller's own."""
-    distributed = _dask()
+    """Yield a client of the cluster, closed at the end unless it is the caller's own."""
+    distributed = _distributed()
     if isinstance(cluster, distributed.Client):
         yield cluster
         return
@@ -248,14 +230,14 @@ def _connected(cluster: Any) -> Iterator[Any]:
         raise QubayesError(
             f"no Dask scheduler answers at {cluster}; start one, or leave out --cluster ({error})"
         ) from error
-    for name in ("distributed", "distributed.client"):  # what matters of a lost connection is told once, in one line
+    for name in ("distributed", "distributed.client"):  # a lost connection is reported once, by our error
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         yield client
 
 
-def _dask() -> Any:
-    """The package `distributed`, which is optional."""
+def _distributed() -> Any:
+    """Return the optional package `distributed`."""
     try:
         return import_module("distributed")
     except ImportError:
