@@ -44,7 +44,7 @@ class Trial:
     @property
     def moves_per_second(self) -> float:
         """Moves for each CPU second, all threads together."""
-        return float(self.solution.figures["moves"] / self.cpu)
+        return float(self.solution.statistics["moves"] / self.cpu)
 
 
 def main() -> None:

@@ -157,7 +157,7 @@ def compare_formulations(options: argparse.Namespace) -> None:
             wins, runs = wins + (better == "tight"), runs + 1
             tight, paper = row["tight"], row["paper"]
             share = 100 * (tight["score"] - paper["score"]) / (tight["score"] - tight["empty"])
-            mended = f"{tight['figures']['repaired']} / {paper['figures']['repaired']}"
+            mended = f"{tight['statistics']['repaired']} / {paper['statistics']['repaired']}"
             print(
                 f"| {name} m={parents} | {tight['bits']:,} / {paper['bits']:,} | {row['seed']} | "
                 f"{tight['score']:,.2f} | {paper['score']:,.2f} | {share:.2f} | {mended} | {better} |",
@@ -187,7 +187,7 @@ def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict
             row[penalty] = {
                 "instance": name, "m": parents, "seed": int(seed), "solver": options.solver, "penalty": penalty,
                 "bits": formulation.bits["total"], "score": found.score, "empty": found.empty_score,
-                "seconds": found.seconds, "status": found.status, "figures": dict(found.figures),
+                "seconds": found.seconds, "status": found.status, "statistics": dict(found.statistics),
             }  # fmt: skip
             if options.json:
                 with options.json.open("a", encoding="utf-8") as out:

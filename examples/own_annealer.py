@@ -6,8 +6,9 @@ from pathlib import Path
 import dimod
 
 import qubayes as qb
+from qubayes import Limits, solve
 from qubayes.qubo import to_bqm
-from qubayes.search import DimodSampler, Limits, solve
+from qubayes.qubo.samplers import DimodSampler
 
 here = Path(__file__).parent
 dataset = qb.read(here / "wine.csv", qb.ReadSettings(bins=2))

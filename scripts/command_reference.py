@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from qubayes.cli import app
-from qubayes.search.solve import SOLVERS, solver_named
+from qubayes.search import SOLVERS, solver_named
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands

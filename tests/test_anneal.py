@@ -18,8 +18,8 @@ from qubayes.foundation.random import below
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve
 from qubayes.search.components import split
-from qubayes.search.exact.small import best_of_all
-from qubayes.search.exact.twins import without_twins
+from qubayes.search.exact.dynamic_programming import best_of_all
+from qubayes.search.exact.representatives import without_twins
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
 from qubayes.search.orders.order_problem import order_problem
@@ -206,7 +206,7 @@ def test_the_population_finds_the_best_of_all(monkeypatch, ties):
     solution = solve(candidates, limits=Limits(None, moves=100_000))
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
     assert solution.status == "number of moves reached"
-    assert solution.figures["moves"] == 100_000
+    assert solution.statistics["moves"] == 100_000
 
 
 def test_small_components_are_proved():
@@ -233,7 +233,7 @@ def test_components_are_searched_apart():
     limits = Limits(None, moves=50_000)
     together, alone = solve(both, limits=limits), solve(one, limits=limits)
     assert together.score == pytest.approx(alone.score + best_by_subsets(lists_of(two)), abs=1e-9)
-    assert together.figures == {"moves": 50_000, "components": 2, "solved_components": 1}
+    assert together.statistics == {"moves": 50_000, "components": 2, "solved_components": 1}
 
 
 def test_a_component_whose_bound_is_reached_ends_the_search():
@@ -258,7 +258,7 @@ def test_the_result_depends_on_the_seed_and_not_on_the_threads():
 @pytest.mark.parametrize("moves", [0, 1, 13, 14_001])
 def test_the_number_of_moves_is_kept(moves):
     solution = solve(large(), limits=Limits(None, moves=moves))
-    assert solution.figures["moves"] == moves
+    assert solution.statistics["moves"] == moves
 
 
 def test_more_moves_are_better_and_a_start_is_never_lost():
@@ -316,7 +316,7 @@ def test_twins_leave_before_the_search(monkeypatch, twins):
 
 
 def test_no_table_is_made_where_no_two_vertices_are_alike(monkeypatch):
-    monkeypatch.delattr("qubayes.search.exact.twins.Table")
+    monkeypatch.delattr("qubayes.search.exact.representatives.SetTable")
     candidates = large(40, 3)
     assert without_twins(candidates).candidates is candidates
 
@@ -353,4 +353,4 @@ def test_wrong_settings_are_told(wrong):
 def test_one_walk_is_enough():
     candidates = large()
     alone = solve(candidates, Anneal(walks=1), limits=Limits(None, moves=5_000))
-    assert alone.figures["moves"] == 5_000 and alone.score > alone.empty_score
+    assert alone.statistics["moves"] == 5_000 and alone.score > alone.empty_score

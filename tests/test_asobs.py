@@ -81,4 +81,4 @@ def test_a_restart_comes_only_after_a_local_optimum():
 
 def test_restarts_are_counted():
     solution = solve(random_candidates(6, 0), "asobs", limits=Limits(None, moves=1000))
-    assert solution.figures["moves"] == 1000 and solution.figures["restarts"] > 4
+    assert solution.statistics["moves"] == 1000 and solution.statistics["restarts"] > 4

@@ -28,7 +28,7 @@ def test_the_optimum_is_proved(backend, order):
         solution = solve(formulation, solver_named("bqp", backend=backend), limits=Limits(30.0, seed=1))
         assert solution.score == pytest.approx(best_score(candidates), abs=1e-7)
         assert solution.proved and "proved optimal" in solution.status
-        assert solution.figures["backend"].lower() == backend
+        assert solution.statistics["backend"].lower() == backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -91,7 +91,7 @@ def test_a_model_too_large_for_the_licence():
         assert isinstance(error, QubayesError)
         assert "set the backend to scip" in str(error) and "\n" not in str(error)
         if "scip" in BACKENDS:
-            assert solve(formulation, "bqp", limits=Limits(1.0)).figures.get("backend", "SCIP") == "SCIP"
+            assert solve(formulation, "bqp", limits=Limits(1.0)).statistics.get("backend", "SCIP") == "SCIP"
     else:
         pytest.skip("Gurobi has a full licence here")
 

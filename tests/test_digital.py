@@ -132,7 +132,7 @@ def test_the_optimum_of_small_problems_is_found(seed, kinds):
     solution = solve(formulation, "digital", limits=Limits(None, moves=20_000, seed=seed))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
     assert solution.energy == pytest.approx(-solution.score)
-    assert solution.figures["iterations"] == 20_000
+    assert solution.statistics["iterations"] == 20_000
 
 
 def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
@@ -148,7 +148,7 @@ def test_few_iterations_and_one_replica():
     _, formulation = problem(1)
     for moves in (0, 1, 3):
         solution = solve(formulation, solver_named("digital", replicas=1), limits=Limits(None, moves=moves))
-        assert solution.figures["iterations"] == moves
+        assert solution.statistics["iterations"] == moves
         assert solution.status.startswith(f"1 replica, {moves} iterations")
 
 

@@ -48,9 +48,9 @@ def test_the_exact_solver_of_dimod_finds_the_optimum(seed):
     formulation = formulate(candidates, split_subsets(random, candidates))
     solution = solve(formulation, solver_named("dimod", sampler=dimod.ExactSolver()), limits=Limits(60.0))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
-    assert solution.figures["samples"] == 2**formulation.qubo.bits
+    assert solution.statistics["samples"] == 2**formulation.qubo.bits
     states = (state_of(index, formulation.qubo.bits) for index in range(2**formulation.qubo.bits))
-    assert solution.figures["repaired"] == sum(not decode(formulation, state).feasible for state in states)
+    assert solution.statistics["repaired"] == sum(not decode(formulation, state).feasible for state in states)
     assert "it takes no time limit" in solution.status
 
 
@@ -108,7 +108,7 @@ def test_samples_that_there_is_no_time_for_are_not_read():
         )
 
     solution = solve(formulation, solver_named("dimod", sampler=Fixed(slow)), limits=Limits(0.2))
-    assert solution.figures["read"] == 1 < solution.figures["samples"]
+    assert solution.statistics["read"] == 1 < solution.statistics["samples"]
     assert "only the best was read in time" in solution.status
 
 
@@ -128,7 +128,7 @@ def test_samples_are_repaired_and_said_to_be():
         )
     )
     solution = solve(formulation, solver_named("dimod", sampler=sampler), limits=Limits(2.0))
-    assert solution.figures == {"sampler": "Fixed", "samples": 1, "read": 1, "repaired": 1}
+    assert solution.statistics == {"sampler": "Fixed", "samples": 1, "read": 1, "repaired": 1}
     assert "the best state broke constraints" in solution.status
     assert solution.score > solution.empty_score
 

@@ -43,7 +43,7 @@ from qubayes.quadratize.decoder import Decoder
 from qubayes.quadratize.polynomial import read_polynomial
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
-from qubayes.search.solution_files import read_solution, write_solution
+from qubayes.search.solution import read_solution, write_solution
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "benchmarks" / "faults"
@@ -168,7 +168,7 @@ def test_solutions_with_impossible_facts(tmp_path: Path) -> None:
         path.write_text(json.dumps({**good, key: value}))
         with pytest.raises(FormatError, match=key):
             read_solution(path, found)
-    path.write_text(json.dumps(good).replace('"figures": {', '"figures": {"x": Infinity, '))
+    path.write_text(json.dumps(good).replace('"statistics": {', '"statistics": {"x": Infinity, '))
     with pytest.raises(FormatError, match="Infinity"):
         read_solution(path, found)
 

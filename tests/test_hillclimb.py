@@ -141,7 +141,7 @@ def test_the_optimum_from_data():
             workers=Workers(threads),
         )
         assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
-        assert solution.figures["climbs"] > 20
+        assert solution.statistics["climbs"] > 20
 
 
 def test_what_is_offered_from_data_is_never_worse_than_what_was_found():

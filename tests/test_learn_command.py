@@ -128,8 +128,8 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, capsys):
     """While its kernels are compiled: a search of an hour must not follow."""
-    module = import_module("qubayes.search.solve")
-    monkeypatch.setattr(module, "make_ready", lambda _: os.kill(os.getpid(), signal.SIGINT))
+    module = import_module("qubayes.search.orders.anneal")
+    monkeypatch.setattr(module, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     code, out, error = run(capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600)
     assert code == 130 and error == "qubayes: interrupted\n" and not out
 
@@ -242,9 +242,7 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(
-    ("home", "name"), [("search.presolve.presolve", "Proof"), ("qubo.subsets.cover", "cover_family")]
-)
+@pytest.mark.parametrize(("home", "name"), [("search.exact.presolve", "Proof"), ("qubo.subsets.cover", "cover_family")])
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)

@@ -157,7 +157,7 @@ def test_the_optimum_of_small_problems_is_found(seed, order, penalty):
     solution = solve(formulation, "sa", limits=Limits(None, moves=400_000, seed=seed))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
     assert solution.energy == pytest.approx(-solution.score)
-    assert solution.figures["flips_tried"] == 400_000
+    assert solution.statistics["flips_tried"] == 400_000
 
 
 def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
@@ -197,7 +197,7 @@ def test_hardly_any_bits(solver, limits, scores, best):
 def test_as_many_flips_are_tried_as_asked(moves):
     _, formulation = problem(1)
     solution = solve(formulation, "sa", limits=Limits(None, moves=moves))
-    assert solution.figures["flips_tried"] == moves
+    assert solution.statistics["flips_tried"] == moves
     assert "1 read annealed" in solution.status
 
 
@@ -207,7 +207,7 @@ def test_a_time_limit_is_kept():
     began = time.perf_counter()
     solution = solve(formulation, "sa", limits=Limits(1.0))
     assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
-    assert solution.figures["flips_tried"] > 10_000
+    assert solution.statistics["flips_tried"] > 10_000
 
 
 def test_an_interrupt_returns_the_best_so_far():

@@ -20,8 +20,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from qubayes.candidates import Candidates
 from qubayes.foundation.families import Families
-from qubayes.search import Limits, solve
-from qubayes.search.ready import make_ready
+from qubayes.search import Limits, solve, solver_named
 
 def loaded():
     kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
@@ -34,7 +33,7 @@ def candidates(edges):
 
 late = {}
 for name in ("hillclimb", "asobs", "order-sa"):
-    make_ready(name)
+    solver_named(name).prepare()
     before = loaded()
     for edges in range(3):
         solve(candidates(edges), name, limits=Limits(None, moves=50))
@@ -68,7 +67,7 @@ def test_a_bound_that_is_found_on_the_way_ends_the_search(name):
     moves = 20_000_000 if name == "sa" else 4_000_000
     solution = solve(formulated(candidates), name, limits=Limits(None, moves), bound=best_score(candidates))
     assert solution.proved and solution.status.startswith("the bound was reached: proved optimal; ")
-    counted = solution.figures["flips_tried" if name == "sa" else "iterations"]
+    counted = solution.statistics["flips_tried" if name == "sa" else "iterations"]
     assert 0 < counted < moves
 
 
@@ -77,7 +76,7 @@ def test_samples_are_read_until_the_bound_is_reached():
     formulation, best = formulated(candidates), best_score(candidates)
     solver = solver_named("dimod", parameters={"num_reads": 100, "num_sweeps": 1000, "time_limit": None})
     solution = solve(formulation, solver, bound=best)
-    assert solution.proved and solution.figures["read"] < solution.figures["samples"]
+    assert solution.proved and solution.statistics["read"] < solution.statistics["samples"]
     assert solution.status.startswith("the bound was reached: proved optimal; SimulatedAnnealingSampler returned")
     again = solve(formulation, solver, bound=best, start=solution.network)
     assert again.status.endswith("SimulatedAnnealingSampler was not asked") and again.seconds < 1
@@ -109,7 +108,7 @@ def test_our_samplers_tell_how_far_they_are(sampler):
 
 @pytest.mark.skipif(not (find_spec("pyscipopt") and find_spec("gurobipy")), reason="needs both backends")
 def test_the_program_is_made_once(monkeypatch):
-    from qubayes.search import bqp_gurobi
+    from qubayes.qubo.samplers import bqp_gurobi
 
     made, make = [], bqp._program
     monkeypatch.setattr(bqp, "_program", lambda *given: made.append(make(*given)) or made[-1])
@@ -128,7 +127,7 @@ def test_the_program_is_made_once(monkeypatch):
 
 @pytest.mark.skipif(not find_spec("gurobipy"), reason="needs gurobipy")
 def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
-    from qubayes.search import bqp_gurobi
+    from qubayes.qubo.samplers import bqp_gurobi
 
     monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda: False)
     monkeypatch.setattr(bqp_gurobi, "ROWS", 10)
@@ -149,4 +148,4 @@ def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
 def test_a_time_that_is_too_short_for_digital():
     solution = solve(formulated(random_candidates(40, 1, sets=40)), "digital", limits=Limits(1e-4))
     assert solution.status == "the time limit is too short to begin; best so far returned"
-    assert solution.figures["iterations"] == 0
+    assert solution.statistics["iterations"] == 0

@@ -111,7 +111,7 @@ def test_hillclimb_reads_the_data_that_it_climbs_on(files):
     given = [read(files / "data.csv"), files / "data.csv", str(files / "data.csv")]
     found = [solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given]
     assert len({each.choice.tobytes() for each in found}) == 1
-    assert len({each.figures["climbs"] for each in found}) == 1
+    assert len({each.statistics["climbs"] for each in found}) == 1
     with pytest.raises(FormatError, match="ends in 'nothing'"):
         solve(candidates, solver_named("hillclimb", dataset="x"), limits=limits)
 

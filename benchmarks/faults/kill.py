@@ -41,7 +41,7 @@ from qubayes.machines import read_model
 from qubayes.network import read_network, write_network
 from qubayes.qubo.subsets import read_subsets
 from qubayes.scores import Score
-from qubayes.search.solution_files import read_solution
+from qubayes.search.solution import read_solution
 
 UMASK = 0o027
 MOST_KILLS = 4  # of one run before it is left to end
@@ -124,7 +124,7 @@ def essence(path: Path) -> Any:
 
 
 def _timeless(value: dict[str, Any]) -> dict[str, Any]:
-    times = ("seconds", "prepare", "cover", "assemble", "peak_mb", "status", "figures")
+    times = ("seconds", "prepare", "cover", "assemble", "peak_mb", "status", "statistics")
     return {key: part for key, part in value.items() if key not in times}
 
 

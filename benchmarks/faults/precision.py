@@ -33,9 +33,9 @@ from qubayes.network import Network, fit, log_likelihood, write_network
 from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
+from qubayes.search.exact.presolve import presolve
 from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
 from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
-from qubayes.search.presolve import presolve
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)

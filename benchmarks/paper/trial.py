@@ -239,7 +239,7 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
         "formulating": formulating,
         "status": found.status,
         "trace": _thinned(found.trace),
-        "figures": {key: value for key, value in found.figures.items() if isinstance(value, int | float | str)},
+        "statistics": {key: value for key, value in found.statistics.items() if isinstance(value, int | float | str)},
     }
 
 

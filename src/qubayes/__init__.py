@@ -1,7 +1,7 @@
 """Structure learning of Bayesian networks through the smallest QUBO known.
 
 One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
-`solve.solve` it, or `decode` an annealer's answer; `fit` a network, `compare` two. `learn` does them all.
+`solve` it, or `decode` an annealer's answer; `fit` a network, `compare` two. `learn` does them all.
 """
 
 from importlib import import_module
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .qubo.subsets.cover import cover
     from .scores import Score, local_score
     from .search import Limits, Solution
+    from .search.exact.exact import upper_bound
+    from .search.exact.presolve import presolve
+    from .search.solve import solve
 
 __version__ = "0.1.0"
 
@@ -50,7 +53,9 @@ _HOMES = {
         "write_network",
     ),
     "scores": ("Score", "local_score"),
-    "search": ("Limits", "Solution"),
+    "search": ("Limits", "Solution", "solve"),
+    "search.exact.exact": ("upper_bound",),
+    "search.exact.presolve": ("presolve",),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -83,11 +88,14 @@ __all__ = [
     "learn",
     "local_score",
     "log_likelihood",
+    "presolve",
     "read",
     "read_candidates",
     "read_network",
     "sample",
     "score",
+    "solve",
+    "upper_bound",
     "write_candidates",
     "write_network",
 ]

@@ -11,7 +11,7 @@ from .shell import print_json, progress_bar, say
 if TYPE_CHECKING:
     from ..candidates import Candidates
     from ..foundation.workers import Workers
-    from ..search.presolve import Presolved
+    from ..search.exact.presolve import Presolved
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def presolve(
     """Remove candidate sets that a best network can do without; the best score stays."""
     from ..candidates.candidate_files import check_output, read_candidates, write_candidates
     from ..foundation.workers import Workers
-    from ..search.presolve import presolve as reduce
+    from ..search.exact.presolve import presolve as reduce
 
     candidates, workers = read_candidates(file), Workers(threads)
     if output is not None:

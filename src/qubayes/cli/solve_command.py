@@ -118,7 +118,7 @@ def _settings(texts: list[str]) -> dict[str, Any]:
 
 
 def _presolved(candidates: "Candidates", seconds: float, workers: Any, show: "OnProgress") -> Any:
-    from ..search.presolve import presolve
+    from ..search.exact.presolve import presolve
 
     presolved = presolve(candidates, seconds=seconds, workers=workers, on_progress=show)
     if presolved.interrupted:
@@ -134,7 +134,7 @@ def _start_of(candidates: "Candidates", start: "Network | None", solver: str, se
 
     found = solve(candidates, "exact", limits=Limits(0.0, None, seed), start=start)
     status = "interrupted before the search; the start is returned"
-    return replace(found, interrupted=True, status=status, solver=solver, figures={})
+    return replace(found, interrupted=True, status=status, solver=solver, statistics={})
 
 
 def _formulated(

@@ -18,7 +18,7 @@ from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 from ..network import Network, fit
 from ..search import Solution, solve, solver_named
-from ..search.solution_files import read_solution, write_solution
+from ..search.solution import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .folder import RunFolder, key_of
 from .learned import Learned

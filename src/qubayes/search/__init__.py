@@ -1,39 +1,23 @@
-"""Stage 6: the best network of the candidate sets. One module for each solver; all share `Run` and `Solution`."""
+"""The best network of candidate parent sets: `solve` runs a solver and returns a `Solution`.
 
-from typing import TYPE_CHECKING, Any
+`run` holds the contract of solvers, `registry` their names, `exact` the proof by integer programming, `orders` the
+searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`.
+"""
 
+from .registry import SOLVERS, solver_named
 from .run import Ending, Limits, Run, Solver
-from .solution import Solution
-from .solve import SOLVERS, solve, solver_named
-
-if TYPE_CHECKING:
-    from ..qubo.samplers.dimod_bridge import DigitalAnnealingSampler, DimodSampler, SimulatedAnnealingSampler
-
-# Loaded on first use: they need dimod.
-_HOMES = {
-    "DigitalAnnealingSampler": "..qubo.samplers.dimod_bridge",
-    "DimodSampler": "..qubo.samplers.dimod_bridge",
-    "SimulatedAnnealingSampler": "..qubo.samplers.dimod_bridge",
-}
+from .solution import Solution, read_solution, write_solution
+from .solve import solve
 
 __all__ = [
     "SOLVERS",
-    "DigitalAnnealingSampler",
-    "DimodSampler",
     "Ending",
     "Limits",
     "Run",
-    "SimulatedAnnealingSampler",
     "Solution",
     "Solver",
+    "read_solution",
     "solve",
     "solver_named",
+    "write_solution",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'qubayes.search' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name], __name__), name)

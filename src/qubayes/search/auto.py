@@ -1,4 +1,4 @@
-"""`auto`: a proof where one is cheap, the annealer where it is not."""
+"""`auto`: `exact` for a share of the time, then `anneal`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,7 +7,6 @@ from ..candidates import Candidates
 from ..foundation.errors import SettingError
 from .exact.exact import Exact
 from .orders.anneal import Anneal
-from .ready import make_ready
 from .run import Ending, Run
 
 
@@ -29,13 +28,18 @@ class ExactThenAnneal:
         if not 0 <= self.share <= 1:
             raise SettingError(f"share = {self.share}; give a number from 0 to 1")
 
+    def prepare(self) -> "ExactThenAnneal":
+        """Compile the kernels of `exact`; those of `anneal` are compiled where it begins, if it does."""
+        Exact().prepare()
+        return self
+
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
-        """Search in both ways."""
+        """Run both solvers in turn."""
         with run.shortened(self.share * run.left if run.limits.seconds is not None else float("inf")):
-            ending = Exact()(candidates, run)
+            proof = Exact()(candidates, run)
         if run.proved or run.over:
-            return ending
+            return proof
         with run.paused():
-            make_ready(Anneal.name)
-        annealed = Anneal()(candidates, run)
-        return Ending(annealed.sentence, {**ending.figures, **annealed.figures})
+            annealer = Anneal().prepare()
+        annealed = annealer(candidates, run)
+        return Ending(annealed.status, {**proof.statistics, **annealed.statistics})

@@ -1,4 +1,4 @@
-"""Strongly connected components of the candidate graph, each a problem of its own (design §7).
+"""Strongly connected components of the candidate graph, each a problem of its own.
 
 Edges between components follow one order in every network, so a parent outside its child's component is always
 allowed: of each set only the members inside the component matter.
@@ -15,40 +15,34 @@ from ..foundation.families import Families
 from ..foundation.graph import strong_components
 
 
-class Part(NamedTuple):
-    """The sets of one component, in local numbers: best first inside a vertex, its base last."""
+class Component(NamedTuple):
+    """The candidate sets of one component, in local numbers: best first inside a vertex, its base last."""
 
     vertices: Ints  # (k,) ascending; local vertex v is vertices[v]
     families: Families
     scores: Floats  # (sets,)
-    numbers: Ints  # (sets,) of the candidate sets that they come from
+    numbers: Ints  # (sets,) of the candidate sets
 
 
-def split(candidates: Candidates) -> list[Part]:
-    """The components of two vertices or more, largest first; see `join` for the other vertices."""
+def split(candidates: Candidates) -> list[Component]:
+    """Return the components of two vertices or more, largest first; `join` handles the other vertices."""
     found = [vertices for vertices in strong_components(candidates.families.arcs()) if len(vertices) > 1]
     if len(found) == 1 and len(found[0]) == candidates.n:
         everything = np.arange(len(candidates.scores))
-        return [Part(frozen(found[0]), candidates.families, candidates.scores, frozen(everything))]
-    parts = [_part(candidates, vertices) for vertices in found]
-    return sorted(parts, key=lambda part: (-len(part.vertices), int(part.vertices[0])))
+        return [Component(frozen(found[0]), candidates.families, candidates.scores, frozen(everything))]
+    found.sort(key=lambda vertices: (-len(vertices), int(vertices[0])))
+    return [_component(candidates, vertices) for vertices in found]
 
 
-def join(candidates: Candidates, parts: Sequence[Part], choices: Sequence[Ints]) -> Ints:
-    """The choice for all vertices from one for each part; a vertex in no part takes its best set."""
+def join(candidates: Candidates, components: Sequence[Component], choices: Sequence[Ints]) -> Ints:
+    """Return the choice for all vertices from one for each component; a vertex in none takes its best set."""
     choice = candidates.families.vertex_start[:-1].copy()
-    for part, local in zip(parts, choices, strict=True):
-        choice[part.vertices] = part.numbers[local]
+    for component, local in zip(components, choices, strict=True):
+        choice[component.vertices] = component.numbers[local]
     return choice
 
 
-def _members_of(families: Families, vertex: int) -> SmallInts:
-    """The members of all sets of the vertex, one set after the other."""
-    first, last = families.set_start[families.vertex_start[vertex : vertex + 2]]
-    return families.members[first:last]
-
-
-def _part(candidates: Candidates, vertices: Ints) -> Part:
+def _component(candidates: Candidates, vertices: Ints) -> Component:
     place = np.full(candidates.n, -1, np.int32)
     place[vertices] = np.arange(len(vertices), dtype=np.int32)
     found = [_projected(candidates.families, vertex, place) for vertex in vertices.tolist()]
@@ -58,27 +52,27 @@ def _part(candidates: Candidates, vertices: Ints) -> Part:
         frozen(np.cumsum(np.concatenate([[0], *(sizes for _, sizes, _ in found)]), dtype=np.int64)),
         frozen(np.concatenate([members for _, _, members in found])),
     )
-    return Part(frozen(vertices), families, frozen(candidates.scores[numbers]), frozen(numbers))
+    return Component(frozen(vertices), families, frozen(candidates.scores[numbers]), frozen(numbers))
 
 
 def _projected(families: Families, vertex: int, place: SmallInts) -> tuple[Ints, Ints, SmallInts]:
-    """(number, size, members inside) of the vertex's sets: of equal ones the best, and none that the base equals."""
+    """Return (number, size, members inside) of the vertex's sets: of equal ones the best, and none below the base."""
     first, last = families.vertex_start[vertex : vertex + 2].tolist()
-    sizes = np.diff(families.set_start[first : last + 1])
-    members = place[_members_of(families, vertex)]
+    start = families.set_start[first : last + 1]
+    sizes, members = np.diff(start), place[families.members[start[0] : start[-1]]]
     inside = members >= 0
     if inside.all():
         return np.arange(first, last), sizes, members
     owners = np.repeat(np.arange(last - first), sizes)[inside]
     members, sizes = members[inside], np.bincount(owners, minlength=last - first)
     keep = _first_of_equals(owners, members, sizes)
-    # Every set contains the base: the first with as few members inside equals it there and beats what follows.
+    # Every set contains the base: the first set with as few members inside equals it there and beats all later ones.
     keep[int(np.argmax(sizes == sizes[-1])) + 1 :] = False
     return first + np.flatnonzero(keep), sizes[keep], members[keep[owners]]
 
 
 def _first_of_equals(owners: Ints, members: SmallInts, sizes: Ints) -> Bools:
-    """Whether no set before it has the same members."""
+    """Return (sets,) whether no set before it has the same members."""
     table = np.full((len(sizes), int(sizes.max(initial=0))), -1, np.int32)
     starts = np.cumsum(sizes) - sizes
     table[owners, np.arange(len(owners)) - starts[owners]] = members

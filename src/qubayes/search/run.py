@@ -1,21 +1,28 @@
-"""One run of a solver: its limits, its clock, the best network it has found so far."""
+"""One run of a solver: the contract of solvers, their limits, and the clock and best network of a run.
+
+To add a solver, write one file with a class that follows `Solver`, and register it by one line: in `SOLVERS` of
+`registry.py`, or in another package as an entry point of the group "qubayes.solvers".
+"""
 
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, TypeGuard, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from ..candidates import Candidates
+from ..candidates.example import example
 from ..foundation.arrays import Bools, Ints, frozen
-from ..foundation.errors import SettingError
-from ..foundation.progress import OnProgress, Progress
+from ..foundation.errors import ConstraintError, QubayesError, SettingError
+from ..foundation.graph import cycle_path, find_cycle
+from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 
 REPORT_EVERY = 0.1  # seconds
@@ -23,12 +30,12 @@ MOST_MOVES = 2**53  # a count that doubles and 64-bit integers hold exactly
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is a number; true and false are none."""
+    """True for a number; booleans are not numbers."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether this is a whole number; true and false are none."""
+    """True for a whole number; booleans are not numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -36,7 +43,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 class Limits:
     """When a solver ends. Seconds depend on the machine; a number of moves with a seed gives the same result anywhere.
 
-    What a move is, each solver says. Without `seconds` only `moves`, or a proof, ends the run.
+    Each solver says what it counts as a move. Without `seconds` only `moves`, or a proof, ends the run.
     """
 
     seconds: float | None = 10.0
@@ -50,7 +57,7 @@ class Limits:
             raise SettingError(f"moves = {self.moves!r}; give 0 to {MOST_MOVES}, a whole number")
         if not (is_whole(self.seed) and self.seed >= 0):
             raise SettingError(f"seed = {self.seed!r}; give a whole number, 0 or more")
-        # Numbers of numpy are none to JSON.
+        # JSON takes Python's numbers only.
         object.__setattr__(self, "seconds", None if self.seconds is None else float(self.seconds))
         object.__setattr__(self, "moves", None if self.moves is None else int(self.moves))
         object.__setattr__(self, "seed", int(self.seed))
@@ -58,36 +65,94 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a solver ended: a sentence, and what it counted."""
+    """How a solver ended: a sentence for the user, and its search statistics (moves, nodes, cuts)."""
 
-    sentence: str
-    figures: dict[str, Any] = field(default_factory=dict)
+    status: str
+    statistics: dict[str, Any] = field(default_factory=dict)
 
 
 class Solver(Protocol):
-    """A frozen dataclass whose fields are the solver's settings; calling it searches and offers what it finds."""
+    """A frozen dataclass whose fields are the settings of the solver.
+
+    Calling it searches until the run is over, proved or out of moves, and hands every better network to `run.offer`.
+    What it returns only describes the search; the run keeps the best network.
+    """
 
     name: ClassVar[str]
     takes: ClassVar[str]  # "candidates" or "formulation"
     counts: ClassVar[str]  # what `Limits.moves` counts; "" if the solver has no such count
 
-    def __call__(self, problem: Any, run: "Run", /) -> Ending: ...
+    def prepare(self) -> "Solver":
+        """Return the solver with its packages and files loaded and its kernels compiled; called before the clock.
+
+        A solver with nothing to load returns itself. One whose packages or files are missing raises a `QubayesError`.
+        """
+
+    def __call__(self, problem: Any, run: "Run", /) -> Ending:
+        """Search the problem, which is of the kind that `takes` says."""
 
 
-@runtime_checkable
-class Preparing(Protocol):
-    """A solver with packages or files to load before its clock starts."""
+class Formulated(Protocol):
+    """A model of the candidates, such as a QUBO, that has a state for each network."""
 
-    def prepared(self) -> Solver:
-        """The same solver with all that it needs; raises if that cannot be had."""
+    @property
+    def candidates(self) -> Candidates:
+        """The candidate sets."""
+
+    def state_of(self, choice: npt.ArrayLike, /) -> tuple[Bools, float]:
+        """Return (bits, energy) of the network with these candidate sets; the energy is checked to be -score."""
+
+
+def candidates_of(problem: Candidates | Formulated) -> Candidates:
+    """Return the candidate sets of a problem."""
+    return problem if isinstance(problem, Candidates) else problem.candidates
+
+
+def check(candidates: Candidates) -> None:
+    """Raise unless there is a network: each vertex has a set, all scores are finite, required edges form no cycle."""
+    names = candidates.names
+    if (candidates.families.sizes < 1).any():
+        name = names[int(np.argmin(candidates.families.sizes))]
+        raise QubayesError(f"{name!r} has no candidate set, not even the empty one; add its score without parents")
+    infinite = np.flatnonzero(~np.isfinite(candidates.scores))
+    if len(infinite):
+        vertex = int(np.searchsorted(candidates.families.vertex_start, infinite[0], side="right")) - 1
+        raise QubayesError(
+            f"a candidate set of {names[vertex]!r} scores {candidates.scores[infinite[0]]}; allowed are finite "
+            "numbers: leave out sets that may not be used"
+        )
+    if cycle := find_cycle([candidates.base(vertex) for vertex in range(candidates.n)]):
+        path = cycle_path(cycle, names)
+        raise ConstraintError(f"the required edges form the cycle {path}; no network has them all: remove one")
+
+
+@cache
+def warm_up(
+    kind: Callable[[], Solver],
+    vertices: int = 8,
+    moves: int | None = 1,
+    formulate: Callable[[Candidates], Any] | None = None,
+) -> None:
+    """Run a solver with its default settings once on a small example, so that its kernels are compiled.
+
+    Solvers call it in `prepare`; one that takes a formulation says how to `formulate` the example.
+    """
+    solver, candidates = kind(), example(vertices)
+    run = Run(candidates, Limits(None, moves), Workers(1), bases_of(candidates), silent, solver.name)
+    solver(formulate(candidates) if formulate else candidates, run)
+
+
+def bases_of(candidates: Candidates) -> Ints:
+    """Return the choice of the base of each vertex: the network of the required edges alone."""
+    return candidates.families.vertex_start[1:] - 1
 
 
 class Run:
     """Limits, clock and the best network so far; made by `solve`, used by solvers and their threads.
 
-    Solvers look at `over` (or hand `stop` and `deadline` to their kernels, in slices of a few hundredths of a second),
-    call `offer` with every better network, `tighten` with every better bound and, from the thread that called them,
-    `report` as often as they like.
+    Solvers read `over` often (kernels run in slices of a few hundredths of a second, or read `stop`), call `offer` with
+    every better network, `tighten` with every better bound and, from the thread that called them, `report` as often as
+    they like.
     """
 
     def __init__(
@@ -95,7 +160,7 @@ class Run:
     ) -> None:
         self.candidates, self.limits, self.workers, self.start = candidates, limits, workers, frozen(start.copy())
         self.seed, self.moves = limits.seed, limits.moves
-        self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may look at it
+        self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may read it
         self.trace: list[tuple[float, float]] = []
         self.choice, self.score = self.start, self.score_of(self.start)
         self.bound = float(candidates.scores[candidates.families.vertex_start[:-1]].sum())
@@ -118,20 +183,20 @@ class Run:
 
     @property
     def over(self) -> bool:
-        """Whether the time is up or the run was interrupted."""
+        """True once the time is up or the run was interrupted."""
         return self.left <= 0.0
 
     @property
     def proved(self) -> bool:
-        """Whether the best network so far is known to be optimal."""
+        """True if the best network so far is proved optimal."""
         return self.bound - self.score <= 1e-9 * max(1.0, abs(self.score))
 
     def score_of(self, choice: npt.ArrayLike) -> float:
-        """The sum of the scores of these candidate sets, exactly rounded."""
+        """Return the sum of the scores of these candidate sets, exactly rounded."""
         return math.fsum(self.candidates.scores[np.asarray(choice)].tolist())
 
     def offer(self, choice: npt.ArrayLike) -> bool:
-        """Keep a copy of this network, the number of a candidate set for each vertex, if it is the best so far."""
+        """Keep a copy of this network (a candidate set's number for each vertex) if it is the best so far."""
         score = self.score_of(choice)
         with self._lock:
             if score <= self.score:
@@ -141,13 +206,13 @@ class Run:
             return True
 
     def tighten(self, bound: float) -> None:
-        """No network scores more than this."""
+        """Record that no network scores more than this."""
         with self._lock:
             self.bound = min(self.bound, bound)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The time inside the block does not count: kernels are compiled there."""
+        """Stop the clock inside the block, where kernels are compiled."""
         began = time.perf_counter()
         try:
             yield
@@ -156,7 +221,7 @@ class Run:
 
     @contextmanager
     def shortened(self, seconds: float) -> Iterator[None]:
-        """Inside the block at most this much time is left."""
+        """Allow at most this much time inside the block."""
         end, self._end = self._end, min(self._end, self.elapsed + seconds)
         try:
             yield
@@ -164,7 +229,7 @@ class Run:
             self._end = end
 
     def report(self, note: str = "", *, done: float | None = None, total: float | None = None) -> None:
-        """Tell the user, at most ten times a second, how far the run is: of its time unless `done` and `total` say."""
+        """Report progress, at most ten times a second: the share of the time, unless `done` and `total` are given."""
         now = self.elapsed
         if now - self._reported < REPORT_EVERY:
             return

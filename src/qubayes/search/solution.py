@@ -1,20 +1,29 @@
-"""What a solver returns: a network with its score, a bound where one is known, and how it was found."""
+"""The result of a solver: a network with its score, a bound, and how it was found; and its JSON file."""
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..candidates import Stamp
+import numpy as np
+
+from ..candidates import Candidates, Stamp
 from ..foundation.arrays import Bools, Ints
+from ..foundation.errors import FormatError
 from ..foundation.families import VertexSet
-from ..foundation.files import replacing
+from ..foundation.files import json_object, read_text, replacing, shown
+from ..foundation.graph import find_cycle
 from ..network import Network
+from .run import Formulated, candidates_of
+
+_LARGEST = 1e300  # of a number in a file; a whole number beyond the floats would be an error elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The best network that a solver found. Its score is the sum of its candidate sets' scores, summed afresh."""
+    """The best network that a solver found. Its score is the exactly rounded sum of its candidate sets' scores."""
 
     names: tuple[str, ...]
     parents: tuple[VertexSet, ...]
@@ -28,7 +37,7 @@ class Solution:
     status: str  # a sentence: how the search ended
     interrupted: bool = False
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # (seconds, score) of each improvement
-    figures: Mapping[str, Any] = field(default_factory=dict)  # what the solver counted: moves, nodes, cuts
+    statistics: Mapping[str, Any] = field(default_factory=dict)  # counts of the search: moves, nodes, cuts
     bits: Bools | None = field(default=None, repr=False)  # the state of the QUBO, where there is one
     energy: float | None = None  # of `bits`; equal to -score
     stamp: Stamp = field(default_factory=Stamp)
@@ -40,12 +49,12 @@ class Solution:
 
     @property
     def proved(self) -> bool:
-        """Whether no network of these candidate sets scores more, up to rounding."""
+        """True if no network of these candidate sets scores more, up to rounding."""
         return self.bound - self.score <= 1e-9 * max(1.0, abs(self.score))
 
     @property
     def gap(self) -> float:
-        """How far the bound is above the score, in parts of the gain over the empty graph; 0 if proved."""
+        """(bound - score) / (score - empty score); 0 if proved, infinite without a gain."""
         if self.proved:
             return 0.0
         gain = self.score - self.empty_score
@@ -78,7 +87,7 @@ class Solution:
         return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}"
 
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints (design §10)."""
+        """Return what `--json` prints."""
         gap = self.gap
         return {
             "score": self.score,
@@ -93,7 +102,83 @@ class Solution:
             "status": self.status,
             "energy": self.energy,
             "bits": None if self.bits is None else len(self.bits),
-            "figures": dict(self.figures),
+            "statistics": dict(self.statistics),
             "score_name": self.stamp.score,
             "ess": self.stamp.ess,
         }
+
+
+def write_solution(solution: Solution, path: str | Path) -> None:
+    """Write what `--json` prints, the choice and the trace as JSON; the file is complete or absent."""
+    value = {
+        **solution.as_json(),
+        "seconds": solution.seconds,
+        "choice": solution.choice.tolist(),
+        "trace": [list(point) for point in solution.trace],
+        "interrupted": solution.interrupted,
+    }
+    with replacing(path) as file:
+        json.dump(value, file, indent=1, allow_nan=False, ensure_ascii=False)
+        file.write("\n")
+
+
+def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
+    """Return the solution that was written for this problem; its score and energy are computed again."""
+    value, candidates = json_object(read_text(path)), candidates_of(problem)
+    choice = np.array(_choice(value, candidates, path), dtype=np.int64)
+    parents = candidates.families.sets_at(choice)
+    if find_cycle(parents):
+        raise FormatError(f"{path}: the network has a directed cycle; solve again")
+    bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(choice)
+    score = math.fsum(candidates.scores[choice].tolist())
+    return Solution(
+        names=candidates.names,
+        parents=parents,
+        choice=choice,
+        score=score,
+        empty_score=math.fsum(candidates.base_scores.tolist()),
+        bound=max(score, _number(value, "bound", path)),
+        solver=_text(value, "solver", path),
+        seed=int(_number(value, "seed", path)),
+        seconds=_number(value, "seconds", path),
+        status=_text(value, "status", path),
+        interrupted=value.get("interrupted") is True,
+        trace=_trace(value, path),
+        statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
+        bits=bits,
+        energy=energy,
+        stamp=candidates.stamp,
+    )
+
+
+def _choice(value: dict[str, Any], candidates: Candidates, path: str | Path) -> list[int]:
+    choice, start = value.get("choice"), candidates.families.vertex_start.tolist()
+    if not isinstance(choice, list) or len(choice) != candidates.n or not all(type(v) is int for v in choice):
+        raise FormatError(f"{path}: no candidate set for each of {candidates.n} vertices; solve again")
+    if not all(first <= number < last for first, number, last in zip(start, choice, start[1:], strict=False)):
+        raise FormatError(f"{path}: it names candidate sets that are not there; solve again")
+    return choice
+
+
+def _text(value: dict[str, Any], key: str, path: str | Path) -> str:
+    text = value.get(key)
+    if not isinstance(text, str):
+        raise FormatError(f"{path}: {key} is {shown(text)}; allowed is text")
+    return text
+
+
+def _number(value: dict[str, Any], key: str, path: str | Path) -> float:
+    number = value.get(key)
+    if type(number) not in (int, float) or not abs(number) < _LARGEST:  # type: ignore[arg-type]
+        raise FormatError(f"{path}: {key} is {shown(number)}; allowed is a number")
+    return number  # type: ignore[return-value]
+
+
+def _trace(value: dict[str, Any], path: str | Path) -> tuple[tuple[float, float], ...]:
+    trace = value.get("trace")
+    if not isinstance(trace, list):
+        raise FormatError(f"{path}: no trace; solve again")
+    points = [
+        {"seconds": point[0], "score": point[1]} for point in trace if isinstance(point, list) and len(point) == 2
+    ]
+    return tuple((_number(point, "seconds", path), _number(point, "score", path)) for point in points)

@@ -71,7 +71,7 @@ class QuadraticProgram:
         if self.backend not in BACKENDS:
             raise SettingError(f"backend = {self.backend!r}; choose one of {', '.join(BACKENDS)}")
 
-    def prepared(self) -> "QuadraticProgram":
+    def prepare(self) -> "QuadraticProgram":
         """Load the packages and ask Gurobi for the limits of its licence; return the solver itself."""
         for backend in self._backends():
             import_module(f".bqp_{backend}", __package__)
@@ -121,13 +121,13 @@ def _program(formulation: Formulation, run: Run) -> ConstrainedProgram:
     return ConstrainedProgram(formulation, form, rows)
 
 
-def ended(run: Run, backend: str, optimal: bool, figures: dict[str, Any]) -> Ending:
+def ended(run: Run, backend: str, optimal: bool, statistics: dict[str, Any]) -> Ending:
     """Return the ending of a backend."""
     if optimal:
-        return Ending(f"proved optimal by {backend}, to its tolerances", figures)
+        return Ending(f"proved optimal by {backend}, to its tolerances", statistics)
     if run.proved:
-        return Ending("the bound was reached: proved optimal", figures)
-    return Ending(f"time limit reached in {backend}; best so far returned", figures)
+        return Ending("the bound was reached: proved optimal", statistics)
+    return Ending(f"time limit reached in {backend}; best so far returned", statistics)
 
 
 def not_built(run: Run, backend: str) -> Ending:

@@ -106,8 +106,8 @@ def _solve(model: Any, program: ConstrainedProgram, run: Run) -> Ending:
         program.offer(run, bits.X.tolist())
     if optimal or model.Status in (GRB.TIME_LIMIT, GRB.INTERRUPTED):
         run.tighten(-model.ObjBound)
-    figures = {"backend": "Gurobi", "nodes": int(model.NodeCount), "variables": len(program.form.labels)}
-    return ended(run, "Gurobi", optimal, figures)
+    statistics = {"backend": "Gurobi", "nodes": int(model.NodeCount), "variables": len(program.form.labels)}
+    return ended(run, "Gurobi", optimal, statistics)
 
 
 def _build(model: Any, program: ConstrainedProgram, run: Run) -> Any:

@@ -35,8 +35,8 @@ def solve_with_scip(program: ConstrainedProgram, run: Run) -> Ending:
     optimal = model.getStatus() == "optimal"
     if not run.stop[0]:
         run.tighten(-model.getDualbound())
-    figures = {"backend": "SCIP", "nodes": model.getNTotalNodes(), "variables": len(bits) + len(products)}
-    return ended(run, "SCIP", optimal, figures)
+    statistics = {"backend": "SCIP", "nodes": model.getNTotalNodes(), "variables": len(bits) + len(products)}
+    return ended(run, "SCIP", optimal, statistics)
 
 
 def _optimize(model: Any, run: Run) -> None:

@@ -17,10 +17,10 @@ from ...foundation.jit import inlined, kernel
 from ...foundation.random import BLOCK, REACH, Draws, below, draws_of, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers, upper_triangle
-from ...search.run import Ending, Run
+from ...search.run import Ending, Run, warm_up
 from .. import Formulation, constrain
 from .flips import FlipModel, FlipWalk, Schedule, flip, halting, keep_best, walk_from, watch
-from .states import PROVED, read_state, reading_seconds, repair_message, start_state, with_slack
+from .states import PROVED, formulate_example, read_state, reading_seconds, repair_message, start_state, with_slack
 
 SHARES = 20  # of the run; after each of them the best state is offered
 MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
@@ -242,6 +242,11 @@ class Digital:
             )
         if self.replicas < 1:
             raise SettingError(f"replicas = {self.replicas}; give 1 or more")
+
+    def prepare(self) -> "Digital":
+        """Compile the kernels."""
+        warm_up(Digital, formulate=formulate_example)
+        return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas, and offer the best states."""

@@ -19,12 +19,12 @@ from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, Progress, silent
 from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
-from ...search.run import Ending, Run, is_number, is_whole
+from ...search.run import Ending, Run, is_number, is_whole, warm_up
 from .. import Formulation
 from .digital import BitGroups, Tempering
 from .flips import FlipModel, Schedule, halting, watch
 from .sa import Read, ReadPlan, TimeSlot, time_slots
-from .states import PROVED, read_state, repair_message
+from .states import PROVED, formulate_example, read_state, repair_message
 
 SWEEPS = 1000  # of a read, by default
 ITERATIONS = 10_000  # of a replica, by default
@@ -323,9 +323,12 @@ class DimodSampler:
     takes: ClassVar[str] = "formulation"
     counts: ClassVar[str] = ""
 
-    def prepared(self) -> "DimodSampler":
-        """Return the solver with its sampler made and its parameters parsed."""
-        return replace(self, sampler=_loaded(self.sampler), parameters=_mapping(self.parameters))
+    def prepare(self) -> "DimodSampler":
+        """Return the solver with its sampler made and its parameters parsed; compile our own samplers' kernels."""
+        sampler = _loaded(self.sampler)
+        if type(sampler).__module__.startswith("qubayes."):
+            warm_up(DimodSampler, moves=None, formulate=formulate_example)
+        return replace(self, sampler=sampler, parameters=_mapping(self.parameters))
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Sample the QUBO, and offer the network of each different sample."""

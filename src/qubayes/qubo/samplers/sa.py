@@ -11,10 +11,10 @@ import numpy as np
 from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.random import draws_of
-from ...search.run import Ending, Run
+from ...search.run import Ending, Run, warm_up
 from .. import Formulation
 from .flips import FlipModel, Schedule, halting, state_of, sweep_at_random, sweep_in_order, walk_from, watch
-from .states import PROVED, read_state, reading_seconds, repair_message, start_state
+from .states import PROVED, formulate_example, read_state, reading_seconds, repair_message, start_state
 
 SHARES = 20  # of a read; after each of them its best state is offered
 TEMPERATURES = 4096  # at most, where flips are counted
@@ -141,6 +141,11 @@ class SimulatedAnnealing:
             )
         if self.reads is not None and self.reads < 1:
             raise SettingError(f"reads = {self.reads}; give 1 or more")
+
+    def prepare(self) -> "SimulatedAnnealing":
+        """Compile the kernels."""
+        warm_up(SimulatedAnnealing, formulate=formulate_example)
+        return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Anneal, and offer the best state of each read."""

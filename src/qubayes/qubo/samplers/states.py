@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...candidates import Candidates
 from ...foundation.arrays import Bools, Ints
 from ...foundation.graph import find_cycle
 from ...search.run import Run
-from .. import Formulation, best_sets, encode_sets, energy, implied_order
+from .. import Formulation, best_sets, encode_sets, energy, formulate, implied_order
 from ..decoding import active_state, closure_sets, energy_tolerance
 
 PROVED = "the bound was reached: proved optimal; "  # begins the status of such a run
@@ -33,6 +34,11 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
     if exact and not find_cycle(formulation.candidates.families.sets_at(chosen)):
         return Reading(chosen, False)
     return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
+
+
+def formulate_example(candidates: Candidates) -> Formulation:
+    """Return the QUBO of a few candidate sets, on which kernels are compiled."""
+    return formulate(candidates)
 
 
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:

@@ -1,4 +1,4 @@
-"""Branch and bound over the relaxation: an edge is in the network, or it is not."""
+"""Branch and bound over the relaxation; a branching decides whether an edge is in the network."""
 
 import heapq
 import math
@@ -8,16 +8,16 @@ import numpy as np
 
 from ...foundation.arrays import Bools, Ints
 from ..run import Run
-from .clusters import edge_values
-from .component import NODE, Component
+from .proof import NODE, ComponentProof
 from .relaxation import Point
+from .separation import edge_values
 
-PROBED = 8  # edges whose two sides are looked at before one is chosen
+PROBED = 8  # edges whose two sides are bounded before one is chosen (strong branching)
 PROBE_ITERATIONS = 100
 
 
 class Node(NamedTuple):
-    """A part of the search: networks of these sets, which lose at least `loss`."""
+    """An open node: networks of these sets, which lose at least `loss`."""
 
     loss: float
     serial: int
@@ -32,8 +32,8 @@ class Side(NamedTuple):
     solved: bool = False  # its best network is known
 
 
-def branch(component: Component, run: Run) -> int:
-    """Search until the best network of the component is proved or the time is over; the number of nodes."""
+def branch(component: ComponentProof, run: Run) -> int:
+    """Search until the best network of the component is proved or the time is up; return the number of nodes."""
     if run.over:
         return 0
     component.shrink()
@@ -61,8 +61,8 @@ def branch(component: Component, run: Run) -> int:
     return count
 
 
-def _sides(component: Component, run: Run, node: Node) -> list[Side] | None:
-    """What is left of the node after a relaxation of its own: nothing, or two sides; None if the time was over."""
+def _sides(component: ComponentProof, run: Run, node: Node) -> list[Side] | None:
+    """Relax the node; return its two sides, or one if it needs no branching, or None if the time was up."""
     relaxed = component.relax(run, node.allowed & component.alive, NODE)
     loss = max(node.loss, relaxed.loss)
     if component.closes(loss):
@@ -73,18 +73,18 @@ def _sides(component: Component, run: Run, node: Node) -> list[Side] | None:
     return _branched(component, run, Side(loss, relaxed.allowed), relaxed.point)
 
 
-def _branched(component: Component, run: Run, side: Side, point: Point) -> list[Side]:
-    """The two sides of the edge that raises the bound most."""
+def _branched(component: ComponentProof, run: Run, side: Side, point: Point) -> list[Side]:
+    """Return the two sides of the edge that raises the bound most."""
     edges = fractional_edges(component, point)[:PROBED]
-    if not len(edges):  # a network, seen by the search over orders; or cycles, which cuts that were added exclude
-        solved = component.ordered(component.order_of(point))
+    if not len(edges):  # a network, which the search over orders has met, or cycles, which the added cuts exclude
+        solved = component.best_of_order(component.order_of(point))
         return [side._replace(solved=component.loss_of(solved) <= component.loss_of_point(point) + 1e-6)]
     best, best_merit = [], -1.0
     basis = component.relaxation.basis
     for parent, child in edges.tolist():
         sides = [
             _probed(component, run, side, allowed, basis)
-            for allowed in both_ways(component, side.allowed, parent, child)
+            for allowed in split_on_edge(component, side.allowed, parent, child)
         ]
         gains = [max(min(each.loss, component.cutoff) - side.loss, 1e-6) for each in sides]
         merit = gains[0] * gains[1]
@@ -95,9 +95,9 @@ def _branched(component: Component, run: Run, side: Side, point: Point) -> list[
     return best
 
 
-def _probed(component: Component, run: Run, side: Side, allowed: Bools, basis: object) -> Side:
-    """The side with the bound of a few steps of the simplex method."""
-    if not _possible(component, allowed):
+def _probed(component: ComponentProof, run: Run, side: Side, allowed: Bools, basis: object) -> Side:
+    """Return the side with the bound of a few steps of the simplex method."""
+    if not np.logical_or.reduceat(allowed, component.sets.vertex_start[:-1]).all():
         return Side(math.inf, allowed)
     relaxation = component.relaxation
     relaxation.allow(allowed)
@@ -109,31 +109,27 @@ def _probed(component: Component, run: Run, side: Side, allowed: Bools, basis: o
     return Side(max(side.loss, bounded.loss), allowed & (bounded.with_set <= component.cutoff + component.tolerance))
 
 
-def _possible(component: Component, allowed: Bools) -> bool:
-    return bool(np.logical_or.reduceat(allowed, component.sets.vertex_start[:-1]).all())
-
-
-def fractional_edges(component: Component, point: Point) -> Ints:
-    """(edges, 2) parent and child of the edges that the solution has in part, those nearest to a half first."""
+def fractional_edges(component: ComponentProof, point: Point) -> Ints:
+    """Return (edges, 2) parent and child of the edges with a fractional value, those nearest to a half first."""
     values = edge_values(component.support(point))
     parents, children = np.nonzero((values > 1e-5) & (values < 1 - 1e-5))
     distance = np.abs(values[parents, children] - 0.5)
     return np.column_stack([parents, children])[np.argsort(distance, kind="stable")]
 
 
-def both_ways(component: Component, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:
-    """The sets that networks with the edge can use, and those that networks without it can."""
+def split_on_edge(component: ComponentProof, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:
+    """Return the sets that networks with the edge can use, and those that networks without it can use."""
     with_edge, without = allowed.copy(), allowed.copy()
-    mine, holds = _holding(component, child, parent)
-    with_edge[mine] &= holds
-    without[mine] &= ~holds
-    back, holds = _holding(component, parent, child)
-    with_edge[back] &= ~holds
+    its, contains = _containing(component, child, parent)
+    with_edge[its] &= contains
+    without[its] &= ~contains
+    its, contains = _containing(component, parent, child)
+    with_edge[its] &= ~contains
     return with_edge, without
 
 
-def _holding(component: Component, vertex: int, member: int) -> tuple[slice, Bools]:
-    """The sets of the vertex, and whether each holds the member."""
+def _containing(component: ComponentProof, vertex: int, member: int) -> tuple[slice, Bools]:
+    """Return the sets of the vertex, and whether each contains the member."""
     sets = component.sets
     first, last = sets.vertex_start[vertex : vertex + 2].tolist()
     start = sets.start[first : last + 1]

@@ -1,19 +1,17 @@
-"""`exact`: the best network with a proof (GOB in the paper): an integer program over families with cluster cuts."""
+"""`exact`: the best network with a proof (GOB in the paper), by an integer program over families with cluster cuts."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ...candidates import Candidates
-from ...foundation.arrays import Ints
-from ...foundation.graph import topological_order
-from ..components import Part, join, split
-from ..run import Ending, Run
+from ...foundation.errors import SettingError
+from ...foundation.interrupt import stopping
+from ...foundation.progress import OnProgress, silent
+from ...foundation.workers import Workers
+from ..run import Ending, Limits, Run, bases_of, warm_up
 from .branching import branch
-from .component import ROOT, Component, Effort
-from .twins import Reduced, whole, without_twins
+from .proof import THOROUGH, Proof
+from .representatives import whole, without_twins
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,81 +24,47 @@ class Exact:
     takes: ClassVar[str] = "candidates"
     counts: ClassVar[str] = ""
 
+    def prepare(self) -> "Exact":
+        """Compile the kernels, except those of the search over orders, which easy proofs do without."""
+        warm_up(Exact, moves=None)
+        return self
+
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
         proof = Proof(without_twins(candidates) if self.twins else whole(candidates), run)
         proof.relax()
-        nodes = proof.branch()
-        figures = {"nodes": nodes, **proof.figures}
+        nodes = sum(branch(component, run) for component in proof.components if not component.proved)
+        statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
-            return Ending("optimal", figures)
+            return Ending("optimal", statistics)
         reason = "time limit reached" if run.over else "the linear program could not be solved"
-        return Ending(f"{reason}; best so far returned", figures)
+        return Ending(f"{reason}; best so far returned", statistics)
 
 
-class Proof:
-    """The components of the candidates under proof; what they find goes to the run."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No network of the candidates scores more than `value`."""
 
-    def __init__(self, reduced: Reduced, run: Run) -> None:
-        self.reduced, self._run = reduced, run
-        candidates = reduced.candidates
-        self.parts = split(candidates)[::-1]
-        order = np.array(topological_order(run.candidates.families.sets_at(run.choice)))
-        tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self.parts))
-        self.components = [Component(part, _inside(order, part), tolerance, self._changed) for part in self.parts]
-        self._alone = np.ones(candidates.n, np.bool_)
-        for part in self.parts:
-            self._alone[part.vertices] = False
-        self._top = candidates.scores[candidates.families.vertex_start[:-1]][self._alone].tolist()
-        self._changed()
-
-    @property
-    def figures(self) -> dict[str, int]:
-        """What was counted."""
-        return {
-            "rounds": sum(each.rounds for each in self.components),
-            "cuts": sum(each.found_cuts for each in self.components),
-            "sets_left": sum(int(each.alive.sum()) for each in self.components),
-        }
-
-    @property
-    def bound(self) -> float:
-        """No network scores more."""
-        return math.fsum([*self._top, *(each.bound for each in self.components), self.reduced.slack])
-
-    @property
-    def kept(self) -> Ints:
-        """The sets of the reduced candidates that a best network can use, ascending."""
-        alone = self.reduced.candidates.families.vertex_start[:-1][self._alone]
-        pairs = zip(self.parts, self.components, strict=True)
-        return np.sort(np.concatenate([alone, *(part.numbers[each.numbers[each.alive]] for part, each in pairs)]))
-
-    def relax(self, effort: Effort = ROOT) -> None:
-        """Solve the relaxation of every component, the smallest first."""
-        for each in self.components:
-            if self._run.over:
-                break
-            if each.needs_search(self._run, effort):
-                each.begin_search(self._run)
-            each.relax(self._run, each.alive, effort)
-
-    def branch(self) -> int:
-        """Prove what the relaxation left open; the number of nodes."""
-        return sum(branch(each, self._run) for each in self.components if not each.proved)
-
-    def _changed(self) -> None:
-        """Tell the run of a better network or bound."""
-        if len(getattr(self, "components", ())) < len(self.parts):
-            return
-        choice = join(self.reduced.candidates, self.parts, [each.best.choice for each in self.components])
-        self._run.offer(self.reduced.sources[choice])
-        self._run.tighten(self.bound)
-        self._run.report(f"score {self._run.score:,.3f}, bound {self._run.bound:,.3f}")
+    value: float
+    best: float  # score of the best network found on the way
+    cuts: int
+    seconds: float
+    interrupted: bool = False
 
 
-def _inside(order: Ints, part: Part) -> Ints:
-    """The order of the part's vertices, in local numbers."""
-    place = np.full(len(order), -1)
-    place[part.vertices] = np.arange(len(part.vertices))
-    local = place[order]
-    return local[local >= 0]
+def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgress = silent) -> Bound:
+    """Return the bound of the relaxation with cluster cuts, as far as it is solved in this time.
+
+    An interrupt ends the work early; the bound so far is returned.
+    """
+    if not seconds >= 0:
+        raise SettingError(f"{seconds} s for a bound; give 0 or more")
+    Exact().prepare()
+    run = Run(candidates, Limits(seconds), Workers(1), bases_of(candidates), on_progress, "bound")
+    cuts = 0
+    if candidates.n:
+        proof = Proof(without_twins(candidates), run)
+        with stopping(run.stop):
+            proof.relax(THOROUGH)
+        cuts = proof.statistics["cuts"]
+    return Bound(run.bound, run.score, cuts, run.elapsed, bool(run.stop[0]))

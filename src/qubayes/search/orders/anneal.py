@@ -35,10 +35,10 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ..components import Part, join, split
-from ..exact.small import LARGEST, best_of_all
-from ..exact.twins import Reduced, whole, without_twins
-from ..run import Ending, Run
+from ..components import Component, join, split
+from ..exact.dynamic_programming import LARGEST, best_of_all
+from ..exact.representatives import Reduced, whole, without_twins
+from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
 from .order_problem import OrderProblem, order_problem, random_order
 
@@ -73,6 +73,11 @@ class Anneal:
             raise SettingError(f"temperatures from {self.hot} down to {self.cold}; give hot >= cold > 0")
         if self.walks < 1:
             raise SettingError(f"walks = {self.walks}; give 1 or more")
+
+    def prepare(self) -> "Anneal":
+        """Compile the kernels."""
+        warm_up(Anneal, 16, 100)  # fewer than 15 vertices need no kernels
+        return self
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Solve or search every component, in turn, until the limit."""
@@ -154,7 +159,7 @@ class _ComponentSearch:
         choices = [population.best.choice for population in self.populations] + self.solved
         self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
 
-    def _tighten(self, solved: list[Part]) -> None:
+    def _tighten(self, solved: list[Component]) -> None:
         """Bound the score: a solved component by its best network, any other vertex by its best set."""
         scores = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()
         for part, choice in zip(solved, self.solved, strict=True):
@@ -162,14 +167,14 @@ class _ComponentSearch:
         self.run.tighten(math.fsum([*scores.tolist(), self.reduced.slack]))
 
 
-def _parents_inside(candidates: Candidates, part: Part, choice: Ints) -> list[VertexSet]:
+def _parents_inside(candidates: Candidates, part: Component, choice: Ints) -> list[VertexSet]:
     """Return the parents inside the component that the choice gives its vertices, in local numbers."""
     place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
     parents = candidates.families.sets_at(choice)
     return [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
 
 
-def _hot(part: Part) -> float:
+def _hot(part: Component) -> float:
     """Return a temperature at which walks cross between good regions; found by trial on data of 1000 rows."""
     start = part.families.vertex_start
     return max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))

@@ -15,7 +15,7 @@ from ...foundation.arrays import Floats, Ints, Words
 from ...foundation.jit import inner, kernel
 from ...foundation.random import below, random_stream
 from ...foundation.words import lowest_bit
-from ..run import Ending, Run
+from ..run import Ending, Run, warm_up
 from .order_problem import order_problem, random_order
 from .walks import Advance, Pace, walk_all
 
@@ -38,6 +38,11 @@ class AcyclicSelection:
     takes: ClassVar[str] = "candidates"
     counts: ClassVar[str] = "swaps tried"
 
+    def prepare(self) -> "AcyclicSelection":
+        """Compile the kernels."""
+        warm_up(AcyclicSelection)
+        return self
+
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search on every thread."""
         if candidates.n < 2:
@@ -59,7 +64,7 @@ class AcyclicSelection:
 
         ending = walk_all(run, make)
         restarts = sum(int(state.counts[RESTARTS]) for state in states)
-        return Ending(ending.sentence, {**ending.figures, "restarts": restarts})
+        return Ending(ending.status, {**ending.statistics, "restarts": restarts})
 
 
 class Selection(NamedTuple):

@@ -14,7 +14,7 @@ from ...foundation.errors import QubayesError, SettingError
 from ...foundation.families import VertexSet
 from ...foundation.random import random_stream
 from ...scores import NAMES, Score
-from ..run import Ending, Run
+from ..run import Ending, Run, warm_up
 from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
 from .hillclimb_state import BEST, CLIMBS, FIRST, KEY, SIZE, new_climb, parent_hashes, possible_edges
@@ -40,8 +40,9 @@ class HillClimb:
     takes: ClassVar[str] = "candidates"
     counts: ClassVar[str] = "changed edges"
 
-    def prepared(self) -> "HillClimb":
-        """The same with the data read."""
+    def prepare(self) -> "HillClimb":
+        """Compile the kernels, and read the data."""
+        warm_up(HillClimb)
         return self if self.dataset is None else replace(self, dataset=read(self.dataset))
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
@@ -62,7 +63,7 @@ class HillClimb:
 
         ending = walk_all(run, make)
         found = sum(int(climber.climb.counts[CLIMBS]) for climber in climbs)
-        return Ending(ending.sentence, {**ending.figures, "climbs": found})
+        return Ending(ending.status, {**ending.statistics, "climbs": found})
 
 
 class _Climber:

@@ -13,7 +13,7 @@ from ...foundation.errors import SettingError
 from ...foundation.families import Families
 from ...foundation.jit import inner, kernel
 from ...foundation.random import below, random_stream, uniform
-from ..run import Ending, Run
+from ..run import Ending, Run, warm_up
 from .order_problem import holds, order_problem, random_order
 from .walks import Advance, Pace, walk_all
 
@@ -36,6 +36,11 @@ class OrderAnnealing:
     def __post_init__(self) -> None:
         if not 1 <= self.hot < float("inf"):
             raise SettingError(f"hot = {self.hot}; give a temperature of 1 or more")
+
+    def prepare(self) -> "OrderAnnealing":
+        """Compile the kernels."""
+        warm_up(OrderAnnealing)
+        return self
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Anneal on every thread."""

@@ -1,4 +1,4 @@
-"""The best network of a few vertices by dynamic programming over the sets of vertices that come first."""
+"""The best network of a few vertices, by dynamic programming over the sets of vertices that come first in the order."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ LARGEST = 14  # vertices: 2^14 * 14 scores, some 20 ms
 
 
 def best_of_all(families: Families, scores: Floats) -> Ints:
-    """The sets of the best network, proved; n 2^n scores in memory (Silander and Myllymäki 2006)."""
+    """Return the candidate sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
     n = families.n
     best, set_of = _best_inside(families, scores)
     total = np.full(1 << n, -np.inf)
@@ -26,11 +26,16 @@ def best_of_all(families: Families, scores: Floats) -> Ints:
             wins = value > total[with_vertex]
             total[with_vertex[wins]] = value[wins]
             sink[with_vertex[wins]] = vertex
-    return _read_back(sink, set_of)
+    choice, rest = np.empty(n, np.int64), (1 << n) - 1
+    while rest:  # from the last vertex of the order to the first
+        vertex = int(sink[rest])
+        rest ^= 1 << vertex
+        choice[vertex] = set_of[vertex, rest]
+    return choice
 
 
 def _best_inside(families: Families, scores: Floats) -> tuple[Floats, Ints]:
-    """(n, 2^n) score and number of the best set of each vertex inside each set of vertices."""
+    """Return (n, 2^n) the score and number of the best set of each vertex inside each set of vertices."""
     n = families.n
     best, number_of = np.full((n, 1 << n), -np.inf), np.full((n, 1 << n), -1)
     for vertex in range(n):
@@ -45,14 +50,3 @@ def _best_inside(families: Families, scores: Floats) -> tuple[Floats, Ints]:
             scored[:, 1][wins] = scored[:, 0][wins]
             numbered[:, 1][wins] = numbered[:, 0][wins]
     return best, number_of
-
-
-def _read_back(sink: Ints, number_of: Ints) -> Ints:
-    """The set of each vertex, from the last vertex of the order to the first."""
-    n = len(number_of)
-    choice, rest = np.empty(n, np.int64), (1 << n) - 1
-    while rest:
-        vertex = int(sink[rest])
-        rest ^= 1 << vertex
-        choice[vertex] = number_of[vertex, rest]
-    return choice

@@ -1,4 +1,4 @@
-"""Cuts: the inequalities that keep cycles out of the integer program over families (docs/exact.md).
+"""Cluster cuts and zero-half cuts of the integer program over families (docs/exact.md).
 
 In a network the first k vertices of a cluster C, in topological order, have fewer than k parents inside C each. So at
 most |C| - k of its vertices v *cross* it: take a set with k members or more in C,
@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words
+from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
 from ...foundation.jit import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
 MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
 
 
-class Sets(NamedTuple):
-    """The candidate sets of one component, as kernels take them: set s of vertex owners[s]."""
+class ScoredSets(NamedTuple):
+    """The candidate sets of one component with their losses; set s belongs to vertex owners[s]."""
 
     vertex_start: Ints  # (n + 1,)
     owners: SmallInts  # (sets,)
@@ -31,9 +31,19 @@ class Sets(NamedTuple):
     members: SmallInts  # (start[-1],)
     losses: Floats  # (sets,) best score of the vertex minus this one; at least 0
 
+    def select(self, which: Ints) -> "ScoredSets":
+        """Select some of the sets, ascending."""
+        sizes = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], sizes)
+        owners = self.owners[which]
+        vertex_start = np.searchsorted(owners, np.arange(len(self.vertex_start)))
+        arrays = (vertex_start, owners, start, self.members[places], self.losses[which])
+        return ScoredSets(*map(frozen, arrays))
 
-class Cuts(NamedTuple):
-    """Cuts made of clusters: cut c has the clusters start[c] .. start[c+1]-1.
+
+class ClusterCuts(NamedTuple):
+    """Cuts made of clusters: cut c is the sum of the clusters start[c] .. start[c+1]-1.
 
     The coefficient of a set of v is (the number of these clusters that it crosses + odd[c, v]) // divisors[c].
     """
@@ -51,52 +61,50 @@ class Cuts(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """(cuts,) the largest sum of coefficients that a choice can have, before the division."""
+        """(cuts,) the largest sum of coefficients of a choice, before the division."""
         clusters = np.concatenate([[0], np.cumsum(self.inside.sum(axis=1, dtype=np.int64))])
         sizes: Ints = np.diff(clusters[self.start]) + self.odd.sum(axis=1, dtype=np.int64)
         return sizes
 
     @property
-    def rooms(self) -> Ints:
-        """(cuts,) the right sides."""
+    def rhs(self) -> Ints:
+        """(cuts,) the right-hand sides."""
         needs = np.concatenate([[0], np.cumsum(self.needs)])
-        rooms: Ints = (self.sizes - np.diff(needs[self.start])) // self.divisors
-        return rooms
+        rhs: Ints = (self.sizes - np.diff(needs[self.start])) // self.divisors
+        return rhs
+
+    def select(self, which: AnyArray | slice) -> "ClusterCuts":
+        """Select some of the cuts."""
+        sizes = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        clusters = np.arange(start[-1]) + np.repeat(self.start[:-1][which] - start[:-1], sizes)
+        return ClusterCuts(start, self.inside[clusters], self.needs[clusters], self.odd[which], self.divisors[which])
+
+    def join(self, other: "ClusterCuts") -> "ClusterCuts":
+        """Return these cuts and then the others."""
+        return ClusterCuts(
+            np.concatenate([self.start, self.start[-1] + other.start[1:]]),
+            np.concatenate([self.inside, other.inside]),
+            np.concatenate([self.needs, other.needs]),
+            np.concatenate([self.odd, other.odd]),
+            np.concatenate([self.divisors, other.divisors]),
+        )
 
 
-def no_cuts(n: int) -> Cuts:
-    """No cuts yet on n vertices."""
+def no_cuts(n: int) -> ClusterCuts:
+    """Return an empty list of cuts on n vertices."""
     return cluster_cuts(np.zeros((0, n), np.uint8), 1)
 
 
-def cluster_cuts(clusters: Bytes, need: int) -> Cuts:
-    """The cuts of these clusters with k = need."""
+def cluster_cuts(clusters: Bytes, need: int) -> ClusterCuts:
+    """Return the cuts of these clusters with k = need."""
     count = len(clusters)
     ones = np.ones(count, np.int64)
-    return Cuts(np.arange(count + 1), clusters, need * ones, np.zeros_like(clusters), ones)
+    return ClusterCuts(np.arange(count + 1), clusters, need * ones, np.zeros_like(clusters), ones)
 
 
-def joined(first: Cuts, second: Cuts) -> Cuts:
-    """The cuts of both."""
-    return Cuts(
-        np.concatenate([first.start, first.start[-1] + second.start[1:]]),
-        np.concatenate([first.inside, second.inside]),
-        np.concatenate([first.needs, second.needs]),
-        np.concatenate([first.odd, second.odd]),
-        np.concatenate([first.divisors, second.divisors]),
-    )
-
-
-def chosen_cuts(cuts: Cuts, which: AnyArray | slice) -> Cuts:
-    """These of the cuts."""
-    sizes = np.diff(cuts.start)[which]
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    clusters = np.arange(start[-1]) + np.repeat(cuts.start[:-1][which] - start[:-1], sizes)
-    return Cuts(start, cuts.inside[clusters], cuts.needs[clusters], cuts.odd[which], cuts.divisors[which])
-
-
-def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallInts, Floats]:
-    """(cut, place in which, coefficient) of the sets among `which`, cut by cut, where it is not 0."""
+def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> tuple[SmallInts, SmallInts, Floats]:
+    """Return (cut, position in `which`, coefficient) of every coefficient that is not 0, cut by cut."""
     if not cuts.total or not len(which):
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
     owners, sizes = sets.owners[which], sets.start[which + 1] - sets.start[which]
@@ -111,18 +119,19 @@ def coefficients(sets: Sets, which: Ints, cuts: Cuts) -> tuple[SmallInts, SmallI
     return rows.astype(np.int32), places.astype(np.int32), values[rows, places].astype(np.float64)
 
 
-def prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats) -> Floats:
-    """(sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
+def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats) -> Floats:
+    """Return (sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
 
-    For each vertex, the clusters around it are bits of a row for each possible parent; a set crosses those in the union
-    of its members' rows (for k = 2: what two members share). Cuts of one cluster share words, and bytes look up sums of
-    weights; a zero-half cut has a word of its own, whose bits are counted.
+    For each vertex, the clusters that contain it are bits of a word for each possible parent. A set crosses the
+    clusters in the union of its members' words (for k = 2: the bits that two members share). Cuts of one cluster share
+    words, and the sums of their weights are looked up by bytes; a zero-half cut has a word of its own, whose bits are
+    counted.
     """
     n = len(sets.vertex_start) - 1
     halves = np.flatnonzero(cuts.divisors == 2)
     words = (cuts.total - len(halves) + 63) // 64
     values = np.full(len(sets.losses), np.inf)
-    work = Work(
+    work = PricingTables(
         np.zeros((n, words + len(halves)), np.uint64),
         np.zeros(words + len(halves), np.uint64),
         np.zeros((words * 8, 256)),
@@ -133,8 +142,8 @@ def prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats) -> Floats:
     return values
 
 
-class Work(NamedTuple):
-    """What pricing keeps of the cuts around one vertex; words of many cuts first, then those of zero-half cuts."""
+class PricingTables(NamedTuple):
+    """The cuts around one vertex as bits; words of many cuts first, then one for each zero-half cut."""
 
     rows: Words  # (n, words)
     single: Words  # (words,) the bits of clusters with k = 1
@@ -144,14 +153,16 @@ class Work(NamedTuple):
 
 
 @kernel
-def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: Work, values: Floats) -> None:
+def _fill_prices(
+    sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats, work: PricingTables, values: Floats
+) -> None:
     words = len(work.single) - len(work.halves)
     for vertex in range(len(sets.vertex_start) - 1):
         for word in range(len(work.single)):
             work.single[word] = 0
             for other in range(len(work.rows)):
                 work.rows[other, word] = 0
-        count, halves = np.int64(0), np.int64(0)  # literals would let numba compile what takes them twice
+        count, halves = 0, 0
         for cut in range(len(weights)):
             if cuts.divisors[cut] == 1:
                 if cuts.inside[cuts.start[cut], vertex]:
@@ -159,7 +170,7 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
                     _tabulate(work.table, count, weights[cut])
                     count += 1
             else:
-                bits = np.int64(0)
+                bits = 0
                 for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
                     if cuts.inside[cluster, vertex]:
                         _put(cuts, cluster, work, words + halves, bits)
@@ -173,8 +184,8 @@ def _fill_prices(sets: Sets, allowed: Bools, cuts: Cuts, weights: Floats, work: 
 
 
 @inner
-def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
-    """Write one cluster as a bit."""
+def _put(cuts: ClusterCuts, cluster: int, work: PricingTables, word: int, place: int) -> None:
+    """Set the bit of one cluster in the words of its members."""
     bit = np.uint64(1) << np.uint64(place)
     for other in range(work.rows.shape[0]):
         if cuts.inside[cluster, other]:
@@ -185,7 +196,7 @@ def _put(cuts: Cuts, cluster: int, work: Work, word: int, place: int) -> None:
 
 @inner
 def _tabulate(table: Floats, count: int, weight: float) -> None:
-    """Sums over the bits of a byte with one bit more: those without it, plus its weight."""
+    """Extend the sums over the bits of a byte by one bit."""
     byte, place = count >> 3, count & 7
     if place == 0:
         table[byte, 0] = 0.0
@@ -194,8 +205,8 @@ def _tabulate(table: Floats, count: int, weight: float) -> None:
 
 
 @inner
-def _price(sets: Sets, number: int, work: Work, used: int, words: int, halves: int) -> float:
-    """Sum of weight times coefficient over the cuts around the vertex."""
+def _price(sets: ScoredSets, number: int, work: PricingTables, used: int, words: int, halves: int) -> float:
+    """Return the sum of weight times coefficient over the cuts around the vertex."""
     total = 0.0
     for index in range(used + halves):
         word = index if index < used else words + index - used

@@ -1,12 +1,13 @@
-"""Twin elimination (design §6): of two variables that the scores cannot tell apart, one can be a sink.
+"""Representatives of twins: of two variables with the same scores, one can be a sink.
 
 Write s for the exchange of a and b. They are twins if every set P of every vertex v has a partner s(P) among the sets
-of s(v) with the same score, and no set holds both. Then some best network has b without children and with its best
-set: exchange a and b if b comes first, put a in the place of b in every set (a comes before all children of b), and
-let b, which has no child now, take its best set (proof in docs/exact.md).
+of s(v) with the same score, and no set contains both. Then some best network has b without children and with its best
+set: exchange a and b if b comes first, replace b by its representative a in every set (a precedes all children of b),
+and let b, which has no child now, take its best set (proof in docs/exact.md).
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,30 +16,30 @@ from scipy.sparse import csr_matrix
 from ...candidates import Candidates, tolerance
 from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words, frozen
 
-_MOST = 100  # vertices that one is compared with: those with as many sets, the first of them
+_MOST = 100  # vertices that a vertex is compared with: the first with as many sets
 
 
 class Reduced(NamedTuple):
-    """Candidates with the same best score, and where each of their sets comes from."""
+    """Candidates with the same best score, and the number of the original set of each set."""
 
     candidates: Candidates
-    sources: Ints  # (sets,) number of the candidate set that it stands for
-    slack: float  # by no more than this the best score may have fallen: the rounding of the scores
-    twins: tuple[tuple[int, int], ...]  # (twin, the vertex that takes its place) in the order of elimination
+    sources: Ints  # (sets,)
+    slack: float  # the best score fell by at most this, by the rounding of the scores
+    twins: tuple[tuple[int, int], ...]  # (twin, its representative) in the order of elimination
 
 
 def whole(candidates: Candidates) -> Reduced:
-    """The candidates as they are."""
+    """Return the candidates as they are."""
     return Reduced(candidates, frozen(np.arange(len(candidates.scores))), 0.0, ())
 
 
 def without_twins(candidates: Candidates) -> Reduced:
-    """The candidates in which every twin of an earlier vertex is a sink with its best set."""
+    """Return the candidates in which every twin of an earlier vertex is a sink with its best set."""
     pairs = _alike(candidates)
-    if not pairs:
-        return whole(candidates)  # before the table, which takes about twice the candidates' memory
-    table = Table(candidates)
-    found = find_twins(table, pairs)
+    if not pairs:  # spares the table, which takes about twice the candidates' memory
+        return whole(candidates)
+    table = SetTable(candidates)
+    found = _find_twins(table, pairs)
     if not found:
         return whole(candidates)
     kept, gone = np.ones(len(candidates.scores), np.bool_), np.zeros(candidates.n, np.bool_)
@@ -52,17 +53,17 @@ def without_twins(candidates: Candidates) -> Reduced:
     sources = np.flatnonzero(kept)
     slack = 2.0 * sum(difference for _, _, difference in found)  # each set changes at most twice
     twins = tuple((twin, other) for twin, other, _ in found)
-    return Reduced(chosen_sets(candidates, sources), frozen(sources), slack, twins)
+    return Reduced(select_sets(candidates, sources), frozen(sources), slack, twins)
 
 
-def chosen_sets(candidates: Candidates, numbers: Ints) -> Candidates:
-    """The candidates with these sets alone, ascending; each vertex keeps one that all its others contain."""
-    kept = candidates.families.chosen(numbers)
-    return Candidates(candidates.names, kept, frozen(candidates.scores[numbers]), candidates.stamp)
+def select_sets(candidates: Candidates, numbers: Ints) -> Candidates:
+    """Select sets by number, ascending; the last kept set of each vertex must be inside all its others."""
+    families, scores = candidates.families.chosen(numbers), frozen(candidates.scores[numbers])
+    return replace(candidates, families=families, scores=scores)
 
 
-class Table:
-    """The sets as rows, found by their members. Takes about twice the candidates' memory, hence the small integers."""
+class SetTable:
+    """The sets as rows, found by their members through sorted hashes. Takes about twice the candidates' memory."""
 
     def __init__(self, candidates: Candidates) -> None:
         families, n = candidates.families, candidates.n
@@ -76,7 +77,7 @@ class Table:
         ones = np.ones(len(families.members), np.bool_)
         by_member = csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
         self._holders, self._start = by_member.indices, by_member.indptr
-        del sizes, ones, by_member
+        del sizes, ones, by_member  # large, and more is allocated below
         self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n + 1, dtype=np.uint64)
         self._member_keys[n] = 0
         self._shift = np.uint64(64 - n.bit_length())
@@ -87,24 +88,24 @@ class Table:
         self.margins = _margins(candidates)
 
     def holding(self, vertex: int) -> AnyArray:
-        """The sets that hold the vertex."""
+        """Return the sets that contain the vertex."""
         return self._holders[self._start[vertex] : self._start[vertex + 1]]
 
     def hold_both(self, a: int, b: int) -> bool:
-        """Whether some set holds both vertices."""
+        """True if some set contains both vertices."""
         self._marked[self.holding(a)] = True
         both = bool(self._marked[self.holding(b)].any())
         self._marked[self.holding(a)] = False
         return both
 
     def exchanged(self, numbers: AnyArray, a: int, b: int) -> tuple[SmallInts, SmallInts]:
-        """Owners and rows of the sets after the exchange of a and b."""
+        """Return owners and rows of the sets after the exchange of a and b."""
         swap = np.arange(len(self.families.vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
         return swap[self.owners[numbers]], np.sort(swap[self.rows[numbers]], axis=1)
 
     def find(self, owners: SmallInts, rows: SmallInts) -> Ints:
-        """The number of each of these sets; -1 where there is none."""
+        """Return the number of each of these sets; -1 if it is not in the table."""
         hashes = self._hash(owners, rows)
         places = np.searchsorted(self._hashes, hashes)
         numbers = self._order[np.minimum(places, len(self._order) - 1)]
@@ -112,7 +113,7 @@ class Table:
         return np.where(same, numbers, -1)
 
     def _hash(self, owners: SmallInts, rows: SmallInts) -> Words:
-        """The owner's number in front: sets of one vertex are looked for close to each other, in cached memory."""
+        """Return hashes with the owner's number in front: look-ups for one vertex stay close together in memory."""
         hashes: Words = np.zeros(len(rows), np.uint64)
         for place in range(rows.shape[1]):
             hashes += self._member_keys[rows[:, place]]
@@ -122,13 +123,13 @@ class Table:
 
 
 def _margins(candidates: Candidates) -> Floats:
-    """(n,) scores of a vertex that differ by no more than this may be equal but for rounding."""
+    """Return (n,) the difference up to which two scores of a vertex may be equal but for rounding."""
     rows = candidates.stamp.rows or 0
     return np.array([8.0 * tolerance(score, rows) for score in candidates.base_scores.tolist()])
 
 
 def _alike(candidates: Candidates) -> list[tuple[int, int]]:
-    """(vertex, earlier vertex), ascending: with equally many sets, equally many that hold them, and equal scores."""
+    """Return (vertex, earlier vertex) with equally many sets, equally many sets that contain them, and equal scores."""
     start, margins = candidates.families.vertex_start, _margins(candidates)
     scores = np.split(candidates.scores, start[1:-1])
     held = np.bincount(candidates.families.members, minlength=candidates.n)
@@ -143,24 +144,24 @@ def _alike(candidates: Candidates) -> list[tuple[int, int]]:
     return pairs
 
 
-def find_twins(table: Table, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
-    """(twin, the vertex that takes its place, what the exchange may change a score by), each twin once, ascending."""
+def _find_twins(table: SetTable, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
+    """Return (twin, representative, largest change of a score by their exchange), each twin once, ascending."""
     found: dict[int, tuple[int, int, float]] = {}
     for vertex, other in pairs:
         if vertex not in found and other not in found:
-            difference = exchange_difference(table, other, vertex)
+            difference = _exchange_difference(table, other, vertex)
             if difference is not None:
                 found[vertex] = vertex, other, difference
     return list(found.values())
 
 
-def exchange_difference(table: Table, a: int, b: int) -> float | None:
-    """By how much the exchange of twins changes the score of a network at most; None if they are not twins."""
+def _exchange_difference(table: SetTable, a: int, b: int) -> float | None:
+    """Return the largest change of a network's score by the exchange of a and b; None if they are not twins."""
     start = table.families.vertex_start
     if table.hold_both(a, b):
         return None
     own = [np.arange(start[v], start[v + 1]) for v in (a, b)]
-    numbers = np.concatenate([table.holding(a), table.holding(b), *own])  # some twice: no harm
+    numbers = np.concatenate([table.holding(a), table.holding(b), *own])  # repeated numbers do no harm
     partners = table.find(*table.exchanged(numbers, a, b))
     if (partners < 0).any():
         return None

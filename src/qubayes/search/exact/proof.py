@@ -1,0 +1,348 @@
+"""The proof of an optimal network: for each component, rounds of pricing, cutting and rounding of its relaxation."""
+
+import math
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ...candidates.example import example
+from ...foundation.arrays import Bools, Floats, Ints, frozen
+from ...foundation.families import VertexSet
+from ...foundation.graph import topological_order
+from ..components import Component, join, split
+from ..orders.insertions import Ordered, improve
+from ..orders.order_problem import OrderProblem, order_problem
+from ..run import Run
+from .cuts import ClusterCuts, ScoredSets
+from .relaxation import Bounded, LinearRelaxation, Point
+from .representatives import Reduced
+from .separation import Support, support_of, violated_clusters, zero_half_cuts
+
+FIRST_SETS = 10  # of each vertex in the first program
+NEW_SETS = 5  # of each vertex in a round
+IDLE = 8  # rounds after which a cut without weight is removed
+FEW = 50  # cuts with k = 1 below which others are searched for
+LEAST = 1e-3  # violation of a cut that is worth adding
+QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes time in proportion to them
+EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
+EASY_VERTICES = 100  # at most
+EASY_TIME = 0.1  # of the time limit, at most
+FAR = 1e6  # more than the values of a vertex's sets add up to
+POSITIVE = 1e-7  # values above this count as positive
+
+
+class Effort(NamedTuple):
+    """How long one relaxation is worked on."""
+
+    rounds: int
+    patience: int  # rounds in which the bound may stall: rise by less than 0.5 % of the gap
+    moves: int  # of the search over orders, for each vertex, from the order that each solution suggests
+    lightly: bool = False  # try proofs that look easy without that search
+
+
+ROOT = Effort(1_000_000, 8, 100, lightly=True)
+THOROUGH = Effort(1_000_000, 40, 100)  # for bounds and presolve, which no branching follows
+NODE = Effort(6, 2, 0)
+
+
+class Relaxed(NamedTuple):
+    """The result of the rounds: networks of the allowed sets lose at least `loss`."""
+
+    loss: float
+    point: Point | None  # the last solution; None if there is none
+    allowed: Bools  # (sets,) without those that reduced costs exclude
+    finished: bool  # False if the time was up
+
+
+class Proof:
+    """The proofs of all components of the candidates; better networks and bounds go to the run."""
+
+    def __init__(self, reduced: Reduced, run: Run) -> None:
+        self.reduced, self._run = reduced, run
+        candidates = reduced.candidates
+        self._split = split(candidates)[::-1]
+        order = topological_order(run.candidates.families.sets_at(run.choice))
+        tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self._split))
+        self.components: list[ComponentProof] = []
+        for component in self._split:
+            place = {vertex: local for local, vertex in enumerate(component.vertices.tolist())}
+            local_order = np.array([place[vertex] for vertex in order if vertex in place], np.int64)
+            self.components.append(ComponentProof(component, local_order, tolerance, self._changed))
+        self._alone = np.ones(candidates.n, np.bool_)
+        for component in self._split:
+            self._alone[component.vertices] = False
+        self._top = candidates.scores[candidates.families.vertex_start[:-1]][self._alone].tolist()
+        self._changed()
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Counts of the search."""
+        return {
+            "rounds": sum(each.rounds for each in self.components),
+            "cuts": sum(each.found_cuts for each in self.components),
+            "sets_left": sum(int(each.alive.sum()) for each in self.components),
+        }
+
+    @property
+    def bound(self) -> float:
+        """No network scores more."""
+        return math.fsum([*self._top, *(each.bound for each in self.components), self.reduced.slack])
+
+    @property
+    def kept(self) -> Ints:
+        """The sets of the reduced candidates that a best network can use, ascending."""
+        alone = self.reduced.candidates.families.vertex_start[:-1][self._alone]
+        alive = [each.component.numbers[each.numbers[each.alive]] for each in self.components]
+        return np.sort(np.concatenate([alone, *alive]))
+
+    def relax(self, effort: Effort = ROOT) -> None:
+        """Solve the relaxation of every component, the smallest first."""
+        for each in self.components:
+            if self._run.over:
+                break
+            if each.needs_search(self._run, effort):
+                each.begin_search(self._run)
+            each.relax(self._run, each.alive, effort)
+
+    def _changed(self) -> None:
+        """Report a better network or bound to the run."""
+        choices = [each.best.choice for each in self.components]
+        self._run.offer(self.reduced.sources[join(self.reduced.candidates, self._split, choices)])
+        self._run.tighten(self.bound)
+        self._run.report(f"score {self._run.score:,.3f}, bound {self._run.bound:,.3f}")
+
+
+class ComponentProof:
+    """One component under proof: its sets that may still be used, its best network so far, and its relaxation.
+
+    The loss of a network is the sum over its vertices of the best score minus the score of the chosen set.
+    """
+
+    def __init__(self, component: Component, order: Ints, tolerance: float, changed: Callable[[], None]) -> None:
+        self.component, self.tolerance, self._changed = component, tolerance, changed
+        self.numbers = np.arange(len(component.scores))  # of `sets` in the component
+        self.sets = scored_sets(component)
+        self._losses = self.sets.losses  # of all sets of the component
+        best_scores = component.scores[component.families.vertex_start[:-1]]
+        self.top, self._scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
+        self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
+        self.relaxation = LinearRelaxation(self.sets, self._scale)
+        last = self.sets.vertex_start[1:] - 1
+        place = np.arange(len(self.numbers)) - self.sets.vertex_start[self.sets.owners]
+        self.relaxation.add_sets(np.flatnonzero((place < FIRST_SETS) | (self.numbers == last[self.sets.owners])))
+        self._required = list(component.families.sets_at(last))
+        self._idle = np.zeros(0, np.int64)  # rounds since each cut had weight
+        self.best: Ordered = self.best_of_order(order)
+        self.loss = 0.0  # every network loses at least this
+        self.rounds = self.found_cuts = 0
+        self._search_begun = False
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.component.vertices)
+
+    @property
+    def cutoff(self) -> float:
+        """The loss of the best network so far."""
+        return self.loss_of(self.best)
+
+    @property
+    def bound(self) -> float:
+        """No network of the component scores more."""
+        return self.top - self.loss
+
+    @property
+    def proved(self) -> bool:
+        """True if the best network so far is optimal."""
+        return self.closes(self.loss)
+
+    def closes(self, loss: float) -> bool:
+        """True if networks with at least this loss need not be searched."""
+        return loss >= self.cutoff - self.tolerance
+
+    def best_of_order(self, order: Ints) -> Ordered:
+        """Return the best network of this order."""
+        choice = self.component.families.best_of_order(order)
+        return Ordered(order, choice, math.fsum(self.component.scores[choice].tolist()))
+
+    def loss_of(self, found: Ordered) -> float:
+        """Return the loss of a network."""
+        return math.fsum(self._losses[found.choice].tolist())
+
+    def loss_of_point(self, point: Point) -> float:
+        """Return the loss of a solution of the relaxation."""
+        return float(point.values @ self.sets.losses[self.relaxation.columns[: len(point.values)]])
+
+    def raise_loss(self, loss: float) -> None:
+        """Record that every network loses at least this."""
+        if loss > self.loss:
+            self.loss = loss
+            self._changed()
+
+    def needs_search(self, run: Run, effort: Effort) -> bool:
+        """True if orders are to be searched, beyond rounding the solutions of the relaxation."""
+        small = self.n <= EASY_VERTICES and len(self.component.scores) <= QUICK
+        soon = self.rounds < EASY and run.elapsed <= EASY_TIME * (run.limits.seconds or math.inf)
+        return not (effort.lightly and small and soon) or self._search_begun
+
+    @cached_property
+    def _problem(self) -> OrderProblem:
+        """The sets, prepared for the search over orders."""
+        return order_problem(self.component.families, self.component.scores)
+
+    def begin_search(self, run: Run) -> None:
+        """Search orders from the best network on, once; the kernels are compiled outside the time limit."""
+        if not self._search_begun:
+            self._search_begun = True
+            with run.paused():
+                compile_order_search()
+            self._improve(self.best.order, 2000, run.seed, 10.0)
+
+    def search(self, run: Run, order: Ints, moves: int, seed: int) -> None:
+        """Search orders from this one on, with this many moves for each vertex, fewer if there are many sets."""
+        self.begin_search(run)
+        self._improve(order, moves, seed, 1.0)
+
+    def _improve(self, order: Ints, moves: int, seed: int, hot: float) -> None:
+        moves = int(moves * self.n * min(1.0, QUICK / len(self._problem.scores)))
+        self._offer(improve(self._problem, order, moves, seed=seed, hot=hot))
+
+    def _offer(self, found: Ordered) -> None:
+        if found.score > self.best.score:
+            self.best = found
+            self._changed()
+
+    def relax(self, run: Run, allowed: Bools, effort: Effort) -> Relaxed:
+        """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left."""
+        loss, stalled, point, whole = -math.inf, 0, None, allowed is self.alive
+        self.relaxation.allow(allowed)
+        for _ in range(effort.rounds):
+            point = self.relaxation.solve(run.left, run.stop)
+            if point is None or not point.optimal:
+                return Relaxed(loss, None, allowed, False)
+            bounded = self.relaxation.bounded(point.weights, allowed)
+            stalled = stalled + 1 if bounded.loss < loss + 5e-3 * (self.cutoff - loss) else 0
+            loss = max(loss, bounded.loss)
+            if whole:
+                self.raise_loss(loss)
+            if effort.moves and not run.over:
+                if self.needs_search(run, effort):
+                    self.search(run, self.order_of(point), effort.moves, self.rounds)
+                else:
+                    self._offer(self.best_of_order(self.order_of(point)))
+            allowed &= bounded.with_set <= self.cutoff + self.tolerance
+            self.rounds += 1
+            if self.closes(loss) or run.over:
+                break
+            if stalled > effort.patience or not self._extend(point, bounded, allowed):
+                if self.needs_search(run, effort):
+                    break
+                self.begin_search(run)  # a better network may exclude more sets: one more round
+                stalled = 0
+        return Relaxed(loss, point, allowed, not run.over)
+
+    def shrink(self) -> None:
+        """Remove the sets that are not alive."""
+        keep = np.flatnonzero(self.alive)
+        columns, cuts = self.relaxation.is_in[keep], self.relaxation.cuts
+        self.numbers, self.sets = self.numbers[keep], self.sets.select(keep)
+        self.alive = np.ones(len(keep), np.bool_)
+        self.relaxation = LinearRelaxation(self.sets, self._scale)
+        self.relaxation.add_sets(np.flatnonzero(columns))
+        self.relaxation.add_cuts(cuts)
+
+    def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
+        """Add sets with negative reduced costs and violated cuts, remove idle cuts; True if something was added."""
+        fresh, cuts = self._cheaper(point, bounded), self._violated(point)
+        self._idle = np.where(point.weights > 0.0, 0, self._idle + 1)
+        idle = self._idle >= IDLE
+        if idle.any():
+            self.relaxation.drop_cuts(idle)
+            self._idle = self._idle[~idle]
+        if len(fresh):
+            self.relaxation.add_sets(fresh)
+        if cuts.total:
+            self.relaxation.add_cuts(cuts)
+            self._idle = np.concatenate([self._idle, np.zeros(cuts.total, np.int64)])
+            self.found_cuts += cuts.total
+        self.relaxation.allow(allowed)
+        return bool(len(fresh) or cuts.total)
+
+    def _cheaper(self, point: Point, bounded: Bounded) -> Ints:
+        """Return the sets of each vertex with the lowest reduced costs, if negative."""
+        owners, columns = self.sets.owners, self.relaxation.columns
+        paid = np.zeros(self.n)
+        used = point.values > POSITIVE
+        np.maximum.at(paid, owners[columns[used]], np.minimum(bounded.prices[columns[used]], 1e300))
+        reduced = bounded.prices - paid[owners]
+        fresh = np.flatnonzero((reduced < -1e-7) & ~self.relaxation.is_in)
+        fresh = fresh[np.lexsort((reduced[fresh], owners[fresh]))]
+        places = np.arange(len(fresh)) - np.searchsorted(owners[fresh], owners[fresh])
+        return np.sort(fresh[places < NEW_SETS])
+
+    def _violated(self, point: Point) -> ClusterCuts:
+        """Select cuts that the solution violates."""
+        numbers, values = self._used(point)
+        support = support_of(self.sets, numbers, values)
+        cuts, _ = violated_clusters(support, 1, LEAST)
+        most = max(30, self.n)
+        if cuts.total < FEW:
+            pairs, _ = violated_clusters(support, 2, 10 * LEAST)
+            cuts = cuts.join(pairs.select(slice(most)))
+        if cuts.total < FEW:
+            halves, _ = zero_half_cuts(self.sets, numbers, values, self.relaxation.cuts, 10 * LEAST)
+            cuts = cuts.join(halves.select(slice(most)))
+        return cuts.select(slice(most))
+
+    def _used(self, point: Point) -> tuple[Ints, Floats]:
+        """Return the sets with a positive value, ascending, and their values."""
+        used = np.flatnonzero(point.values > POSITIVE)
+        used = used[np.argsort(self.relaxation.columns[used])]
+        return self.relaxation.columns[used], point.values[used]
+
+    def support(self, point: Point) -> Support:
+        """Return the support of the solution."""
+        return support_of(self.sets, *self._used(point))
+
+    def order_of(self, point: Point) -> Ints:
+        """Return an order read off the solution: next comes the vertex with most value on sets of earlier vertices."""
+        return _greedy_order(self.support(point), self._required)
+
+
+@cache
+def compile_order_search() -> None:
+    """Compile the kernels of the search over orders."""
+    candidates = example()
+    improve(order_problem(candidates.families, candidates.scores), range(candidates.n), 1)
+
+
+def scored_sets(component: Component) -> ScoredSets:
+    """Return the sets of the component with their losses."""
+    families = component.families
+    owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
+    losses = component.scores[families.vertex_start[:-1]][owners] - component.scores
+    return ScoredSets(families.vertex_start, frozen(owners), families.set_start, families.members, frozen(losses))
+
+
+def _greedy_order(support: Support, required: list[VertexSet]) -> Ints:
+    """Return the greedy order: next the vertex with most value on sets of earlier vertices, after required parents."""
+    missing, ready = np.diff(support.start), np.zeros(len(required))
+    np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
+    waiting = {vertex for vertex, parents in enumerate(required) if parents}
+    ready[list(waiting)] -= FAR
+    order: list[int] = []
+    for _ in range(len(required)):
+        vertex = int(np.argmax(ready))
+        order.append(vertex)
+        ready[vertex] = -np.inf
+        containing = support.children[support.child_start[vertex] : support.child_start[vertex + 1]]
+        missing[containing] -= 1
+        complete = containing[missing[containing] == 0]
+        np.add.at(ready, support.owners[complete], support.values[complete])
+        for other in [other for other in waiting if vertex in required[other] and {*required[other]} <= {*order}]:
+            waiting.remove(other)
+            ready[other] += FAR
+    return np.array(order, np.int64)
