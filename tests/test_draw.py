@@ -98,7 +98,7 @@ def test_strengths_by_name(run, tmp_path):
 def test_scores_of_other_variables(run, tmp_path):
     (tmp_path / "other.jkl").write_text("2\na 1\n-1.0 0\nz 1\n-1.0 0\n")
     done = run("net.json", "-o", "x.svg", "--candidates", "other.jkl")
-    assert "'b' is in only one of the network and other.jkl" in str(done.exception)
+    assert "'b' is in only one of the network and the candidates" in str(done.exception)
     assert not (tmp_path / "x.svg").exists()
 
 

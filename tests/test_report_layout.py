@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 import reference.pictures as reference
 from qubayes.network import Network
 from qubayes.report import placing
-from qubayes.report.labels import LONGEST, shortened, text_width
-from qubayes.report.layers import layered, smallest_rows
-from qubayes.report.layout import BOX_HEIGHT, components, lay_out
-from qubayes.report.ordering import crossings, ordered
+from qubayes.report.layers import crossings, layered, ordered, smallest_rows
+from qubayes.report.layout import BOX_HEIGHT, LONGEST, components, lay_out, shortened, text_width
 from report_cases import networks, random_network
 
 
@@ -86,7 +84,7 @@ def test_places_are_the_straightest(network):
     weights = np.array([(1, 2, 8)[(a >= network.n) + (b >= network.n)] for a, b in links])
     offsets = np.array([leaving[link] - entering[link] for link in links])
     neighbours = [pair for row in rows for pair in pairwise(row)]
-    room = [placing._room(layers, widths, *pair) for pair in neighbours]
+    room = [placing._distance(layers, widths, *pair) for pair in neighbours]
     upper, lower = np.array(links).T
     least = reference.least_extent(layers.nodes, links, offsets, weights, neighbours, room)
     assert weights @ np.abs(x[upper] - x[lower] + offsets) == pytest.approx(least, abs=1e-6)

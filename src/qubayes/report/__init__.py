@@ -1,9 +1,8 @@
-"""What a person looks at: the picture of a network, and a page about a run."""
+"""Pictures of networks and the page about a run."""
 
-from .drawing import draw, write_drawing
-from .page import render, write_report
-from .report import Bits, Consensus, Outcome, Report, VertexFacts
-from .strengths import edge_strengths
+from .drawing import draw
+from .page import render, write_drawing, write_report
+from .report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths, network_strengths
 
 __all__ = [
     "Bits",
@@ -13,6 +12,7 @@ __all__ = [
     "VertexFacts",
     "draw",
     "edge_strengths",
+    "network_strengths",
     "render",
     "write_drawing",
     "write_report",

@@ -1,19 +1,16 @@
-"""The picture of a network as SVG or PNG."""
+"""Pictures of networks as SVG and PNG."""
 
 import re
 from collections.abc import Container, Iterable, Mapping
 from itertools import pairwise
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ..foundation.errors import FormatError, MissingPackageError
-from ..foundation.files import ending, replacing
+from ..foundation.errors import MissingPackageError
 from ..network import Network
-from .labels import FONT_FAMILY, FONT_SIZE
 from .layers import Edge
-from .layout import BOX_HEIGHT, Layout, Points, lay_out
+from .layout import BOX_HEIGHT, FONT_FAMILY, FONT_SIZE, Layout, Points, lay_out
 
 _ARROW = 9.0
 _THINNEST, _THICKEST, _PLAIN = 1.2, 6.0, 1.6
@@ -30,7 +27,7 @@ _STYLE = f"""
 
 
 def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[Edge, float]:
-    """Width of each edge's line, growing with the square root of its strength; all alike if no strength is known."""
+    """Return the width of each edge's line: it grows with the square root of its strength."""
     known = [s for s in strengths.values() if np.isfinite(s)]
     strongest = max(known, default=0.0) or 1.0
     return {edge: _thickness(strengths.get(edge), strongest) for edge in edges}
@@ -44,7 +41,7 @@ def _thickness(strength: float | None, strongest: float) -> float:
 
 
 def line_path(points: Points, *, directed: bool = True) -> str:
-    """The SVG path of a curve: upright at every point, and ending where its arrow head begins, if it has one."""
+    """Return the SVG path of a curve, vertical at every point; it ends where the arrow head begins."""
     (x, y), (last_x, last_y) = points[0], points[-1]
     commands = [f"M{x:g} {y:g}"]
     end = last_x, last_y - (_ARROW - 1 if directed else 0)
@@ -55,7 +52,7 @@ def line_path(points: Points, *, directed: bool = True) -> str:
 
 
 def head_path(points: Points, thickness: float) -> str:
-    """The SVG path of the arrow head, which points downwards at the child's box."""
+    """Return the SVG path of the arrow head, which points down at the child's box."""
     x, y = points[-1]
     half = 3.0 + 0.5 * thickness
     return f"M{x - half:g} {y - _ARROW:g}H{x + half:g}L{x:g} {y:g}Z"
@@ -64,7 +61,7 @@ def head_path(points: Points, thickness: float) -> str:
 def draw(
     network: Network, strengths: Mapping[Edge, float] | None = None, undirected: Container[Edge] = frozenset()
 ) -> str:
-    """The picture of the network as a standalone SVG document: lines as thick as their edges are strong.
+    """Return the picture of the network as an SVG document; strong edges have thick lines.
 
     `undirected`: edges (parent, child) to draw without an arrow head, such as those that the data cannot direct.
     """
@@ -110,35 +107,12 @@ def _node(network: Network, layout: Layout, vertex: int) -> str:
 
 
 def _text(text: str) -> str:
-    """The text as XML; characters that XML does not allow become a replacement sign."""
+    """Return the text as XML; characters that XML does not allow become U+FFFD."""
     return escape("".join(c if c.isprintable() or c in " \t\n" else "\ufffd" for c in text))
 
 
-def write_drawing(
-    network: Network,
-    path: str | Path,
-    strengths: Mapping[Edge, float] | None = None,
-    undirected: frozenset[Edge] = frozenset(),
-) -> None:
-    """Write the picture; the ending tells what: .svg, .png, or .html for a page to pan, zoom and search."""
-    kind = ending(path)
-    if kind not in (".svg", ".png", ".html"):
-        raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
-    if kind == ".html":
-        from .page import write_report
-        from .report import Report
-
-        title = network.name or "Bayesian network"
-        write_report(Report(network, title, strengths=strengths or {}, undirected=undirected), path)
-        return
-    picture = draw(network, strengths, undirected)
-    content = picture.encode() if kind == ".svg" else _png(picture)
-    with replacing(path, binary=True) as file:
-        file.write(content)
-
-
-def _png(picture: str) -> bytes:
-    """The SVG document as PNG, smaller than twice its size only if a side would get too long."""
+def png(picture: str) -> bytes:
+    """Return the SVG document as PNG at twice its size, or less if a side would be too long."""
     try:
         from resvg_py import svg_to_bytes
     except ImportError:

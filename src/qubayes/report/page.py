@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a run: it works offline and asks the network for nothing."""
+"""Self-contained HTML page about a run; it works offline and loads nothing."""
 
 import base64
 import hashlib
@@ -11,8 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..foundation.files import replacing
-from .drawing import head_path, line_path, thicknesses
+from ..foundation.errors import FormatError
+from ..foundation.files import ending, replacing
+from ..network import Network
+from .drawing import draw, head_path, line_path, png, thicknesses
+from .layers import Edge
 from .layout import BOX_HEIGHT, lay_out
 from .report import Bits, Outcome, Report, Value
 
@@ -27,10 +30,30 @@ def write_report(report: Report, path: str | Path) -> None:
         file.write(render(report))
 
 
-def render(report: Report) -> str:
-    """The page as text. Only our own style and script run: the policy names their checksums and allows nothing else.
+def write_drawing(
+    network: Network,
+    path: str | Path,
+    strengths: Mapping[Edge, float] | None = None,
+    undirected: frozenset[Edge] = frozenset(),
+) -> None:
+    """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan, zoom and search."""
+    kind = ending(path)
+    if kind not in (".svg", ".png", ".html"):
+        raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
+    if kind == ".html":
+        title = network.name or "Bayesian network"
+        write_report(Report(network, title, strengths=strengths or {}, undirected=undirected), path)
+        return
+    picture = draw(network, strengths, undirected)
+    content = picture.encode() if kind == ".svg" else png(picture)
+    with replacing(path, binary=True) as file:
+        file.write(content)
 
-    What comes from data is one JSON block, in which no character can end the block or begin markup.
+
+def render(report: Report) -> str:
+    """Return the page as text. The content policy allows its own style and script by their checksums and nothing else.
+
+    All data is in one JSON block, in which no character can end the block or begin markup.
     """
     style, script = _own("page.css"), _own("page.js")
     policy = (
@@ -51,7 +74,7 @@ def _checksum(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON in ASCII without <, > and &: other characters are escaped, U+2028 and lone surrogates among them."""
+    """Return JSON in ASCII without <, > and &; U+2028 and lone surrogates are escaped too."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
@@ -117,7 +140,7 @@ def _strength(strength: float | None) -> float | str | None:
 
 
 def _trace(trace: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
-    """The finite points, thinned out if there are very many; the first and the last stay."""
+    """Return the finite points, at most _LONGEST_TRACE of them with the first and the last."""
     points = [(float(seconds), float(score)) for seconds, score in trace if math.isfinite(seconds + score)]
     step = max(1, math.ceil(len(points) / _LONGEST_TRACE))
     return points[:-1:step] + points[-1:]
@@ -134,7 +157,7 @@ def _bits(bits: Bits | None) -> dict[str, int] | None:
 
 
 def _consensus(report: Report) -> dict[str, Any] | None:
-    """The edges of the consensus, most frequent first, and how the network has each of them."""
+    """Return the edges of the consensus, most frequent first, with their state in the network."""
     if report.consensus is None:
         return None
     found = sorted(report.consensus.frequencies.items(), key=lambda item: (-item[1], item[0]))
@@ -154,7 +177,7 @@ def _learned(report: Report, parent: int, child: int) -> str:
 
 
 def _shown(entries: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """The entries; what is named like a secret is not shown, whoever put it there."""
+    """Return the entries; values whose names look like secrets are hidden."""
     return [(name, "(hidden)" if _SECRET.search(name) else _value(value)) for name, value in entries.items()]
 
 
@@ -163,5 +186,5 @@ def _value(value: Value) -> Value:
 
 
 def _number(value: float | None) -> float | None:
-    """The number if it is finite: JSON has no others."""
+    """Return the number if it is finite, else None: JSON has no infinities."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,18 +1,25 @@
-"""What the page about a run shows."""
+"""Contents of the page about a run, and the strengths of edges."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..foundation.errors import QubayesError
 from ..network import Network
 from .layers import Edge
+
+if TYPE_CHECKING:  # a picture alone needs no kernels
+    from ..candidates import Candidates
 
 Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How good the network is, and how sure that is."""
+    """Score of the network and what is proved about it."""
 
     score: float
     score_name: str = "score"  # "BDeu, equivalent sample size 1"
@@ -26,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Bits of a QUBO by kind (design §2.5)."""
+    """Numbers of bits of a QUBO by kind."""
 
     u: int  # subsets of parents
     r: int  # order of two vertices
@@ -40,7 +47,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class VertexFacts:
-    """One row of the table of vertices; what is not known is None."""
+    """Row of the table of vertices; unknown values are None."""
 
     gain: float | None = None  # score with its parents less the score without any
     candidates: int | None = None  # number of candidate parent sets
@@ -49,7 +56,7 @@ class VertexFacts:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """The edges that most resamplings of the rows agree on."""
+    """Edges of the consensus of bootstrap samples."""
 
     samples: int
     frequencies: Mapping[Edge, float]  # of each edge: share of the samples that join the two, in either direction
@@ -57,7 +64,7 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the page shows. Only the network is needed; what is missing is left out of the page."""
+    """Contents of the page. Only the network is required; the page omits what is missing."""
 
     network: Network
     title: str = "Bayesian network"
@@ -87,12 +94,63 @@ class Report:
                 raise QubayesError(
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
                 )
-        self._check_consensus()
-
-    def _check_consensus(self) -> None:
         vertices = range(self.network.n)
         for edge in self.consensus.frequencies if self.consensus else ():
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
                     f"edge {edge} of the consensus of a network of {self.network.n}; give pairs of its vertices"
                 )
+
+
+def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -> dict[Edge, float]:
+    """Return for each edge (parent, child) the loss of score when it is dropped.
+
+    The loss is the best score inside the parents of the child less the best one without that parent; it is infinite for
+    a required edge, without which no candidate set is left.
+    """
+    if len(parents) != candidates.n:
+        raise QubayesError(
+            f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of one run"
+        )
+    return {
+        (parent, child): loss
+        for child, chosen in enumerate(parents)
+        for parent, loss in _losses(candidates, child, chosen).items()
+    }
+
+
+def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, float]:
+    """Return `edge_strengths` of a network whose variables are those of the candidates, in any order."""
+    if odd := set(candidates.names) ^ set(network.names):
+        raise QubayesError(
+            f"{min(odd)!r} is in only one of the network and the candidates; give candidates of the same variables"
+        )
+    vertex = [network.names.index(name) for name in candidates.names]  # of the candidates -> of the network
+    place = {v: k for k, v in enumerate(vertex)}
+    found = edge_strengths(candidates, [[place[p] for p in network.parents[v]] for v in vertex])
+    return {(vertex[parent], vertex[child]): loss for (parent, child), loss in found.items()}
+
+
+def _losses(candidates: "Candidates", child: int, chosen: Sequence[int]) -> dict[int, float]:
+    inside = _sets_inside(candidates, child, chosen)
+    best = max((score for _, score in inside), default=-math.inf)
+    if best == -math.inf:
+        required = ", ".join(candidates.names[v] for v in candidates.base(child))
+        raise QubayesError(
+            f"no candidate set of {candidates.names[child]!r} lies inside its parents; they must hold all of {required}"
+        )
+    return {
+        parent: best - max((score for members, score in inside if parent not in members), default=-math.inf)
+        for parent in chosen
+    }
+
+
+def _sets_inside(candidates: "Candidates", child: int, chosen: Sequence[int]) -> list[tuple[frozenset[int], float]]:
+    """Return (set, score) of the candidate sets of the child that are subsets of the chosen one."""
+    vertex_start, set_start, members = candidates.families
+    first, last = vertex_start[child : child + 2]
+    bounds = set_start[first : last + 1]
+    allowed = np.isin(members[bounds[0] : bounds[-1]], np.asarray(chosen, dtype=members.dtype))
+    count = np.concatenate([[0], np.cumsum(allowed)])[bounds - bounds[0]]
+    hits = first + np.flatnonzero(np.diff(count) == np.diff(bounds))
+    return [(frozenset(members[set_start[k] : set_start[k + 1]].tolist()), float(candidates.scores[k])) for k in hits]
