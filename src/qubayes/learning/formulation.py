@@ -9,31 +9,31 @@ from ..foundation.graph import strong_components
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..machines import ENDINGS
-from ..qubo import Formulation, count_bits, formulate
+from ..qubo import Formulation, formulate
 from ..qubo.subsets import Budget, Subsets, cover
 
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
 
 
-def subsets_of(candidates: Candidates, workers: Workers | None = None, on_progress: OnProgress = silent) -> Subsets:
+def quick_formulation(
+    candidates: Candidates,
+    order: str = "chordal",
+    penalty: str = "tight",
+    method: str = "auto",
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Formulation | None:
+    """Return the QUBO of subsets that are found in little time; None if that was interrupted."""
+    subsets = cover(candidates, method=method, budget=QUICK, workers=workers, on_progress=on_progress)
+    if subsets.status != "finished":
+        return None
+    return formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
+
+
+def quick_subsets(candidates: Candidates) -> Subsets:
     """Return subsets whose unions of two give every candidate set, found in little time."""
-    found = cover(candidates, budget=QUICK, workers=workers, on_progress=on_progress)
-    if found.status != "finished":
-        raise KeyboardInterrupt  # no result exists yet
-    return found
-
-
-def formulation_of(
-    candidates: Candidates, workers: Workers | None = None, on_progress: OnProgress = silent
-) -> Formulation:
-    """Return the QUBO whose least energy is minus the best score."""
-    return formulate(candidates, subsets_of(candidates, workers, on_progress), workers=workers)
-
-
-def bits_of(candidates: Candidates, subsets: Subsets, workers: Workers | None = None) -> dict[str, int]:
-    """Return the numbers of u, r and z bits of the QUBO, and their total, without making it."""
-    return count_bits(candidates, subsets, workers=workers)
+    return cover(candidates, budget=QUICK)
 
 
 def paper_bits(candidates: Candidates, subsets: Subsets) -> dict[str, int]:

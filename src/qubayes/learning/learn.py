@@ -143,10 +143,13 @@ class _Pipeline:
         """Return what the solver takes: the candidate sets, or their QUBO."""
         if solver_named(self.settings.solver_name).takes != "formulation":
             return candidates
-        from .formulation import formulation_of  # the QUBO wing, which few solvers need
+        from .formulation import quick_formulation  # the QUBO wing, which few solvers need
 
         with self._timed("formulation"):
-            return formulation_of(candidates, self._threads, self.on_progress)
+            made = quick_formulation(candidates, workers=self._threads, on_progress=self.on_progress)
+        if made is None:
+            raise KeyboardInterrupt  # no network exists yet
+        return made
 
     def _solution(self, problem: Any) -> Solution:
         name, limits = self.settings.solver_name, self.settings.limits

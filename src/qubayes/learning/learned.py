@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..candidates import Candidates
 from ..data import Dataset
 from ..data.dataset import MOST_CODES
+from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, silent
 from ..foundation.provenance import versions
 from ..foundation.workers import Workers
@@ -42,9 +43,9 @@ class Learned:
     @cached_property
     def subsets(self) -> "Subsets":
         """The subsets that the u bits stand for."""
-        from .formulation import subsets_of
+        from .formulation import quick_subsets
 
-        return subsets_of(self.candidates)
+        return quick_subsets(self.candidates)
 
     @cached_property
     def formulation(self) -> "Formulation":
@@ -56,9 +57,12 @@ class Learned:
     def formulate(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Formulation":
         """Return `formulation`, made now with these workers if it was not made before."""
         if "formulation" not in self.__dict__:
-            from .formulation import formulation_of
+            from .formulation import quick_formulation
 
-            self.keep_formulation(formulation_of(self.candidates, workers, on_progress))
+            made = quick_formulation(self.candidates, workers=workers, on_progress=on_progress)
+            if made is None:
+                raise QubayesError("interrupted while subsets were found; there is no QUBO")
+            self.keep_formulation(made)
         return self.formulation
 
     def keep_formulation(self, formulation: "Formulation") -> None:
@@ -68,10 +72,10 @@ class Learned:
     @cached_property
     def bits(self) -> dict[str, int]:
         """The numbers of u, r and z bits of the QUBO and their total; the QUBO itself is not made for it."""
-        from .formulation import bits_of
+        from ..qubo import count_bits
 
         known = self.__dict__.get("formulation")
-        return known.bits if known else bits_of(self.candidates, self.subsets)
+        return known.bits if known else count_bits(self.candidates, self.subsets)
 
     @property
     def paper_bits(self) -> dict[str, int]:
