@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,30 @@ class Presolved:
     def fixed(self) -> int:
         """Number of vertices with one set left."""
         return int((self.candidates.families.sizes == 1).sum())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes presolve --json` prints, without the bits of the QUBO."""
+        names = self.original.names
+        return {
+            "n": self.original.n,
+            "sets": {"before": self.original.total, "after": self.candidates.total},
+            "fixed_vertices": self.fixed,
+            "twins": {names[twin]: names[other] for twin, other in self.twins},
+            "score": self.score,
+            "bound": self.bound,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        names = self.original.names
+        lines = [
+            f"{self.candidates.total:,} of {self.original.total:,} candidate sets are left ({self.seconds:.3g} s)",
+            f"the parents of {self.fixed} of {self.original.n} variables are known",
+        ]
+        if self.twins:
+            lines.append("twins: " + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins))
+        return [*lines, f"best network met scores {self.score:,.6f}; none scores more than {self.bound:,.6f}"]
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
