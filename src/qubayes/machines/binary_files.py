@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import load_npz
 
 from ..foundation.arrays import AnyArray
 from ..foundation.errors import FormatError
@@ -162,32 +161,47 @@ def _upper_with_diagonal(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray]]:
 
 
 def read_npz(file: IO[bytes]) -> QuadraticTerms:
-    """Return the terms of x'Qx for a square matrix of scipy.sparse, with our offset and labels if present."""
-    offset, labels = 0.0, None
+    """Return the terms of x'Qx for a square matrix of scipy.sparse, with our offset and labels if present.
+
+    numpy reads the arrays: the compiled code of scipy.sparse trusts their sizes and indices.
+    """
+    names = "format", "shape", "data", "indptr", "indices", "row", "col", "offset", "labels"
+    arrays: dict[str, AnyArray] = {}
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, file)
-        if "offset.npy" in archive.namelist():
-            offset = float(_small_array(archive, "offset.npy"))
-        if "labels.npy" in archive.namelist():
-            labels = parse_json(_small_array(archive, "labels.npy").astype(np.uint8).tobytes())
+        for name in names:
+            if f"{name}.npy" in archive.namelist():
+                with archive.open(f"{name}.npy") as member:
+                    arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+    if "shape" not in arrays or arrays["shape"].shape != (2,) or arrays["shape"][0] != arrays["shape"][1]:
+        raise FormatError("not a square matrix as of scipy.sparse.save_npz")
+    labels = parse_json(arrays["labels"].tobytes()) if "labels" in arrays else None
     if labels is not None and not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
         raise FormatError("the labels of the .npz file are not a list of texts")
-    file.seek(0)
-    matrix: Any = load_npz(file)
-    if matrix.dtype.kind not in "iuf" or len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise FormatError(f"a matrix of {matrix.dtype} of shape {matrix.shape}; a square one of real numbers is needed")
-    check_size(matrix.shape[0], matrix.nnz + len(labels or ()))
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)  # else `tocoo` trusts the indices
-    entries = matrix.tocoo()
-    i, j = (entries.row.astype(np.int64), entries.col.astype(np.int64))
-    return split_diagonal(matrix.shape[0], (i, j, entries.data.astype(np.float64)), offset, labels)
+    bits = int(arrays["shape"][0])
+    check_size(bits, arrays["data"].size + len(labels or ()))
+    rows, cols = _coordinates(arrays, bits)
+    weights = arrays["data"]
+    if weights.dtype.kind not in "iuf" or weights.ndim != 1 or not rows.shape == cols.shape == weights.shape:
+        raise FormatError("indices and data of the matrix are not equally long vectors of numbers")
+    return split_diagonal(bits, (rows, cols, weights.astype(np.float64)), float(arrays.get("offset", 0.0)), labels)
 
 
-def _small_array(archive: zipfile.ZipFile, name: str) -> AnyArray:
-    with archive.open(name) as member:
-        array: AnyArray = np.lib.format.read_array(member, allow_pickle=False)
-    return array
+def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyArray]:
+    """Return (rows, columns) of the entries of a matrix of format csr, csc or coo."""
+    kind = str(arrays["format"].astype("U"))
+    if kind not in ("csr", "csc", "coo"):
+        raise FormatError(f"a sparse matrix of format {kind[:20]!r}; csr, csc and coo can be read")
+    first, second = (arrays[name] for name in (("row", "col") if kind == "coo" else ("indptr", "indices")))
+    if first.dtype.kind not in "iu" or second.dtype.kind not in "iu" or not first.ndim == second.ndim == 1:
+        raise FormatError("the indices of the matrix are not vectors of integers")
+    first, second = first.astype(np.int64), second.astype(np.int64)
+    if kind == "coo":
+        return first, second
+    if len(first) != bits + 1 or first[0] != 0 or first[-1] != len(second) or (np.diff(first) < 0).any():
+        raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
+    major = np.repeat(np.arange(bits), np.diff(first))
+    return (major, second) if kind == "csr" else (second, major)
 
 
 def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
