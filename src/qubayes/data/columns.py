@@ -203,7 +203,11 @@ def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinM
     ordered, places = np.unique(values, return_inverse=True)  # 0.0 and -0.0 are one number in two spellings
     rows = np.zeros(len(ordered), dtype=np.int64)
     np.add.at(rows, places, counts)
-    edges = _quantile_edges(ordered, rows, bins) if method == "quantile" else _width_edges(ordered, bins)
+    if method == "quantile":
+        edges = _quantile_edges(ordered, rows, bins)
+    else:
+        shares = np.arange(1, bins) / bins
+        edges = ordered[0] * (1 - shares) + ordered[-1] * shares  # in this form no difference can overflow
     firsts = np.searchsorted(ordered, edges, side="left")
     inside = (firsts > 0) & (firsts < len(ordered))
     firsts, which = np.unique(firsts[inside], return_index=True)
@@ -227,12 +231,6 @@ def _quantile_edges(ordered: Floats, counts: Ints, bins: int) -> Floats:
     left = np.maximum(right - 1, 0)
     nearest = np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right)
     return np.asarray(ordered[nearest + 1])
-
-
-def _width_edges(ordered: Floats, bins: int) -> Floats:
-    """Return the bounds of equally wide intervals from the least to the greatest value."""
-    shares = np.arange(1, bins) / bins
-    return np.asarray(ordered[0] * (1 - shares) + ordered[-1] * shares)  # in this form no difference can overflow
 
 
 def _short_number(below: float, first: float, edge: float) -> float:

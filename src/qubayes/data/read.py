@@ -76,7 +76,12 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         columns = frame_columns(source)
     else:
         path = Path(source)
-        kind = settings.format or _format_of(path)
+        kind = settings.format or _FORMATS.get(ending(path))
+        if kind is None:
+            raise FormatError(
+                f"{path} ends in {ending(path) or 'nothing'!r}; give .csv, .tsv, .parquet, .arrow or .dat (text also"
+                f" .gz), or say what it is with --format"
+            )
         if kind in ("parquet", "arrow"):
             columns = read_frame_file(path, kind.capitalize())
         else:
@@ -91,15 +96,6 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
             columns = text.read_separated(path, "," if kind == "csv" else "\t")
     typed = any(column.declared is not None for column in columns)
     return columns, "declared types" if typed else "data"
-
-
-def _format_of(path: Path) -> str:
-    if ending(path) not in _FORMATS:
-        raise FormatError(
-            f"{path} ends in {ending(path) or 'nothing'!r}; give .csv, .tsv, .parquet, .arrow or .dat (text also .gz),"
-            f" or say what it is with --format"
-        )
-    return _FORMATS[ending(path)]
 
 
 def _chosen(columns: list[Column], settings: ReadSettings) -> list[Column]:
@@ -231,20 +227,13 @@ def _encoded(columns: list[Column], settings: ReadSettings, arities_from: str) -
     states = [states_of(column, settings) for column in columns]
     state_names = tuple(its.names for its in states)
     for name, its in zip(names, state_names, strict=True):
-        _check_unicode(name, its)
+        try:
+            "".join((name, *its)).encode()
+        except UnicodeEncodeError as error:
+            text = shown(error.object[error.start : error.end])
+            raise DataError(f"column {name!r} holds {text}, a lone surrogate and no Unicode text; replace it") from None
     kind = code_type(state_names)
     codes: AnyArray = np.empty((len(columns), len(columns[0].codes)), dtype=kind)
     for i, (column, found) in enumerate(zip(columns, states, strict=True)):
         codes[i] = found.lookup.astype(kind)[column.codes]
     return Dataset(names, state_names, frozen(codes), arities_from)
-
-
-def _check_unicode(name: str, states: tuple[str, ...]) -> None:
-    """Raise if a name or a state cannot be written to any file."""
-    for text in (name, *states):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise DataError(
-                f"column {name!r} holds {shown(text)}, which is no Unicode text (a lone surrogate); replace it"
-            ) from None
