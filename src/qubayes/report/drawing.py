@@ -17,7 +17,10 @@ _THINNEST, _THICKEST, _PLAIN = 1.2, 6.0, 1.6
 _SCALE = 2.0  # pixels of a PNG per unit of the picture, as on a screen with high resolution
 _LARGEST_SIDE = 16_384  # pixels; more fails in most viewers
 
-_LETTER = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text x="2" y="16">H</text></svg>'
+_LETTER = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
+    f'<text x="2" y="16" font-family="{FONT_FAMILY}">H</text></svg>'
+)
 _STYLE = f"""
 .edge path {{ fill: none; stroke: #8a94a6; stroke-linecap: butt }}
 .edge .head {{ fill: #8a94a6; stroke: none }}
