@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -158,6 +159,14 @@ def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: in
         _update_walls(groups, replica, bit)
         keep_best(replica.walk)
     return iterations
+
+
+@cache
+def load_trial() -> None:
+    """Compile or load the kernel, on a QUBO of one bit."""
+    model, groups = FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1)
+    replica = replica_from(model.qubo, np.zeros(1), groups, MOST_ACTIVE, np.random.SeedSequence(0))
+    try_all(model.couplings, groups, replica, (1.0, 1.0), 1, np.zeros(1, np.bool_))
 
 
 class Tempering:

@@ -13,7 +13,7 @@ import numpy as np
 from dimod.core.initialized import Initialized
 from dimod.core.sampler import Sampler
 
-from ...foundation.arrays import AnyArray, Bools, Floats
+from ...foundation.arrays import AnyArray, Bools
 from ...foundation.errors import MissingPackageError, ServiceError, SettingError
 from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, Progress, silent
@@ -21,9 +21,9 @@ from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
 from ...search.run import Ending, Run, is_number, is_whole, warm_up
 from .. import Formulation
-from .digital import BitGroups, Tempering
+from .digital import BitGroups, Tempering, load_trial
 from .flips import FlipModel, Schedule, halting, watch
-from .sa import Read, ReadPlan, TimeSlot, time_slots
+from .sa import Read, ReadPlan, TimeSlot, load_sweeps, time_slots
 from .states import PROVED, formulate_example, read_state, repair_message
 
 SWEEPS = 1000  # of a read, by default
@@ -71,6 +71,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
         Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with `initial_states_generator`,
         `interrupt_function` (called about fifty times a second), `progress` (called with a `Progress`).
         """
+        load_sweeps()
         task = SamplingTask.of(self, bqm, num_reads, parameters)
         schedule = _schedule(task.model.qubo, beta_range, beta_schedule_type, beta_schedule)
         steps = _count("num_sweeps", num_sweeps, None if task.timed else SWEEPS)
@@ -110,6 +111,7 @@ class DigitalAnnealingSampler(Sampler, Initialized):
         """
         if num_reads is None and parameters.get("initial_states") is None:
             num_reads = 4
+        load_trial()
         task = SamplingTask.of(self, bqm, num_reads, parameters)
         iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
         betas = _schedule(task.model.qubo, beta_range, "geometric", None)
@@ -262,19 +264,16 @@ def _schedule(qubo: Qubo, beta_range: Sequence[float] | None, kind: str, custom:
         raise SettingError(f"beta_schedule_type = {kind!r}; choose one of {', '.join(SCHEDULES)}")
     if (kind == "custom") != (custom is not None):
         raise SettingError("give beta_schedule together with beta_schedule_type='custom', or neither")
-    betas = _numbers(custom if custom is not None else default_beta_range(qubo) if beta_range is None else beta_range)
+    given = custom if custom is not None else default_beta_range(qubo) if beta_range is None else beta_range
+    try:
+        betas = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingError(f"inverse temperatures {given!r}; give finite numbers, 0 or more") from None
     if betas.ndim != 1 or not len(betas) or not (np.isfinite(betas) & (betas >= 0)).all():
         raise SettingError(f"inverse temperatures {betas.tolist()}; give finite numbers, 0 or more")
     if kind != "custom" and (len(betas) != 2 or (kind == "geometric" and betas.min() <= 0)):
         raise SettingError(f"beta_range = {betas.tolist()}; give two numbers, above 0 for a geometric schedule")
     return Schedule(betas, kind)
-
-
-def _numbers(values: Any) -> Floats:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SettingError(f"inverse temperatures {values!r}; give finite numbers, 0 or more") from None
 
 
 def default_beta_range(qubo: Qubo) -> tuple[float, float]:
@@ -284,7 +283,10 @@ def default_beta_range(qubo: Qubo) -> tuple[float, float]:
     first temperature is 2 max f. At the last, a flip that costs 2 d is accepted once in a hundred tries, where d is the
     least coefficient but at least a fiftieth of the median f.
     """
-    scale = _scale(qubo)
+    largest = max(float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0)))
+    exponent = math.frexp(largest)[1]
+    # A power of two where the squares of the coefficients would overflow or underflow.
+    scale = math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0
     weights = qubo.weights * scale
     pulls = np.add.reduceat(np.append(weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
     squares = np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
@@ -298,13 +300,6 @@ def default_beta_range(qubo: Qubo) -> tuple[float, float]:
     terms = np.abs(np.concatenate([h, weights / 4]))
     least = max(float(terms[terms > 1e-9 * fields.max()].min()), float(np.median(fields)) / 50)
     return scale / (2.0 * float(fields.max())), scale * math.log(100.0) / (2.0 * least)
-
-
-def _scale(qubo: Qubo) -> float:
-    """Return 1, or the power of two that scales to about 1 coefficients whose squares overflow or underflow."""
-    largest = max(float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0)))
-    exponent = math.frexp(largest)[1]
-    return math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,16 +440,10 @@ def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
     places = {label: column for column, label in enumerate(answer.variables)}
     order = np.argsort(record.energy, kind="stable")
     values = np.asarray(record.sample)[order][:, [places[label] for label in labels]]
-    _check_values(values, name)
+    if not (np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all()):
+        wrong = values[~np.isin(values, (-1, 0, 1))]
+        found = f"the value {wrong[0]}" if len(wrong) else "both 0 and -1"
+        raise ServiceError(f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1")
     bits = values > 0
     _, first = np.unique(bits, axis=0, return_index=True)
     return [bits[row] for row in np.sort(first)]
-
-
-def _check_values(values: AnyArray, name: str) -> None:
-    """Raise unless all are bits, or all are spins."""
-    if np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all():
-        return
-    wrong = values[~np.isin(values, (-1, 0, 1))]
-    found = f"the value {wrong[0]}" if len(wrong) else "both 0 and -1"
-    raise ServiceError(f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1")

@@ -4,6 +4,7 @@ import math
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.random import draws_of
+from ...machines.qubo import qubo_from_couplers
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation
 from .flips import FlipModel, Schedule, halting, state_of, sweep_at_random, sweep_in_order, walk_from, watch
@@ -116,6 +118,15 @@ class Read:
             return np.full(self._call_steps, self.plan.schedule.at(self.slot.progress))
         last = math.ceil(until * len(self._betas))
         return self._betas[self.steps_done : min(self.steps_done + self._call_steps, last)]
+
+
+@cache
+def load_sweeps() -> None:
+    """Compile or load the kernels of a read, on a QUBO of one bit."""
+    model, halt = FlipModel.of(qubo_from_couplers([1.0], [], [], [])), np.zeros(1, np.bool_)
+    for tries in (0, 1):
+        plan = ReadPlan(Schedule(np.ones(2)), 1, tries)
+        Read(model, np.zeros(1), np.random.SeedSequence(0), plan, TimeSlot(0.0, 0.0), halt).advance()
 
 
 @dataclass(frozen=True, slots=True)
