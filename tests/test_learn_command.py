@@ -144,7 +144,7 @@ def test_the_declaration_of_states_is_not_written_over(data, tmp_path, capsys):
     declared = tmp_path / "x.bif"
     assert run(capsys, "learn", data, "-m", 1, "-o", declared)[0] == 0
     before = declared.read_bytes()
-    assert_refused(capsys, "to be read", "learn", data, "--arities", declared, "-o", declared)
+    assert_refused(capsys, "it is also an input", "learn", data, "--arities", declared, "-o", declared)
     assert declared.read_bytes() == before
 
 

@@ -75,7 +75,8 @@ def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] =
         place = _resolved(path)
         folder = place.parent
         if not folder.is_dir():
-            raise FormatError(f"cannot write {path}: there is no folder {folder}; make it, or choose another")
+            missing = folder if path.is_symlink() else path.parent
+            raise FormatError(f"cannot write {path}: there is no folder {missing}; make it, or choose another")
         if not os.access(folder, os.W_OK):
             raise FormatError(f"cannot write {path}: nothing may be written to {folder}; choose another place")
         if path.exists() and not path.is_file():
