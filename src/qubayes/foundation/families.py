@@ -3,7 +3,7 @@
 Candidate parent sets and candidate parent subsets are both of this shape.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .arrays import Bools, Ints, SmallInts, frozen
 
 VertexSet = tuple[int, ...]  # ascending indices
+BLOCK = 2**20  # members that are looked at together, in some 20 MB
 
 
 class Families(NamedTuple):
@@ -58,28 +59,31 @@ class Families(NamedTuple):
 
     def first_inside(self, vertex: int, allowed: Bools) -> int:
         """The number of the vertex's first set whose members are all allowed; -1 if there is none."""
-        first, last = self.vertex_start[vertex : vertex + 2].tolist()
-        start = self.set_start[first : last + 1]
-        missing = np.concatenate([[0], np.cumsum(~allowed[self.members[start[0] : start[-1]]])])
-        inside = np.diff(missing[start - start[0]]) == 0
-        return int(first + np.argmax(inside)) if inside.any() else -1
+        return int(self._first_inside(vertex, vertex + 1, allowed[None])[0])
 
-    def best_inside(self, allowed: Sequence[Collection[int]]) -> Ints:
-        """For each vertex the number of its first set whose members are all allowed there; -1 if there is none."""
-        choice = np.empty(self.n, np.int64)
-        for vertex, members in enumerate(allowed):
-            inside = np.zeros(self.n, np.bool_)
-            inside[list(members)] = True
-            choice[vertex] = self.first_inside(vertex, inside)
-        return choice
+    def best_inside(self, allowed: Bools) -> Ints:
+        """For each vertex the number of its first set whose members are all allowed in its row; -1 if there is none."""
+        starts = self.set_start[self.vertex_start]
+        blocks = np.searchsorted(starts, np.arange(BLOCK, starts[-1], BLOCK))
+        bounds = pairwise(np.unique([0, *blocks, self.n]).tolist())
+        found = [self._first_inside(first, last, allowed[first:last]) for first, last in bounds]
+        return np.concatenate([np.zeros(0, np.int64), *found])
+
+    def _first_inside(self, first: int, last: int, allowed: Bools) -> Ints:
+        """The same for the vertices first .. last-1, whose rows are given."""
+        numbers = self.vertex_start[first : last + 1]
+        start = self.set_start[numbers[0] : numbers[-1] + 1]
+        owners = np.repeat(np.arange(last - first), np.diff(self.set_start[numbers]))
+        missing = np.cumsum(~allowed[owners, self.members[start[0] : start[-1]]])
+        inside = numbers[0] + np.flatnonzero(np.diff(np.concatenate([[0], missing])[start - start[0]]) == 0)
+        found = np.append(inside, numbers[-1])[np.searchsorted(inside, numbers[:-1])]
+        return np.where(found < numbers[1:], found, -1)
 
     def best_of_order(self, order: npt.ArrayLike) -> Ints:
         """For each vertex the number of its first set whose members all come before it in the order."""
-        inside, choice = np.zeros(self.n, np.bool_), np.empty(self.n, np.int64)
-        for vertex in np.asarray(order).tolist():
-            choice[vertex] = self.first_inside(vertex, inside)
-            inside[vertex] = True
-        return choice
+        place = np.empty(self.n, np.int64)
+        place[np.asarray(order, dtype=np.int64)] = np.arange(self.n)
+        return self.best_inside(place[None, :] < place[:, None])
 
     def arcs(self) -> Bools:
         """(n, n) whether some set of b holds a, at [a, b]."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..foundation.arrays import Bools, Ints
 from ..foundation.errors import QubayesError
-from ..foundation.families import Families, VertexSet
+from ..foundation.families import VertexSet
 from ..foundation.graph import find_cycle, topological_order
 from ..machines.qubo import energy
 from .closure import union_gain
@@ -115,7 +115,7 @@ def closure_sets(formulation: "Formulation", state: Bools) -> Ints:
     """Return for each vertex the best candidate set inside its base and the union of its active subsets."""
     inside, required = active_members(formulation, state), formulation.relative.required
     inside[required.children, required.vertices] = True
-    return first_inside(formulation.candidates.families, inside)
+    return formulation.candidates.families.best_inside(inside)
 
 
 def active_members(formulation: "Formulation", state: Bools) -> Bools:
@@ -125,15 +125,6 @@ def active_members(formulation: "Formulation", state: Bools) -> Bools:
     inside = np.zeros((families.n, families.n), np.bool_)
     inside[families.member_owners[active], families.members[active]] = True
     return inside
-
-
-def first_inside(families: Families, inside: Bools) -> Ints:
-    """Return the first (best) set of each vertex all of whose members are inside its row; -1 if there is none."""
-    outside = np.concatenate([[0], np.cumsum(~inside[families.member_owners, families.members])])
-    fitting = np.flatnonzero(np.diff(outside[families.set_start]) == 0)
-    first = np.searchsorted(fitting, families.vertex_start[:-1])
-    numbers = np.append(fitting, len(families.set_start))[first]
-    return np.where(numbers < families.vertex_start[1:], numbers, -1)
 
 
 def _subset_violations(formulation: "Formulation", state: Bools) -> list[Violation]:
@@ -213,8 +204,7 @@ def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
 
 def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
     """Return the number of the best candidate set of each vertex whose members all come before it."""
-    position = _positions(order)
-    chosen = first_inside(formulation.candidates.families, position[None, :] < position[:, None])
+    chosen = formulation.candidates.families.best_of_order(order)
     if (chosen < 0).any():
         name = formulation.candidates.names[int(np.argmin(chosen))]
         raise QubayesError(f"the order puts {name} before a required parent of it; give an order that does not")

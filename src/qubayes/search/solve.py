@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from ..candidates import Candidates
 from ..foundation.arrays import Ints
 from ..foundation.errors import ConstraintError, QubayesError, SettingError
@@ -96,13 +98,14 @@ def _start(candidates: Candidates, network: Network | None) -> Ints:
             f"{min(missing)!r} is in only one of the candidates and the starting network; give one of the same"
         )
     place = {name: vertex for vertex, name in enumerate(candidates.names)}
-    parents = [set(candidates.base(vertex)) for vertex in range(candidates.n)]
-    for name, found in network.parent_names().items():
-        parents[place[name]].update(place[parent] for parent in found)
-    if cycle := find_cycle([tuple(members) for members in parents]):
+    allowed = np.zeros((candidates.n, candidates.n), np.bool_)
+    for vertex, name in enumerate(network.names):
+        allowed[place[name], [place[network.names[parent]] for parent in network.parents[vertex]]] = True
+        allowed[vertex, list(candidates.base(vertex))] = True
+    if cycle := find_cycle([np.flatnonzero(row).tolist() for row in allowed]):
         path = cycle_path(cycle, candidates.names)
         raise ConstraintError(f"the starting network and the required edges form the cycle {path}; start from another")
-    return candidates.families.best_inside(parents)
+    return candidates.families.best_inside(allowed)
 
 
 def _search(solver: Solver, problem: Any, run: Run) -> Ending:

@@ -8,11 +8,14 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
 from ...search.run import Ending, Run
 from .. import Formulation, encode_sets
 from ..constrained import ConstrainedForm, Row, constrain, order_rows, subset_rows
+from ..decoding import closure_sets
 
 BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
@@ -40,15 +43,10 @@ class ConstrainedProgram(NamedTuple):
         return values
 
     def offer(self, run: Run, values: Sequence[float]) -> None:
-        """Offer the network of these u bits, unless it has a cycle within the backend's tolerances."""
-        families, candidates = self.formulation.subsets.families, self.formulation.candidates
-        allowed = [set(candidates.base(vertex)) for vertex in range(candidates.n)]
-        for vertex, (first, last) in enumerate(self.groups):
-            for bit, subset in zip(range(first, last), families.sets_of(vertex), strict=True):
-                if values[bit] > 0.5:
-                    allowed[vertex].update(subset)
-        if not find_cycle([tuple(members) for members in allowed]):
-            run.offer(candidates.families.best_inside(allowed))
+        """Give the run the network of these u bits, unless it has a cycle within the backend's tolerances."""
+        choice = closure_sets(self.formulation, np.asarray(values) > 0.5)
+        if not find_cycle(run.candidates.families.sets_at(choice)):
+            run.offer(choice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,7 @@ def _with_bases(candidates: Candidates, left: Candidates, kept: Ints, required: 
     """Return `left` with the shared members as bases; a base that is not a set scores as the best set inside it."""
     lists: list[list[VertexSet]] = []
     sources: list[int] = []
+    bases = candidates.families.best_inside(required.T)
     for vertex in range(left.n):
         first, last = left.families.vertex_start[vertex : vertex + 2].tolist()
         sets = list(left.families.sets_of(vertex))
@@ -170,7 +171,7 @@ def _with_bases(candidates: Candidates, left: Candidates, kept: Ints, required: 
         sources.extend(kept[first:last].tolist())
         if sets[-1] != base:
             sets.append(base)
-            sources.append(candidates.families.first_inside(vertex, required[:, vertex]))
+            sources.append(int(bases[vertex]))
         lists.append(sets)
     numbers = np.array(sources, np.int64)
     reduced = replace(candidates, families=Families.of(lists), scores=frozen(candidates.scores[numbers]))
