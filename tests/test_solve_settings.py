@@ -1,6 +1,8 @@
 """Settings, limits and arguments of the wrong kind are refused in one sentence that says what is allowed."""
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +123,58 @@ def test_hillclimb_on_data_from_the_command_line(files):
     done = CliRunner().invoke(app, [*command, "--set", f"dataset={files / 'data.csv'}"])
     assert done.exit_code == 0, done.output
     assert "score -" in done.output and "hillclimb: all moves made" in done.output
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from qubayes.search import Ending
+
+@dataclass(frozen=True)
+class Best:
+    tries: int = 1
+    name: ClassVar[str] = "plugged"
+    takes: ClassVar[str] = "candidates"
+    counts: ClassVar[str] = ""
+    def prepare(self): return self
+    def __call__(self, candidates, run, /): return Ending("done", {"tries": self.tries})
+
+class NoSolver: pass
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """A package that brings solvers by entry points."""
+    (tmp_path / "a_solver_from_elsewhere.py").write_text(PLUGIN)
+    facts = tmp_path / "a_solver_from_elsewhere-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: a-solver-from-elsewhere\nVersion: 1.0\n")
+    points = "plugged = a_solver_from_elsewhere:Best\nwrong = a_solver_from_elsewhere:NoSolver\n"
+    (facts / "entry_points.txt").write_text("[qubayes.solvers]\n" + points)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_solver_of_another_package(plugin):
+    solution = solve(random_candidates(3, 0), solver_named("plugged", tries=3))
+    assert solution.solver == "plugged" and solution.statistics == {"tries": 3}
+    with pytest.raises(SettingError, match="plugged: tries = 'x'; give a whole number"):
+        solver_named("plugged", tries="x")
+    with pytest.raises(SettingError, match=r"choose one of anneal.*plugged"):
+        solver_named("magic")
+    with pytest.raises(SettingError, match="registered as the solver 'wrong', but does not follow"):
+        solver_named("wrong")
+
+
+def test_a_search_over_candidates_loads_nothing_of_the_qubo():
+    code = """
+import sys
+from qubayes.candidates.example import example
+from qubayes.search import Limits, solve
+solve(example(), "auto", limits=Limits(30.0))
+solve(example(), "anneal", limits=Limits(None, 100), bound_seconds=1.0)
+rooms = ("qubo", "machines", "quadratize", "report", "learning", "cli")
+print([name for name in sys.modules if name.startswith(tuple(f"qubayes.{room}" for room in rooms))])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
