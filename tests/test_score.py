@@ -144,7 +144,7 @@ def sets_without(child: int) -> list[tuple[int, ...]]:
 def test_names_of_this_package_come_first(installed):
     assert Score("bdeu", 3.0).formula(10).prior == 3.0
     assert is_score("dear") and not is_score("cheap")
-    with pytest.raises(SettingError, match="'cheap' is unknown; choose one of bdeu, .*, dear, jeffreys"):
+    with pytest.raises(SettingError, match=r"'cheap' is unknown; choose one of bdeu, .*, dear, jeffreys"):
         Score("cheap")
 
 
