@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from qubayes import Workers
 from qubayes.candidates import Search, identify, levels
+from qubayes.candidates.counting import merge_rows, prepare_rows
 from qubayes.candidates.knowledge import Knowledge
-from qubayes.candidates.levels import _series
-from qubayes.candidates.problem import merge_rows, prepare_rows
-from qubayes.candidates.terms import SERIES, SMALL_PRIOR
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError, DataError, SettingError
 from qubayes.scores import NAMES, Score, local_score
+from qubayes.scores.sums import SERIES, SMALL_PRIOR, power_series
 from reference import scores
 from strategies import datasets
 
@@ -228,7 +227,7 @@ def test_merged_rows_are_the_same_multiset():
 def test_the_power_series_is_exact_to_double_precision():
     from scipy.special import gammaln
 
-    series = _series(1001)
+    series = power_series(1001)
     counts = np.arange(1, 1001)
     for prior in (SMALL_PRIOR, SMALL_PRIOR / 3, 1e-6, 1e-12):
         got = (series[1:] * prior ** np.arange(SERIES)).sum(axis=1)

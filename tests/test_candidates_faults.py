@@ -13,7 +13,7 @@ import pytest
 from candidate_cases import assert_one_line, data_file, dependent_data, finish, run, start
 from qubayes.candidates import Search, identify, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.candidates.identify import _fingerprint
+from qubayes.candidates.identify import fingerprint
 from qubayes.candidates.knowledge import Knowledge
 from qubayes.data import read
 from qubayes.foundation.errors import FormatError
@@ -172,7 +172,7 @@ def test_a_cut_checkpoint_resumes(blocks_and_result, tmp_path):
 @pytest.mark.parametrize("damage", ["cut", "more", "flipped"])
 def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result, tmp_path):
     content, _ = blocks_and_result
-    path, facts = tmp_path / "x.blocks", _fingerprint(DATASET, SEARCH)
+    path, facts = tmp_path / "x.blocks", fingerprint(DATASET, SEARCH)
     path.write_bytes(content)
     with Checkpoint(path, facts, resume=True) as whole:
         index, block = next(iter(whole.done.items()))
@@ -208,7 +208,7 @@ def test_finished_blocks_are_not_searched_again(blocks_and_result, tmp_path):
     content, result = blocks_and_result
     path = tmp_path / "x.blocks"
     path.write_bytes(content)
-    with Checkpoint(path, _fingerprint(DATASET, SEARCH), resume=True) as kept:
+    with Checkpoint(path, fingerprint(DATASET, SEARCH), resume=True) as kept:
         index, block = max(kept.done.items(), key=lambda item: len(item[1].score))
         assert len(block.score) > 0
         kept.add(index, type(block)(block.child[:0], block.parents[:0], block.score[:0]))

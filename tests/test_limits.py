@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from qubayes.candidates import Candidates, Search, identify
+from qubayes.candidates.counting import MOST_ROWS, Rows
 from qubayes.candidates.identify import MOST_BYTES, assemble, check, stamp_of
-from qubayes.candidates.knowledge import Knowledge
-from qubayes.candidates.levels import concatenate, make_above, next_level, scan, split, start_level
-from qubayes.candidates.problem import MOST_ROWS, prepare_rule
-from qubayes.candidates.tables import Rows
+from qubayes.candidates.levels import concatenate, make_above, next_level, prepare_rule, scan, split, start_level
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, SettingError
 from qubayes.foundation.families import Families
@@ -51,10 +49,9 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
     codes = np.array([[0, 1, 2, 0], [0, 0, 1, 1], [1, 0, 1, 2]], dtype=np.uint8)
     weights = np.array([MOST_ROWS - 1_000_003, 1_000_000, 2, 1], dtype=np.int32)
     dataset = Dataset(("a", "b", "c"), (tuple("xyz"), tuple("xy"), tuple("xyz")), codes)
-    rows = Rows(codes, np.array([3, 2, 3]), weights, True, np.zeros((3, 0), np.uint64), MOST_ROWS)
+    rows = Rows(codes, np.array([3, 2, 3]), weights, np.zeros((3, 0), np.uint64), MOST_ROWS)
     score = Score(name)
-    rule = prepare_rule(dataset, rows, score, Knowledge().resolve(dataset.names, 2))
-    rule = rule._replace(price=rule.price / math.log(4) * math.log(MOST_ROWS) if name == "bic" else rule.price)
+    rule = prepare_rule(dataset, rows, score, [()] * 3)._replace(formula=score.formula(MOST_ROWS))
     level, blocks = start_level(rows, rule, None, 3), []
     for k in (1, 2, 3):
         above = make_above(level, last=k == 3)

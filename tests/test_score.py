@@ -1,16 +1,20 @@
 """Local scores against the oracle and against pgmpy."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qubayes.candidates import Search, identify
 from qubayes.data import Dataset
 from qubayes.foundation.errors import SettingError
-from qubayes.scores import NAMES, Score, local_score
+from qubayes.network import Network, fit
+from qubayes.scores import EACH, NAMES, OBSERVED, Formula, Score, is_score, local_score, score
 from reference import scores as reference
+from reference.candidates import prune as pruned
 from strategies import datasets
 
 
@@ -87,3 +91,65 @@ def test_nothing_is_lost_to_a_large_prior():
     """With a prior of 10^15 counts every row costs log 2, up to 1e-15."""
     dataset = Dataset(("a",), (("x", "y"),), np.zeros((1, 3), dtype=np.uint8))
     assert local_score(dataset, 0, [], Score("bdeu", 1e15)) == pytest.approx(-3 * math.log(2), rel=1e-13)
+
+
+def jeffreys(ess: float, rows: int) -> Formula:
+    """Half a count in each cell."""
+    return Formula(EACH, 0.5)
+
+
+def dear(ess: float, rows: int) -> Formula:
+    """BDs with a price for each parameter."""
+    return Formula(OBSERVED, ess, 0.01 * math.log(rows))
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package that brings scores by its entry points."""
+    facts = tmp_path / "more_scores-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: more-scores\nVersion: 1.0\n")
+    points = "jeffreys = test_score:jeffreys\ndear = test_score:dear\nbdeu = test_score:jeffreys\n"
+    (facts / "entry_points.txt").write_text(f"[qubayes.scores]\n{points}")
+    monkeypatch.syspath_prepend(tmp_path)
+    score._installed.cache_clear()
+    yield
+    score._installed.cache_clear()
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_a_score_of_another_package_is_used_everywhere(installed, states):
+    rng = np.random.default_rng(states)
+    codes = rng.integers(0, states, (5, 60)).astype(np.uint8)
+    codes[2] = (codes[0] + codes[1] + (rng.random(60) < 0.1)) % states
+    dataset = Dataset(tuple("abcde"), (tuple("xyzw"[: states + 1]),) * 5, codes)
+    for name, ess in (("jeffreys", None), ("dear", 2.0)):
+        chosen = Score(name, 2.0)
+        assert chosen.stamped_ess == ess
+        found = identify(dataset, Search(4, chosen))
+        table = [[(w, local_score(dataset, i, w, chosen)) for w in sets_without(i)] for i in range(5)]
+        for i, kept in enumerate(pruned(table)):
+            assert [w for w, _ in found.of(i)] == [w for w, _ in kept]
+            assert [s for _, s in found.of(i)] == pytest.approx([s for _, s in kept])
+    fitted = fit(Network(dataset.names, ((), (), (0,), (), ())), dataset, "jeffreys")
+    counts = np.bincount(codes[0], minlength=states + 1)
+    np.testing.assert_allclose(fitted.tables[0], (counts + 0.5) / (60 + 0.5 * (states + 1)))
+
+
+def sets_without(child: int) -> list[tuple[int, ...]]:
+    others = [v for v in range(5) if v != child]
+    return [w for size in range(5) for w in combinations(others, size)]
+
+
+def test_names_of_this_package_come_first(installed):
+    assert Score("bdeu", 3.0).formula(10).prior == 3.0
+    assert is_score("dear") and not is_score("cheap")
+    with pytest.raises(SettingError, match=r"'cheap' is unknown; choose one of bdeu, .*, dear, jeffreys"):
+        Score("cheap")
+
+
+@pytest.mark.parametrize("wrong", [Formula(7, 1.0), Formula(EACH, -1.0), Formula(EACH, math.nan), Formula(EACH, 1, -1)])
+def test_impossible_formulas_are_refused(wrong, monkeypatch):
+    monkeypatch.setitem(score.FORMULAS, "wrong", lambda ess, rows: wrong)
+    with pytest.raises(SettingError, match="'wrong' gives"):
+        Score("wrong").formula(5)

@@ -32,7 +32,7 @@ from common import Run, dependent_data, files_in, finish, start, table
 
 from qubayes.candidates import Search, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.candidates.identify import _fingerprint
+from qubayes.candidates.identify import fingerprint
 from qubayes.data import read, write_csv
 from qubayes.foundation.files import json_object, read_text
 from qubayes.foundation.workers import Workers
@@ -153,7 +153,7 @@ def _read_blocks(path: Path, case: Case, inputs: Path) -> None:
     assert case.search is not None
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(path, folder)
-        with Checkpoint(Path(copy), _fingerprint(read(inputs / "data.csv"), case.search), resume=True):
+        with Checkpoint(Path(copy), fingerprint(read(inputs / "data.csv"), case.search), resume=True):
             pass
 
 

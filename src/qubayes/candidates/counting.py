@@ -1,61 +1,130 @@
 """Cell counts of sets of variables: the prefix of a set once, then each further member.
 
 Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
+Counts are written to two rows of one array: the values, and how often each occurs.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import Ints, SmallInts
+from ..data.dataset import Dataset
+from ..foundation.arrays import AnyArray, Ints, SmallInts, Words
+from ..foundation.errors import DataError
 from ..foundation.jit import inner
 from ..foundation.words import popcount
-from .tables import Below, Bits, Labels, Rows
+from ..scores.sums import TIMES, VALUES
 
+MOST_ROWS = 2**31 - 1  # counts are 32-bit integers
 _FEW_CELLS = 64  # below this a histogram of counts costs more than it saves
-ACTIVE, LABELS, SINGLES = range(3)  # columns of Scratch.sizes
 _HISTOGRAM = 4096  # counts from here on are rare (N / 4096 of them at most) and listed one by one
+_LABEL, _ROW = range(2)  # planes of Labels.partition
+_ACTIVE, _LABELS, _SINGLES = range(3)  # columns of Labels.sizes
 
 
-class Scratch(NamedTuple):
-    """Room for the counts of one thread. Depth d holds the partition by the first d members of the prefix."""
+class Rows(NamedTuple):
+    """The data with their observed states only: as distinct rows, or as bits."""
 
-    labels: SmallInts  # (k, R) state of each active row
-    active: SmallInts  # (k, R) rows that share their state with another row
+    codes: AnyArray  # (n, R) distinct rows; (n, 0) if bits are used
+    observed: Ints  # (n,) observed number of states
+    weights: SmallInts  # (R,) how often each row occurs; (0,) if each occurs once
+    bits: Words  # (n, words) rows in state 1, if every variable has at most two observed states; else (n, 0)
+    total: int  # N
+
+
+class Labels(NamedTuple):
+    """Rows with the scratch memory of one thread. Depth d holds the partition by the first d members of the prefix."""
+
+    codes: AnyArray  # (n, R)
+    observed: Ints  # (n,)
+    weights: SmallInts  # (R,), or (0,)
+    partition: SmallInts  # (k, 2, R) label of the state of each active row (one that shares its state), and the row
     sizes: Ints  # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
     cells: SmallInts  # (most cells,) all zero between calls
-    histogram: SmallInts  # (4096,) place of a count in `values`, plus one; all zero between calls
-    values: SmallInts  # cell counts of the set
-    times: SmallInts  # how often each occurs
+    histogram: SmallInts  # (4096,) place of a count among the values, plus one; all zero between calls
 
 
-def make_scratch(k: int, data: Rows, most_cells: int) -> Scratch:
-    """Scratch for level k, with the partition by nothing at depth 0."""
-    n_rows, n_words = data.codes.shape[1], data.bits.shape[1]
-    half = 1 << (k - 1) if n_words else 0
-    most_values = max(2 * half, _FEW_CELLS + _HISTOGRAM + data.total // _HISTOGRAM + 2)
-    scratch = Scratch(
-        labels=np.zeros((k, n_rows), np.int32),
-        active=np.empty((k, n_rows), np.int32),
-        sizes=np.zeros((k, 3), np.int64),
-        cells=np.zeros(most_cells, np.int32),
-        histogram=np.zeros(_HISTOGRAM, np.int32),
-        values=np.empty(most_values, np.int32),
-        times=np.empty(most_values, np.int32),
-    )
-    scratch.active[0] = np.arange(n_rows)
-    scratch.sizes[0, ACTIVE], scratch.sizes[0, LABELS] = n_rows, 1
-    scratch.times[: 2 * half] = 1
-    return scratch
+class Bits(NamedTuple):
+    """Rows as bits with the scratch memory of one thread, and the all-ones counts of smaller sets."""
+
+    rows: Words  # (n, words) rows in state 1
+    prefix: Words  # (k, words) rows in which every member of the prefix is 1
+    cells: SmallInts  # (2^(k-1),) rows in which exactly these members of the prefix are 1
+    bases: Ints  # (2^(k-1),) plus x: place in `ones` of these members and x
+    ones: SmallInts  # rows in which all members are 1, for sets of 0, 1, ..., k-1 by rank, one size after the other
+    start: Ints  # (k + 1,) where sets of this size begin in `ones`
 
 
-def make_bits(k: int, data: Rows) -> Bits | None:
-    """The data as bits, with room for the counts of one thread; None if some variable has more than two states."""
-    n_words, half = data.bits.shape[1], 1 << (k - 1)
-    if not n_words:
-        return None
-    prefix = np.full((k, n_words), ~np.uint64(0))
-    return Bits(data.bits, prefix, np.zeros(half, np.int32), np.zeros(half, np.int64))
+def check_rows(dataset: Dataset) -> None:
+    """Raise if a count of rows may not fit into its integer."""
+    if dataset.rows > MOST_ROWS:
+        raise DataError(f"the data have {dataset.rows} rows; at most {MOST_ROWS} can be counted: take a sample of them")
+
+
+def prepare_rows(dataset: Dataset, *, as_bits: bool = True) -> Rows:
+    """Return the data for counting; as bits, if that is asked for, where every variable has at most two states."""
+    check_rows(dataset)
+    codes, observed = np.empty_like(dataset.codes), np.ones(dataset.n, dtype=np.int64)
+    for i, column in enumerate(dataset.codes):
+        present = np.bincount(column, minlength=1) > 0
+        codes[i] = (np.cumsum(present) - 1)[column]
+        observed[i] = max(1, int(present.sum()))
+    if as_bits and bool(np.all(observed <= 2)):
+        padded = np.zeros((dataset.n, -(-dataset.rows // 64) * 64), dtype=np.uint8)
+        padded[:, : dataset.rows] = codes
+        bits = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+        return Rows(codes[:, :0], observed, np.zeros(0, np.int32), bits, dataset.rows)
+    codes, weights = merge_rows(codes)
+    return Rows(codes, observed, weights, np.zeros((dataset.n, 0), np.uint64), dataset.rows)
+
+
+def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
+    """Return the distinct rows, as columns, and how often each occurs; no weights where each occurs once.
+
+    Rows are sorted by a hash; only neighbours that are truly equal are merged, so a collision costs nothing but space.
+    """
+    n, rows = codes.shape
+    keys = np.asarray(np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64), dtype=np.uint64)
+    hashed: Words = np.zeros(rows, dtype=np.uint64)
+    for i in range(n):
+        hashed = (hashed ^ codes[i].astype(np.uint64)) * keys[i]
+        hashed ^= hashed >> np.uint64(29)
+    order = np.argsort(hashed, kind="stable")
+    first = np.zeros(rows, dtype=bool)
+    first[:1] = True
+    for column in codes:
+        ordered = column[order]
+        first[1:] |= ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(first)
+    if len(starts) > 0.9 * rows:  # not worth the weights
+        return np.ascontiguousarray(codes), np.zeros(0, np.int32)
+    return np.ascontiguousarray(codes[:, order[starts]]), np.diff(np.append(starts, rows)).astype(np.int32)
+
+
+def make_counts(k: int, rows: Rows) -> SmallInts:
+    """(2, most) memory for the cell counts of a set of k variables; bits give each count once."""
+    most = 1 << k if rows.bits.shape[1] else _FEW_CELLS + _HISTOGRAM + rows.total // _HISTOGRAM + 2
+    return np.ones((2, most), np.int32)
+
+
+def make_labels(k: int, rows: Rows) -> Labels:
+    """Return the rows with scratch memory for level k, and the partition by nothing at depth 0."""
+    n_rows = rows.codes.shape[1]
+    partition, sizes = np.zeros((k, 2, n_rows), np.int32), np.zeros((k, 3), np.int64)
+    partition[0, _ROW] = np.arange(n_rows)
+    sizes[0, _ACTIVE], sizes[0, _LABELS] = n_rows, 1
+    largest = np.sort(rows.observed)[::-1].tolist()
+    most_labels = 1
+    for states in largest[: k - 1]:
+        most_labels = min(most_labels * states, n_rows)
+    cells = np.zeros(max(1, most_labels) * max(largest, default=1), np.int32)
+    return Labels(rows.codes, rows.observed, rows.weights, partition, sizes, cells, np.zeros(_HISTOGRAM, np.int32))
+
+
+def make_bits(k: int, rows: Rows, ones: SmallInts, start: Ints) -> Bits:
+    """Return the rows with scratch memory for level k."""
+    prefix, half = np.full((k, rows.bits.shape[1]), ~np.uint64(0)), 1 << (k - 1)
+    return Bits(rows.bits, prefix, np.zeros(half, np.int32), np.zeros(half, np.int64), ones, start)
 
 
 @inner
@@ -66,131 +135,104 @@ def add_to_prefix(depth: int, x: int, bits: Bits) -> None:
 
 
 @inner
-def add_member(depth: int, x: int, data: Labels, scratch: Scratch) -> None:
+def add_member(depth: int, x: int, labels: Labels) -> None:
     """Split the partition at `depth` by variable x, into depth + 1."""
-    r = data.observed[x]
-    column = data.codes[x]
-    label, row = scratch.labels[depth], scratch.active[depth]
-    n = scratch.sizes[depth, ACTIVE]
+    r, column, cells, weights = labels.observed[x], labels.codes[x], labels.cells, labels.weights
+    label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
+    next_label, next_row = labels.partition[depth + 1, _LABEL], labels.partition[depth + 1, _ROW]
+    n, fresh, kept, single = labels.sizes[depth, _ACTIVE], 0, 0, labels.sizes[depth, _SINGLES]
     for t in range(n):
-        scratch.cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
-    fresh = 0
-    kept = 0
-    single = scratch.sizes[depth, SINGLES]
+        cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
     for t in range(n):
         cell = label[t] * r + column[row[t]]
-        if scratch.cells[cell] == 1:
+        if cells[cell] == 1:
             single += 1
-            scratch.cells[cell] = 0
+            cells[cell] = 0
             continue
-        if scratch.cells[cell] > 0:  # first visit: the weight gives way to −1 − label
-            scratch.cells[cell] = -1 - fresh
+        if cells[cell] > 0:  # first visit: the weight gives way to −1 − label
+            cells[cell] = -1 - fresh
             fresh += 1
-        scratch.labels[depth + 1, kept] = -1 - scratch.cells[cell]
-        scratch.active[depth + 1, kept] = row[t]
+        next_label[kept] = -1 - cells[cell]
+        next_row[kept] = row[t]
         kept += 1
     for t in range(n):
-        scratch.cells[label[t] * r + column[row[t]]] = 0
-    scratch.sizes[depth + 1, ACTIVE] = kept
-    scratch.sizes[depth + 1, LABELS] = fresh
-    scratch.sizes[depth + 1, SINGLES] = single
+        cells[label[t] * r + column[row[t]]] = 0
+    labels.sizes[depth + 1, _ACTIVE] = kept
+    labels.sizes[depth + 1, _LABELS] = fresh
+    labels.sizes[depth + 1, _SINGLES] = single
 
 
 @inner
-def count_rows(depth: int, x: int, data: Labels, scratch: Scratch) -> int:
-    """Set scratch.values and .times to the cell counts of prefix + {x}; returns how many there are."""
-    r = data.observed[x]
-    column = data.codes[x]
-    label, row, cells = scratch.labels[depth], scratch.active[depth], scratch.cells
-    values, times = scratch.values, scratch.times
-    n_active = scratch.sizes[depth, ACTIVE]
-    if data.merged:
+def count_rows(depth: int, x: int, labels: Labels, counts: SmallInts) -> int:
+    """Set the counts to those of the cells of prefix + {x}; returns how many there are."""
+    r, column, cells, weights = labels.observed[x], labels.codes[x], labels.cells, labels.weights
+    label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
+    n_active, single = labels.sizes[depth, _ACTIVE], labels.sizes[depth, _SINGLES]
+    if len(weights):
         for t in range(n_active):
-            cells[label[t] * r + column[row[t]]] += data.weights[row[t]]
+            cells[label[t] * r + column[row[t]]] += weights[row[t]]
     else:
         for t in range(n_active):
             cells[label[t] * r + column[row[t]]] += 1
-    n_cells = scratch.sizes[depth, LABELS] * r
+    n_cells = labels.sizes[depth, _LABELS] * r
     n_values = 0
-    if scratch.sizes[depth, SINGLES]:
-        values[0] = 1
-        times[0] = scratch.sizes[depth, SINGLES]
+    if single:
+        counts[VALUES, 0], counts[TIMES, 0] = 1, single
         n_values = 1
     if n_cells <= _FEW_CELLS:
         for cell in range(n_cells):
-            values[n_values] = cells[cell]
-            times[n_values] = 1
+            counts[VALUES, n_values], counts[TIMES, n_values] = cells[cell], 1
             n_values += 1
             cells[cell] = 0
         return n_values
-    scratch.histogram[1] = n_values
-    if n_cells <= n_active:
-        for cell in range(n_cells):
-            n_values = _tally(cells[cell], n_values, scratch)
-            cells[cell] = 0
-    else:
-        for t in range(n_active):
-            cell = label[t] * r + column[row[t]]
-            n_values = _tally(cells[cell], n_values, scratch)
-            cells[cell] = 0
+    labels.histogram[1] = n_values
+    every = n_cells <= n_active
+    for t in range(n_cells if every else n_active):
+        cell = t if every else label[t] * r + column[row[t]]
+        n_values = _tally(cells[cell], n_values, labels.histogram, counts)
+        cells[cell] = 0
     for t in range(n_values):
-        if values[t] < _HISTOGRAM:
-            scratch.histogram[values[t]] = 0
+        if counts[VALUES, t] < _HISTOGRAM:
+            labels.histogram[counts[VALUES, t]] = 0
     return n_values
 
 
 @inner
-def _tally(value: int, n_values: int, scratch: Scratch) -> int:
+def _tally(value: int, n_values: int, histogram: SmallInts, counts: SmallInts) -> int:
+    """Add a cell of this count; returns the number of different counts."""
     if value == 0:
         return n_values
     if value < _HISTOGRAM:
-        place = scratch.histogram[value]
+        place = histogram[value]
         if place > 0:
-            scratch.times[place - 1] += 1
+            counts[TIMES, place - 1] += 1
             return n_values
-        scratch.histogram[value] = n_values + 1
-    scratch.values[n_values] = value
-    scratch.times[n_values] = 1
+        histogram[value] = n_values + 1
+    counts[VALUES, n_values], counts[TIMES, n_values] = value, 1
     return n_values + 1
 
 
 @inner
-def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, below: Below) -> int:
-    """Lexicographic rank of a set of `size` that starts with the prefix less the positions skip and skip_too.
-
-    If one member x is still to come, subtract n − 1 − x.
-    """
-    rank = below.sizes[size] - 1
-    place = 0
-    for j in range(length):
-        if j != skip and j != skip_too:
-            rank -= below.drop[size - place, prefix[j]]
-            place += 1
-    return rank
-
-
-@inner
-def set_prefix_cells(k: int, prefix: Ints, chosen: Ints, n: int, below: Below, bits: Bits) -> None:
-    """Cell counts of the prefix by bit mask, and where the all-ones counts of (mask of the prefix) + {x} begin."""
-    length = k - 1
-    none = prefix[0] * 0 - 1
+def set_prefix_cells(prefix: Ints, length: int, binomials: Ints, bits: Bits) -> None:
+    """Set the cell counts of the prefix by bit mask, and where the all-ones counts of (mask) + {x} begin."""
+    n = binomials.shape[1] - 1
     for mask in range(1 << length):
-        size: Any = np.int64(0)  # a literal would let numba compile base_rank twice
+        size = popcount(mask)
+        place = bits.start[size] + binomials[size, 0] - 1
+        base = bits.start[size + 1] + binomials[size + 1, 0] - n
+        left = size
         for t in range(length):
             if mask >> t & 1:
-                chosen[size] = prefix[t]
-                size += 1
-        start = below.ones_start[size]
-        bits.prefix_cells[mask] = below.ones[start + base_rank(chosen, size, none, none, size, below)]
-        if size < length:
-            start = below.ones_start[size + 1] - (n - 1)
-            bits.ones_base[mask] = start + base_rank(chosen, size, none, none, size + 1, below)
-    _only(length, bits.prefix_cells)
+                place -= binomials[left, prefix[t] + 1]
+                base -= binomials[left + 1, prefix[t] + 1]
+                left -= 1
+        bits.cells[mask], bits.bases[mask] = bits.ones[place], base
+    _only(length, bits.cells)
 
 
 @inner
 def _only(length: int, cells: SmallInts) -> None:
-    """From "all of mask are 1" to "exactly mask is 1", in place."""
+    """Turn the counts of "all of mask are 1" into those of "exactly mask is 1", in place."""
     for t in range(length):
         for mask in range(1 << length):
             if not mask >> t & 1:
@@ -198,16 +240,16 @@ def _only(length: int, cells: SmallInts) -> None:
 
 
 @inner
-def count_bits(length: int, x: int, bits: Bits, below: Below, values: SmallInts) -> int:
-    """Set values to the cell counts of prefix + {x}; returns the number of rows in which all are 1."""
-    half = 1 << length
+def count_bits(length: int, x: int, bits: Bits, counts: SmallInts) -> int:
+    """Set the counts to those of the cells of prefix + {x}; returns the number of rows in which all are 1."""
+    half, values = 1 << length, counts[VALUES]
     all_ones = 0
     for w in range(bits.rows.shape[1]):
         all_ones += popcount(bits.prefix[length, w] & bits.rows[x, w])
     for mask in range(half - 1):
-        values[mask] = below.ones[bits.ones_base[mask] + x]
+        values[mask] = bits.ones[bits.bases[mask] + x]
     values[half - 1] = all_ones
     _only(length, values)
     for mask in range(half):
-        values[half + mask] = bits.prefix_cells[mask] - values[mask]
+        values[half + mask] = bits.cells[mask] - values[mask]
     return all_ones

@@ -19,10 +19,22 @@ from ..scores import Score
 from ..scores.score import check_joint_states
 from .candidates import Candidates, Stamp
 from .checkpoint import Checkpoint
+from .counting import check_rows, prepare_rows
 from .knowledge import Knowledge
-from .levels import Block, Level, concatenate, make_above, next_level, scan, sets_of_heads, split, start_level
-from .problem import check_rows, prepare_constraints, prepare_rows, prepare_rule
-from .tables import Above
+from .levels import (
+    Block,
+    Level,
+    concatenate,
+    make_above,
+    next_level,
+    prepare_constraints,
+    prepare_rule,
+    scan,
+    sets_of_heads,
+    split,
+    start_level,
+)
+from .scanning import Above
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
 _LEAST_BLOCKS = 64
@@ -73,7 +85,7 @@ def identify(
     with ExitStack() as stack:
         kept = None
         if checkpoint:
-            kept = stack.enter_context(Checkpoint(checkpoint, _fingerprint(dataset, search), resume=resume))
+            kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
         for done, block in _last_level(level, workers or Workers(), kept):
             blocks.append(block)
             on_progress(_progress(before + done, total))
@@ -114,7 +126,7 @@ def first_level(dataset: Dataset, search: Search) -> Level:
     """Where the search starts."""
     rows = prepare_rows(dataset)
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    rule = prepare_rule(dataset, rows, search.score, allowed)
+    rule = prepare_rule(dataset, rows, search.score, allowed.required)
     return start_level(rows, rule, prepare_constraints(allowed), search.max_parents + 1)
 
 
@@ -142,7 +154,7 @@ def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iter
     ranges = split(level, sets_per_block(level))
     work = sets_of_heads(level)
     done = 0
-    n = len(level.rule.declared)
+    n = level.rule.children.shape[1]
     # A block that a kept file was given by hand, or by chance with a fitting checksum, is made anew.
     finished = {i: b for i, b in kept.done.items() if i < len(ranges) and _fits(b, n, level.k - 1)} if kept else {}
     for index, block in finished.items():
@@ -168,7 +180,7 @@ def _fits(block: Block, n: int, size: int) -> bool:
     )
 
 
-def _fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
+def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     return {
         "data": dataset.checksum,

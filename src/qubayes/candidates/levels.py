@@ -1,21 +1,23 @@
 """The levels of the search: which sets are visited together, and the tables that pass from one level to the next."""
 
-from functools import lru_cache
+from collections.abc import Sequence
 from itertools import pairwise
-from math import comb
+from math import comb, log
 from typing import NamedTuple
 
 import numpy as np
 
+from ..data.dataset import Dataset
 from ..foundation.arrays import Floats, Ints, SmallInts
-from ..scores.score import rising
-from .counting import make_bits, make_scratch
-from .scanning import make_visit
-from .scanning import scan as scan_heads
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Constraints, Found, Labels, Rows, Rule
-from .terms import SERIES, SMALL_PRIOR, TABLE_WIDTH
+from ..foundation.families import VertexSet
+from ..scores.score import DECLARED, EACH, OBSERVED, Score, local_score, rising
+from ..scores.sums import SMALL_PRIOR, TermTables, term_tables
+from .candidates import tolerance
+from .counting import Rows, make_bits, make_labels
+from .knowledge import Allowed
+from .scanning import ALLOWED, FORBIDDEN, REQUIRED, STATES, Above, Below, Constraints, Found, Rule, make_visit
+from .scanning import scan as scan_prefixes
 
-_MOST_TABLE_ROWS = 1 << 14  # 128 MB; priors beyond these are computed on the fly
 _FIRST_CAPACITY = 1 << 14  # candidates of a block; a block that finds more is scanned again with room for all
 
 
@@ -26,8 +28,10 @@ class Level(NamedTuple):
     heads: Ints  # (heads, 0, 1 or 2) the first members of the sets, in lexicographic order
     rows: Rows
     rule: Rule
+    tables: TermTables
     constraints: Constraints | None
     below: Below
+    ones: SmallInts  # if rows are bits: rows in which all members are 1, for sets of 0, 1, ..., k-1
 
 
 class Block(NamedTuple):
@@ -38,92 +42,77 @@ class Block(NamedTuple):
     score: Floats  # (found,)
 
 
+def prepare_rule(dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet]) -> Rule:
+    """Return the score in numbers; `required` has the required parents of each vertex."""
+    formula = score.formula(dataset.rows)
+    states = dataset.arities.astype(float)
+    in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
+    by_child = formula.spread == EACH and formula.prior > 0  # whether the parents' prior depends on the child
+    classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
+    bases = [local_score(dataset, i, required[i], score) for i in range(dataset.n)]
+    tolerances = [tolerance(base, dataset.rows) for base in bases]
+    bounds = [log(arity) if formula.prior > 0 else 0.0 for arity in in_prior.tolist()]
+    return Rule(formula, np.array([states, in_prior, place, tolerances, bounds], dtype=np.float64), classes)
+
+
+def prepare_constraints(permitted: Allowed) -> Constraints | None:
+    """Return the prior knowledge in numbers; None if every set is allowed."""
+    n = len(permitted.limits)
+    edges = np.full((n, n), FORBIDDEN, dtype=np.int8)
+    for i in range(n):
+        edges[i, list(permitted.allowed[i])] = ALLOWED
+        edges[i, list(permitted.required[i])] = REQUIRED
+    if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1:
+        return None
+    return Constraints(edges, np.array([[len(r) for r in permitted.required], permitted.limits], dtype=np.int64))
+
+
 def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
-    """Level 1: only the empty set is known below it."""
-    n = len(rule.declared)
-    sizes = np.array([comb(n, s) for s in range(k_last + 2)], dtype=np.int64)
-    drop = np.array([[comb(n - 1 - v, s) if v < n else 0 for v in range(n + 1)] for s in range(k_last + 2)], np.int64)
-    priors = {BDEU: [rule.ess], BDS: [rule.ess], LIKELIHOOD: [0.0]}.get(rule.kind, rule.class_arity)
+    """Return level 1: only the empty set is known below it."""
+    n, (spread, count, _) = rule.children.shape[1], rule.formula
+    priors = count * rule.class_states if spread == EACH else [count]
     below = Below(
         terms=np.array([[rising(rows.total, prior) for prior in priors]]),
         cells=np.ones(1, np.int32),
         best=np.zeros((n, 1)),
-        ones=np.full(1, rows.total, np.int32),
-        drop=drop,
-        sizes=sizes,
-        ones_start=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64),
-        keys=np.zeros(0),
-        table=np.zeros((0, 0)),
-        series=_series(min(rows.total, TABLE_WIDTH - 1) + 1),
+        binomials=np.array([[comb(n - v, s) for v in range(n + 1)] for s in range(k_last + 2)], np.int64),
     )
-    return _with_table(Level(1, _heads(n, 1), rows, rule, constraints, below))
+    ones = np.full(1, rows.total, np.int32)
+    tables = term_tables(rule.formula, np.zeros(0), rows.total)
+    return _with_tables(Level(1, _heads(n, 1), rows, rule, tables, constraints, below, ones))
 
 
 def next_level(level: Level, above: Above) -> Level:
-    """Level k + 1, from what level k left."""
-    below = level.below._replace(
-        terms=above.terms,
-        cells=above.cells,
-        best=above.best,
-        ones=np.concatenate([level.below.ones, above.ones]) if len(above.ones) else level.below.ones,
-    )
-    k = level.k + 1
-    return _with_table(level._replace(k=k, heads=_heads(len(level.rule.declared), k), below=below))
+    """Return level k + 1, from what level k left."""
+    k, n = level.k + 1, level.rule.children.shape[1]
+    below = Below(above.terms, above.cells, above.best, level.below.binomials)
+    ones = np.concatenate([level.ones, above.ones])
+    return _with_tables(level._replace(k=k, heads=_heads(n, k), below=below, ones=ones))
 
 
 def make_above(level: Level, *, last: bool) -> Above:
-    """Room for what the level leaves; none at the last level."""
-    n, k = len(level.rule.declared), level.k
-    if last:
-        return Above(np.zeros((0, 1)), np.zeros(0, np.int32), np.zeros((n, 0)), np.zeros(0, np.int32))
-    sets = comb(n, k)
-    binary = level.rows.bits.shape[1] > 0
+    """Return memory for what the level leaves; none at the last level."""
+    n, k = level.rule.children.shape[1], level.k
+    sets, subsets = (0, 0) if last else (comb(n, k), comb(n, k - 1))
     return Above(
-        terms=np.empty((sets, len(level.rule.class_arity))),
+        terms=np.empty((sets, len(level.rule.class_states))),
         cells=np.empty(sets, np.int32),
-        best=np.empty((n, comb(n, k - 1))),
-        ones=np.empty(sets if binary else 0, np.int32),
+        best=np.empty((n, subsets)),
+        ones=np.empty(sets if level.rows.bits.shape[1] else 0, np.int32),
     )
 
 
-def _with_table(level: Level) -> Level:
-    """The level with the log-gamma terms of every prior above SMALL_PRIOR that its families use."""
-    rule, keys = level.rule, _keys(level)
-    keys = keys[keys * SMALL_PRIOR <= rule.ess][:_MOST_TABLE_ROWS]
-    priors = {K2: [1.0], LIKELIHOOD: [0.0]}.get(rule.kind, rule.ess / keys)
-    width = len(level.below.series)
-    table = np.array([_rising_row(width, float(prior)) for prior in priors]).reshape(len(priors), width)
-    return level._replace(below=level.below._replace(keys=keys, table=table))
-
-
-def _keys(level: Level) -> Floats:
-    """ess / prior of the terms of the level, ascending."""
-    rule = level.rule
-    if rule.kind == BDEU:
-        products = np.ones(1)
+def _with_tables(level: Level) -> Level:
+    """Return the level with the terms of every prior that its families use."""
+    formula, children = level.rule.formula, level.rule.children
+    keys = np.ones(1)
+    if formula.spread == DECLARED:
         for _ in range(level.k):
-            products = np.unique(np.outer(products, np.unique(rule.declared)))
-            products = products[products * SMALL_PRIOR <= rule.ess]
-        return products
-    if rule.kind == BDS:
-        return np.unique(np.outer(np.unique(level.below.cells), np.unique(rule.arities)))
-    return np.zeros(0)
-
-
-def _series(width: int) -> Floats:
-    """series[c, p]: coefficient of s^p in Σ_{0<j<c} log(j + s), as log(j + s) = log j − Σ_p (−s/j)^p / p."""
-    j = np.arange(1, width - 1, dtype=float)
-    terms = np.zeros((width, SERIES))
-    terms[2:, 0] = np.log(j)
-    for p in range(1, SERIES):
-        terms[2:, p] = (-1) ** (p + 1) / (p * j**p)
-    return np.cumsum(terms, axis=0)
-
-
-@lru_cache(maxsize=1024)  # levels ask for the same rows again
-def _rising_row(width: int, prior: float) -> Floats:
-    """(width,) `rising` of the counts 0, 1, ..."""
-    return np.array([rising(count, prior) for count in range(width)])
+            keys = np.unique(np.outer(keys, np.unique(children[STATES])))
+            keys = keys[keys * SMALL_PRIOR <= formula.prior]
+    elif formula.spread == OBSERVED:
+        keys = np.unique(np.outer(np.unique(level.below.cells), np.unique(level.rows.observed)))
+    return level._replace(tables=term_tables(formula, keys, level.rows.total))
 
 
 def _heads(n: int, k: int) -> Ints:
@@ -135,16 +124,16 @@ def _heads(n: int, k: int) -> Ints:
 
 
 def sets_of_heads(level: Level) -> Ints:
-    """How many sets of the level start with each head."""
-    n, length = len(level.rule.declared), level.heads.shape[1]
+    """Return the number of sets of the level that start with each head."""
+    length = level.heads.shape[1]
     if length == 0:
-        return np.array([n])
-    sets: Ints = level.below.drop[level.k - length][level.heads[:, -1]]
+        return np.array([level.rule.children.shape[1]])
+    sets: Ints = level.below.binomials[level.k - length][level.heads[:, -1] + 1]
     return sets
 
 
 def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
-    """Ranges of heads of about equal work. They depend on the problem alone, never on the number of workers."""
+    """Return ranges of heads of about equal work. They depend on the problem alone, never on the number of workers."""
     if len(level.heads) == 0:
         return []
     done = np.cumsum(sets_of_heads(level))
@@ -154,36 +143,38 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
 
 
 def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
-    """The candidates among the sets that start with heads[0] .. heads[1]-1."""
-    chosen = level.heads[heads[0] : heads[1]]
-    k, rows, capacity = level.k, level.rows, _FIRST_CAPACITY
-    labels, bits = Labels(rows.codes, rows.observed, rows.weights, rows.merged), make_bits(k, rows)
-    scratch, visit = make_scratch(k, rows, most_cells(level)), make_visit(k, len(level.rule.declared))
+    """Return the candidates among the sets that start with heads[0] .. heads[1]-1."""
+    k, n, rows, capacity = level.k, level.rule.children.shape[1], level.rows, _FIRST_CAPACITY
+    prefixes, visit = _prefixes(level.heads[heads[0] : heads[1]], n, k), make_visit(k, n, rows)
+    labels, bits = None, None
+    if rows.bits.shape[1]:
+        start = np.concatenate([[0], np.cumsum(level.below.binomials[:, 0])])
+        bits = make_bits(k, rows, level.ones, start)
+    else:
+        labels = make_labels(k, rows)
+    inputs = prefixes, labels, bits, level.rule, level.tables, level.constraints, level.below, above
     while True:
-        found = Found(
-            np.empty(capacity, np.int32), np.empty((capacity, max(1, level.k - 1)), np.int32), np.empty(capacity)
-        )
-        count = int(
-            scan_heads(
-                k, chosen, labels, bits, level.rule, level.constraints, level.below, above, found, scratch, visit
-            )
-        )
+        found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))
+        count = int(scan_prefixes(*inputs, found, visit))
         if count <= capacity:
-            return Block(found.child[:count], found.parents[:count, : level.k - 1], found.score[:count])
+            return Block(found.families[:count, 0], found.families[:count, 1:], found.scores[:count])
         capacity = count
 
 
-def most_cells(level: Level) -> int:
-    """An upper bound of the states of a prefix of k-1 variables times the states of one more."""
-    largest = np.sort(level.rows.observed)[::-1].tolist()
-    cells = 1
-    for states in largest[: level.k - 1]:
-        cells = min(cells * states, int(level.rows.codes.shape[1]))
-    return max(1, cells) * int(largest[0])
+def _prefixes(heads: Ints, n: int, k: int) -> SmallInts:
+    """(prefixes, k-1) all but the largest member of the sets of k variables that start with these heads, in order."""
+    prefixes = heads
+    for depth in range(heads.shape[1], k - 1):
+        first = prefixes[:, -1] + 1
+        times = n - k + depth + 1 - first
+        start = np.cumsum(times) - times
+        more = np.arange(int(times.sum())) + np.repeat(first - start, times)
+        prefixes = np.column_stack([np.repeat(prefixes, times, axis=0), more])
+    return prefixes.astype(np.int32)
 
 
 def concatenate(blocks: list[Block], width: int) -> Block:
-    """All blocks as one, parents padded to `width` with -1."""
+    """Return all blocks as one, parents padded to `width` with -1."""
     parents = [np.pad(b.parents, ((0, 0), (0, width - b.parents.shape[1])), constant_values=-1) for b in blocks]
     return Block(
         np.concatenate([b.child for b in blocks]), np.concatenate(parents), np.concatenate([b.score for b in blocks])

@@ -1,4 +1,4 @@
-"""The loop over every small set of variables, which judges every family in it (design §3).
+"""The kernel that visits every small set of variables and judges every family in it.
 
 A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each of its members i,
 so one count serves k families. A set is split into a *prefix* (all but its largest member) and that member x: the
@@ -6,188 +6,214 @@ prefix is counted once, x runs in the inner loop, and the lexicographic rank of 
 constant plus x, so that the inner loop reads every table of the level below in memory order.
 """
 
-from math import inf, log
-from typing import Any, NamedTuple
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import Floats, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
 from ..foundation.jit import inner, kernel
-from .counting import Scratch, add_member, add_to_prefix, base_rank, count_bits, count_rows, set_prefix_cells
-from .tables import BDEU, BDS, K2, LIKELIHOOD, Above, Below, Bits, Constraints, Counts, Found, Labels, Rule
-from .terms import SERIES, sum_by_table, sum_terms
+from ..scores.score import DECLARED, EACH, OBSERVED, Formula
+from ..scores.sums import SERIES, TIMES, VALUES, TermTables, sum_terms
+from .counting import (
+    Bits,
+    Labels,
+    Rows,
+    add_member,
+    add_to_prefix,
+    count_bits,
+    count_rows,
+    make_counts,
+    set_prefix_cells,
+)
+
+STATES, PRIOR_STATES, CLASS, TOLERANCE, BOUND = range(5)  # rows of Rule.children
+FORBIDDEN, ALLOWED, REQUIRED = range(3)  # values of Constraints.edges
+NEEDED, LIMIT = range(2)  # rows of Constraints.sizes
+
+
+class Rule(NamedTuple):
+    """The score in numbers, and what it takes for a set to be a candidate set."""
+
+    formula: Formula
+    # (5, n) of each child: its declared states; its states in the prior (observed ones for OBSERVED); its column of
+    # the parent terms; by more than what a set must beat its subsets; what each cell takes from the score of every
+    # superset (docs/candidates.md proves it)
+    children: Floats
+    class_states: Floats  # (classes,) child states that a column of the parent terms is for
+
+
+class Constraints(NamedTuple):
+    """Which parents prior knowledge allows. Kernels take None instead where it says nothing."""
+
+    edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
+    sizes: Ints  # (2, n) number of required parents, largest number of parents
+
+
+class Below(NamedTuple):
+    """What is known of smaller sets when level k is visited, by lexicographic rank."""
+
+    terms: Floats  # (C(n, k-1), classes) parent terms of sets of k-1
+    cells: SmallInts  # (C(n, k-1),) number of observed states of sets of k-1
+    best: Floats  # (n, C(n, k-2)) best score of any subset; +inf: no superset can be a candidate
+    binomials: Ints  # (k + 2, n + 1) [s, v]: C(n - v, s)
+
+
+class Above(NamedTuple):
+    """What level k leaves for level k + 1; empty arrays at the last level."""
+
+    terms: Floats  # (C(n, k), classes)
+    cells: SmallInts  # (C(n, k),)
+    best: Floats  # (n, C(n, k-1))
+    ones: SmallInts  # (C(n, k),) if rows are bits: rows in which all members are 1
+
+
+class Found(NamedTuple):
+    """Candidate sets of one block, in the order of discovery."""
+
+    families: SmallInts  # (capacity, k) the child, then its parents
+    scores: Floats  # (capacity,)
 
 
 class Visit(NamedTuple):
     """The set under judgement and what is known of its subsets."""
 
-    prefix: Ints  # (k,) all members but x; and x
+    members: Ints  # (k,) the prefix; and x
     bases: Ints  # (k,) plus x: rank of V − v_t; the last is the rank of the prefix itself
-    chosen: Ints  # (k,) scratch
     thresholds: Floats  # (k, n) [t, x]: best score of any proper subset of V − v_t for child v_t; +inf: not allowed
+    counts: SmallInts  # (2, most) cell counts of V: values, and how often each occurs
     moments: Floats  # (SERIES,)
 
 
-def make_visit(k: int, n: int) -> Visit:
-    """Room for the sets of level k."""
-    prefix, bases, chosen = np.zeros((3, k), np.int64)
-    return Visit(prefix, bases, chosen, np.empty((k, n)), np.empty(SERIES))
+def make_visit(k: int, n: int, rows: Rows) -> Visit:
+    """Return memory for the sets of level k."""
+    members, bases = np.zeros((2, k), np.int64)
+    return Visit(members, bases, np.empty((k, n)), make_counts(k, rows), np.empty(SERIES))
 
 
 @kernel
 def scan(
-    k: int,
-    heads: Ints,
-    data: Labels,
+    prefixes: SmallInts,
+    labels: Labels | None,
     bits: Bits | None,
     rule: Rule,
+    tables: TermTables,
     constraints: Constraints | None,
     below: Below,
     above: Above,
     found: Found,
-    scratch: Scratch,
     visit: Visit,
 ) -> int:
-    """Visit every V of k variables that starts with one of `heads` (rows of 0, 1 or 2 members).
+    """Judge every V = prefix + {x} for these prefixes, which come in lexicographic order.
 
-    Returns the number of candidates; those beyond the capacity of `found` are counted, not kept.
+    Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
+    are counted, not kept.
     """
-    n = len(rule.declared)
-    length, head_length = k - 1, heads.shape[1]
-    prefix = visit.prefix
-    n_found: Any = np.int64(0)  # not a literal: numba would compile what it is passed to once more
-    for head in range(len(heads)):
-        depth: Any = np.int64(0)
-        following: Any = np.int64(0)
-        while True:
-            if depth < head_length:
-                following = heads[head, depth]
-            if depth < length and following <= n - (k - depth):
-                prefix[depth] = following
-                if bits is not None:  # numba knows, and compiles only one of the two
-                    add_to_prefix(depth, following, bits)
-                else:
-                    add_member(depth, following, data, scratch)
-                depth += 1
-                following += 1
-                continue
-            if depth == length:
-                n_found = _visit_prefix(k, data, bits, rule, constraints, below, above, found, scratch, visit, n_found)
-            if depth == head_length:
-                break
-            depth -= 1
-            following = prefix[depth] + 1
-    return n_found
-
-
-@inner
-def _visit_prefix(
-    k: int,
-    data: Labels,
-    bits: Bits | None,
-    rule: Rule,
-    constraints: Constraints | None,
-    below: Below,
-    above: Above,
-    found: Found,
-    scratch: Scratch,
-    visit: Visit,
-    n_found: int,
-) -> int:
-    """Judge every V that has this prefix."""
-    n, length = len(rule.declared), k - 1
+    n, length = rule.children.shape[1], prefixes.shape[1]
+    members, bases, binomials = visit.members, visit.bases, below.binomials
     store = len(above.cells) > 0
-    _set_thresholds(n, k, below, visit)
-    if constraints is not None:
-        _forbid(n, k, constraints, visit)
-    base = _set_ranks(n, k, below, visit)
-    if bits is not None:
-        set_prefix_cells(k, visit.prefix, visit.chosen, n, below, bits)
-    for x in range(visit.prefix[length - 1] + 1 if length else 0, n):
-        if not store and _hopeless(k, x, visit.thresholds):
-            continue
+    n_found = 0
+    for p in range(len(prefixes)):
+        same = p > 0  # as the prefix before, up to here: that part of it is counted already
+        for t in range(length):
+            same = same and members[t] == prefixes[p, t]
+            if not same:
+                members[t] = prefixes[p, t]
+                if bits is not None:  # numba knows, and compiles only one of the two
+                    add_to_prefix(t, members[t], bits)
+                if labels is not None:
+                    add_member(t, members[t], labels)
+        first = members[length - 1] + 1 if length else 0
+        _set_thresholds(n, first, length, members, below.best, binomials, visit.thresholds)
+        if constraints is not None:
+            _forbid(n, first, length, members, constraints, visit.thresholds)
+        for t in range(length):
+            bases[t] = _base_rank(members, length, t, -1, length, binomials) - (n - 1)
+        bases[length] = _base_rank(members, length, -1, -1, length, binomials)
+        base = _base_rank(members, length, -1, -1, length + 1, binomials) - (n - 1)
         if bits is not None:
-            all_ones = count_bits(length, x, bits, below, scratch.values)
+            set_prefix_cells(members, length, binomials, bits)
+        for x in range(first, n):
+            hopeless = not store
+            for t in range(length + 1):
+                hopeless = hopeless and visit.thresholds[t, x] == inf
+            if hopeless:
+                continue
+            members[length] = x
             n_values = 2 << length
-            if store:
-                above.ones[base + x] = all_ones
-        else:
-            n_values = count_rows(length, x, data, scratch)
-        visit.prefix[length] = x
-        counts = (scratch.values, scratch.times, n_values)
-        n_found = _judge(k, base + x, counts, rule, constraints, below, above, found, visit, n_found)
+            if bits is not None:
+                all_ones = count_bits(length, x, bits, visit.counts)
+                if store:
+                    above.ones[base + x] = all_ones
+            if labels is not None:
+                n_values = count_rows(length, x, labels, visit.counts)
+            n_found = _judge(base + x, n_values, rule, tables, constraints, below, above, found, visit, n_found)
     return n_found
 
 
 @inner
-def _set_ranks(n: int, k: int, below: Below, visit: Visit) -> int:
-    """Set visit.bases; returns what plus x is the rank of V."""
-    length = k - 1
-    none = visit.prefix[0] * 0 - 1  # −1, but no literal
-    for t in range(length):
-        visit.bases[t] = base_rank(visit.prefix, length, t, none, k - 1, below) - (n - 1)
-    visit.bases[length] = base_rank(visit.prefix, length, none, none, k - 1, below)
-    return base_rank(visit.prefix, length, none, none, k, below) - (n - 1)
+def _base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints) -> int:
+    """Return the lexicographic rank of a set of `size`: the prefix without the positions skip and skip_too.
+
+    If one member x is still to come, subtract n − 1 − x.
+    """
+    rank = binomials[size, 0] - 1
+    for j in range(length):
+        if j != skip and j != skip_too:
+            rank -= binomials[size, prefix[j] + 1]
+            size -= 1
+    return rank
 
 
 @inner
-def _set_thresholds(n: int, k: int, below: Below, visit: Visit) -> None:
-    length, prefix = k - 1, visit.prefix
-    none = prefix[0] * 0 - 1
-    first = prefix[length - 1] + 1 if length else 0
+def _set_thresholds(
+    n: int, first: int, length: int, prefix: Ints, bests: Floats, binomials: Ints, thresholds: Floats
+) -> None:
+    """Set the best scores of proper subsets of the families of prefix + {x}, for every x."""
     for t in range(length):
-        best = below.best[prefix[t]]
-        row = visit.thresholds[t]
-        start = best[base_rank(prefix, length, t, none, k - 2, below)]
+        best = bests[prefix[t]]
+        row = thresholds[t]
+        start = best[_base_rank(prefix, length, t, -1, length - 1, binomials)]
         for x in range(first, n):
             row[x] = start
         for u in range(length):
             if u != t:
-                base = base_rank(prefix, length, t, u, k - 2, below) - (n - 1)
+                base = _base_rank(prefix, length, t, u, length - 1, binomials) - (n - 1)
                 for x in range(first, n):
                     row[x] = max(row[x], best[base + x])
-    row = visit.thresholds[length]
+    row = thresholds[length]
     for x in range(first, n):
         row[x] = -inf
     for u in range(length):
-        rank = base_rank(prefix, length, u, none, k - 2, below)
+        rank = _base_rank(prefix, length, u, -1, length - 1, binomials)
         for x in range(first, n):
-            row[x] = max(row[x], below.best[x, rank])
+            row[x] = max(row[x], bests[x, rank])
 
 
 @inner
-def _forbid(n: int, k: int, constraints: Constraints, visit: Visit) -> None:
+def _forbid(n: int, first: int, length: int, prefix: Ints, constraints: Constraints, thresholds: Floats) -> None:
     """Raise the thresholds of families that prior knowledge rules out to +inf."""
-    length, prefix, thresholds = k - 1, visit.prefix, visit.thresholds
-    first = prefix[length - 1] + 1 if length else 0
+    edges, limits = constraints.edges, constraints.sizes[LIMIT]
     for x in range(first, n):
-        if length > constraints.limits[x]:
+        if length > limits[x]:
             thresholds[length, x] = inf
     for t in range(length):
-        barred = length > constraints.limits[prefix[t]]
+        barred = length > limits[prefix[t]]
         for u in range(length):
-            barred |= u != t and not constraints.allowed[prefix[t], prefix[u]]
+            barred = barred or (u != t and edges[prefix[t], prefix[u]] == FORBIDDEN)
         for x in range(first, n):
-            if barred or not constraints.allowed[prefix[t], x]:
+            if barred or edges[prefix[t], x] == FORBIDDEN:
                 thresholds[t, x] = inf
-            if not constraints.allowed[x, prefix[t]]:
+            if edges[x, prefix[t]] == FORBIDDEN:
                 thresholds[length, x] = inf
 
 
 @inner
-def _hopeless(k: int, x: int, thresholds: Floats) -> bool:
-    hopeless = True
-    for t in range(k):
-        hopeless &= thresholds[t, x] == inf
-    return hopeless
-
-
-@inner
 def _judge(
-    k: int,
     rank: int,
-    counts: Counts,
+    n_values: int,
     rule: Rule,
+    tables: TermTables,
     constraints: Constraints | None,
     below: Below,
     above: Above,
@@ -195,23 +221,23 @@ def _judge(
     visit: Visit,
     n_found: int,
 ) -> int:
-    """Score the k families of V, keep the candidates, leave what the next level needs."""
-    values, times, n_values = counts
-    store = len(above.cells) > 0
-    members, moments = visit.prefix, visit.moments
-    n_cells: Any = np.int64(0)
+    """Score the families of V, keep the candidates, leave what the next level needs.
+
+    Returns the number of candidates.
+    """
+    members, counts, moments, children = visit.members, visit.counts, visit.moments, rule.children
+    spread, count, penalty = rule.formula
+    k, store = len(members), len(above.cells) > 0
+    n_cells, product, joint = 0, 1.0, 0.0
     for t in range(n_values):
-        if values[t] > 0:
-            n_cells += times[t]
-    moments[0] = np.nan
-    product = 1.0
+        if counts[VALUES, t] > 0:
+            n_cells += counts[TIMES, t]
     for t in range(k):
-        product *= rule.declared[members[t]]
-    joint = 0.0
-    if rule.kind == BDEU:
-        joint = sum_terms(product, rule.ess / product, n_cells, below, moments, counts)
-    elif rule.kind != BDS:
-        joint = sum_by_table(n_cells * 0, 1.0 if rule.kind == K2 else 0.0, below.table, counts)
+        product *= children[STATES, members[t]]
+    moments[0] = np.nan
+    if spread != OBSERVED:
+        key = product if spread == DECLARED else 1.0
+        joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
     for t in range(k):
         child, parent_rank = members[t], visit.bases[t]
         if t < k - 1:
@@ -219,70 +245,55 @@ def _judge(
         threshold = visit.thresholds[t, members[k - 1]]
         best = inf
         if threshold != inf:
-            if rule.kind == BDS:
-                key = below.cells[parent_rank] * rule.arities[child]
-                joint = sum_terms(key, rule.ess / key, n_cells, below, moments, counts)
-            parameters = product / rule.declared[child] * (rule.declared[child] - 1.0)
-            score = joint - below.terms[parent_rank, rule.arity_class[child]] - rule.price * parameters
-            allowed = True
+            if spread == OBSERVED:
+                key = below.cells[parent_rank] * children[PRIOR_STATES, child]
+                joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
+            parameters = product / children[STATES, child] * (children[STATES, child] - 1.0)
+            score = joint - below.terms[parent_rank, int(children[CLASS, child])] - penalty * parameters
+            complete = True
             if constraints is not None:
-                allowed = _holds_required(k, t, members, constraints)
-            if not allowed:
+                complete = _holds_required(t, members, constraints)
+            if not complete:
                 best = -inf
             else:
-                if score > threshold + rule.tolerance[child] or threshold == -inf:
-                    _keep(k, t, score, members, found, n_found)
+                if score > threshold + children[TOLERANCE, child] or threshold == -inf:
+                    _keep(t, score, members, found, n_found)
                     n_found += 1
                 best = max(score, threshold)
-                if store and _bound(n_cells, child, parameters, rule) <= best:
-                    best = inf
+                if store and -n_cells * children[BOUND, child] - penalty * parameters <= best:
+                    best = inf  # no superset can be a candidate
         if store:
             above.best[child, parent_rank] = best
     if store:
         above.cells[rank] = n_cells
-        _store_terms(n_cells, joint, counts, rank, below, above, rule, moments)
+        for c in range(above.terms.shape[1]):  # the terms of V as a parent set
+            if spread == OBSERVED:
+                joint = sum_terms(float(n_cells), count / n_cells, n_cells, tables, moments, counts, n_values)
+            elif spread == EACH and count > 0.0:
+                prior = count * rule.class_states[c]
+                joint = sum_terms(-1.0, prior, n_cells, tables, moments, counts, n_values)
+            above.terms[rank, c] = joint
     return n_found
 
 
 @inner
-def _bound(n_cells: int, child: int, parameters: float, rule: Rule) -> float:
-    """No superset scores more than this: docs/candidates.md proves it."""
-    if rule.kind == LIKELIHOOD:
-        return -rule.price * parameters
-    return -n_cells * log(rule.arities[child])
-
-
-@inner
-def _holds_required(k: int, t: int, members: Ints, constraints: Constraints) -> bool:
-    """Whether V − v_t holds every required parent of v_t."""
+def _holds_required(t: int, members: Ints, constraints: Constraints) -> bool:
+    """Return whether V − v_t holds every required parent of v_t."""
     held = 0
-    for u in range(k):
-        if u != t and constraints.required[members[t], members[u]]:
+    for u in range(len(members)):
+        if u != t and constraints.edges[members[t], members[u]] == REQUIRED:
             held += 1
-    return held == constraints.required_count[members[t]]
+    return held == constraints.sizes[NEEDED, members[t]]
 
 
 @inner
-def _keep(k: int, t: int, score: float, members: Ints, found: Found, place: int) -> None:
-    if place < len(found.child):
-        found.child[place] = members[t]
-        found.score[place] = score
-        column = 0
-        for u in range(k):
+def _keep(t: int, score: float, members: Ints, found: Found, place: int) -> None:
+    """Put the family of v_t in its place, if there is room."""
+    if place < len(found.scores):
+        found.scores[place] = score
+        found.families[place, 0] = members[t]
+        column = 1
+        for u in range(len(members)):
             if u != t:
-                found.parents[place, column] = members[u]
+                found.families[place, column] = members[u]
                 column += 1
-
-
-@inner
-def _store_terms(
-    n_cells: int, joint: float, counts: Counts, rank: int, below: Below, above: Above, rule: Rule, moments: Floats
-) -> None:
-    """The terms of V as a parent set."""
-    if rule.kind == BDEU or rule.kind == LIKELIHOOD:
-        above.terms[rank, 0] = joint
-    elif rule.kind == BDS:
-        above.terms[rank, 0] = sum_terms(float(n_cells), rule.ess / n_cells, n_cells, below, moments, counts)
-    else:
-        for c in range(len(rule.class_arity)):
-            above.terms[rank, c] = sum_by_table(n_cells * 0 - 1, rule.class_arity[c], below.table, counts)

@@ -25,7 +25,9 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; al
 Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
 
 MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
-ScoreName = Annotated[str, typer.Option("--score", metavar="NAME", help="bdeu, bds, bic, aic, k2 or loglik.")]
+ScoreName = Annotated[
+    str, typer.Option("--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; a wrong name lists all.")
+]
 Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")

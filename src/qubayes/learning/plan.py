@@ -15,7 +15,7 @@ import numpy as np
 from ..candidates import Candidates, Search
 from ..candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
 from ..candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
-from ..candidates.tables import Above
+from ..candidates.scanning import Above
 from ..data.dataset import Dataset
 from ..foundation.errors import SettingError
 from ..foundation.memory import peak_memory

@@ -9,7 +9,7 @@ import numpy as np
 from ..data import Dataset
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, QubayesError, SettingError
-from ..scores import Score, local_score
+from ..scores import DECLARED, EACH, Score, local_score
 from .network import Network
 
 States = tuple[tuple[str, ...], ...]
@@ -165,17 +165,14 @@ def _estimate(counts: _Counts, score: Score) -> Floats:
 
 
 def _prior(counts: _Counts, score: Score) -> Floats:
-    """Prior counts, of a shape that fits the table's (Appendix D.1 of the paper)."""
-    table = counts.table
-    if score.name == "bdeu":
-        return np.full(1, score.ess / table.size)
-    if score.name == "k2":
-        return np.ones(1)
-    if score.name == "bds":
-        seen = table.sum(axis=-1, keepdims=True) > 0
-        child = counts.observed > 0
-        return np.where(seen & child, score.ess / max(1, int(seen.sum()) * int(child.sum())), 0.0)
-    return np.zeros(1)
+    """Return the prior counts, of a shape that fits the table's (Appendix D.1 of the paper)."""
+    table, formula = counts.table, score.formula(int(counts.observed.sum()))
+    if formula.spread == EACH:
+        return np.full(1, formula.prior)
+    if formula.spread == DECLARED:
+        return np.full(1, formula.prior / table.size)
+    seen = (table.sum(axis=-1, keepdims=True) > 0) & (counts.observed > 0)
+    return np.where(seen, formula.prior / max(1, int(seen.sum())), 0.0)
 
 
 def some(names: Iterable[str], most: int = 5) -> str:

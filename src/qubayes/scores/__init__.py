@@ -1,5 +1,27 @@
-"""Stage 2: how well a parent set explains a variable."""
+"""Local scores: how well a parent set explains a variable.
 
-from .score import NAMES, Score, local_score
+A score is a `Formula`: three numbers that say how a prior count is spread over the cells of a contingency table and
+what a free parameter costs. Candidate sets, hill climbing, fitted probabilities and `qubayes score` all read these
+numbers, and none of them knows a score by its name.
 
-__all__ = ["NAMES", "Score", "local_score"]
+To add a score:
+
+1. Add an entry to `FORMULAS` in `scores/score.py`: the score's name and a function of the equivalent sample size and
+   the number of rows that returns its `Formula`. Describe it in the docstring of `Score`.
+2. Add its definition to `tests/reference/scores.py`. The tests run over `NAMES`, and so compare the new score with its
+   definition wherever it is used.
+
+A package adds a score without a change here by an entry point that names such a function:
+
+    [project.entry-points."qubayes.scores"]
+    jeffreys = "my_package:jeffreys"
+
+    def jeffreys(ess: float, rows: int) -> Formula:
+        return Formula(EACH, 0.5)
+
+`Score("jeffreys")` and `--score jeffreys` then work. Names of the package itself come first.
+"""
+
+from .score import DECLARED, EACH, NAMES, OBSERVED, Formula, Score, is_score, local_score
+
+__all__ = ["DECLARED", "EACH", "NAMES", "OBSERVED", "Formula", "Score", "is_score", "local_score"]

@@ -1,8 +1,10 @@
-"""Local scores, straight from their definitions."""
+"""Definitions of the local scores, and their values straight from the definition."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fsum, lgamma, log, log1p, prod
+from functools import cache
+from importlib.metadata import entry_points
+from math import fsum, inf, lgamma, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +13,57 @@ from ..data.dataset import Dataset
 from ..foundation.arrays import Ints
 from ..foundation.errors import DataError, SettingError
 
-NAMES = ("bdeu", "bds", "bic", "aic", "k2", "loglik")
-_WITH_PRIOR = ("bdeu", "bds")
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
 MOST_JOINT_STATES = 10**200  # of a family, by the declared arities
-LARGE = 16.0  # from here on STIRLING is exact to double precision: the first term left out is 2e-3 LARGE^-11 = 1e-16
-STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)  # of 1/x, 1/x^3, ... in lnΓ(x)
+LARGE = 16.0  # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
+DECLARED, OBSERVED, EACH = range(3)  # ways to spread a prior count
+
+
+class Formula(NamedTuple):
+    """A local score in numbers.
+
+    With N_ijk rows in state j of the parents and k of the child i, and prior counts a_ijk that sum to a_ij over k,
+
+        score = Σ_jk term(N_ijk, a_ijk) − Σ_j term(N_ij, a_ij) − penalty · free parameters,
+        term(c, a) = lnΓ(c + a) − lnΓ(a), and c log c where a = 0.
+
+    The `prior` count is spread evenly over the cells that the declared states make (`DECLARED`), over those that the
+    observed states of the parents and of the child make (`OBSERVED`), or stands in each declared cell (`EACH`).
+    """
+
+    spread: int
+    prior: float  # a count
+    penalty: float = 0.0  # of a free parameter; a family has (declared states − 1 of the child) · (of the parents)
+
+
+def priors(formula: Formula, parent_states: float, child_states: float) -> tuple[float, float]:
+    """Return the prior count of a cell and that of a state of the parents."""
+    if formula.spread == EACH:
+        return formula.prior, formula.prior * child_states
+    return formula.prior / parent_states / child_states, formula.prior / parent_states
+
+
+FORMULAS: dict[str, Callable[[float, int], Formula]] = {  # of the equivalent sample size and the number of rows
+    "bdeu": lambda ess, rows: Formula(DECLARED, ess),
+    "bds": lambda ess, rows: Formula(OBSERVED, ess),
+    "bic": lambda ess, rows: Formula(EACH, 0.0, 0.5 * float(np.log(max(rows, 1)))),
+    "aic": lambda ess, rows: Formula(EACH, 0.0, 1.0),
+    "k2": lambda ess, rows: Formula(EACH, 1.0),
+    "loglik": lambda ess, rows: Formula(EACH, 0.0),
+}
+NAMES = tuple(FORMULAS)
+
+
+@cache
+def _installed() -> dict[str, Callable[[float, int], Formula]]:
+    """Return the scores that other packages bring, by name."""
+    return {point.name: point.load() for point in entry_points(group="qubayes.scores")}
+
+
+def is_score(name: str) -> bool:
+    """Return whether a score has this name: one of this package or of another."""
+    return name in FORMULAS or name in _installed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +71,7 @@ class Score:
     """A decomposable score and its equivalent sample size.
 
     - `bdeu`: Appendix D.1 with the product of the declared arities as the number of joint parent states.
-    - `bds`: the same with *observed* joint parent states and *observed* child states (design §2.3).
+    - `bds`: the same with *observed* joint parent states and *observed* child states.
     - `k2`: every prior count is 1.
     - `loglik`, `aic`, `bic`: maximised log-likelihood less 0, 1 or (log N)/2 per free parameter.
     """
@@ -34,22 +80,31 @@ class Score:
     ess: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.name not in NAMES:
-            raise SettingError(f"score '{self.name}' is unknown; choose one of {', '.join(NAMES)}")
+        if not is_score(self.name):
+            names = ", ".join([*NAMES, *sorted(_installed().keys() - set(NAMES))])
+            raise SettingError(f"score '{self.name}' is unknown; choose one of {names}")
         if not LEAST_ESS <= self.ess <= LARGEST_ESS:
             raise SettingError(
                 f"equivalent sample size {self.ess}; give a positive number from {LEAST_ESS} to {LARGEST_ESS}, usually "
                 "1 to 10"
             )
 
+    def formula(self, rows: int) -> Formula:
+        """Return the score in numbers, for data of this many rows."""
+        define = FORMULAS[self.name] if self.name in FORMULAS else _installed()[self.name]
+        found = define(self.ess, rows)
+        if found.spread not in (DECLARED, OBSERVED, EACH) or not (0 <= found.prior < inf and 0 <= found.penalty < inf):
+            raise SettingError(f"score '{self.name}' gives {found}; a prior count and a penalty are finite, from 0")
+        return found
+
     @property
     def stamped_ess(self) -> float | None:
-        """The equivalent sample size if this score has one."""
-        return self.ess if self.name in _WITH_PRIOR else None
+        """The equivalent sample size, None if the score does not depend on it."""
+        return self.ess if Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2) else None
 
 
-class Table(NamedTuple):
-    """Counts of one family: the observed cells only."""
+class FamilyCounts(NamedTuple):
+    """Counts of the observed cells of one family."""
 
     parents: Ints  # N_ij of the observed parent states j
     cells: Ints  # N_ijk of the observed cells (j, k)
@@ -60,15 +115,24 @@ class Table(NamedTuple):
 
 
 def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
-    """log S_i(parents) for the vertex `child`; the sum over vertices is the score of a network."""
-    table = count(dataset, child, parents)
-    if score.name in ("bdeu", "bds", "k2"):
-        return _bayesian(table, score)
-    return _likelihood(table) - _parameters(table) * _price(score.name, dataset.rows)
+    """Return log S_i(parents) of the vertex `child`; the sum over vertices is the score of a network.
+
+    The two sums of a Bayesian score (Appendix D.1) are of the order N log N, and a score near 0 is their difference. So
+    N log N − N, which they share, is taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays of it.
+    """
+    table, formula = count(dataset, child, parents), score.formula(dataset.rows)
+    total = _likelihood(table) - formula.penalty * (table.parent_states * (table.child_states - 1))
+    if formula.prior == 0.0:
+        return total
+    if formula.spread == OBSERVED:
+        per_cell, per_parent_state = priors(formula, max(1, len(table.parents)), max(1, table.child_observed))
+    else:
+        per_cell, per_parent_state = priors(formula, table.parent_states, table.child_states)
+    return total + _sum_surplus(table.cells, per_cell) - _sum_surplus(table.parents, per_parent_state)
 
 
 def check_joint_states(dataset: Dataset, family: Sequence[int]) -> None:
-    """Raise if the family has so many joint states that its score cannot be computed."""
+    """Raise if the family has too many joint states to be scored."""
     states = prod(dataset.arities[list(family)].tolist())
     if states > MOST_JOINT_STATES:
         raise DataError(
@@ -77,8 +141,8 @@ def check_joint_states(dataset: Dataset, family: Sequence[int]) -> None:
         )
 
 
-def count(dataset: Dataset, child: int, parents: Sequence[int]) -> Table:
-    """The contingency table of a family."""
+def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
+    """Return the contingency table of a family."""
     arities = dataset.arities
     check_joint_states(dataset, [child, *parents])
     label = np.zeros(dataset.rows, dtype=np.int64)
@@ -87,7 +151,7 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> Table:
         label = np.unique(label, return_inverse=True)[1].reshape(-1)
     cells, cell_counts = np.unique(label * int(arities[child]) + dataset.codes[child], return_counts=True)
     parent_counts = np.unique(label, return_counts=True)[1]
-    return Table(
+    return FamilyCounts(
         parents=parent_counts,
         cells=cell_counts,
         totals=parent_counts[cells // int(arities[child])],
@@ -97,27 +161,10 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> Table:
     )
 
 
-def _bayesian(table: Table, score: Score) -> float:
-    """Σ_j [lnΓ(α_ij) − lnΓ(N_ij + α_ij)] + Σ_jk [lnΓ(N_ijk + α_ijk) − lnΓ(α_ijk)] (Appendix D.1).
-
-    Both sums are of the order N log N, and a score near 0 is their difference. So N log N − N, which they share, is
-    taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays of it.
-    """
-    if score.name == "bds":
-        per_parent_state = score.ess / max(1, len(table.parents))
-        per_cell = per_parent_state / max(1, table.child_observed)
-    elif score.name == "bdeu":
-        per_parent_state = score.ess / table.parent_states
-        per_cell = per_parent_state / table.child_states
-    else:
-        per_parent_state, per_cell = float(table.child_states), 1.0
-    return _likelihood(table) + _sum_surplus(table.cells, per_cell) - _sum_surplus(table.parents, per_parent_state)
-
-
 def rising(count: int, prior: float) -> float:
-    """lnΓ(count + prior) − lnΓ(prior); count log count where the prior is 0.
+    """Return term(count, prior) = lnΓ(count + prior) − lnΓ(prior); count log count where the prior is 0.
 
-    By `math`, not scipy: to load that takes longer than all the work on a small data set.
+    By `math`, not scipy: to load that takes longer than all the work on a small data set. Kernels compile this, too.
     """
     if count == 0:
         return 0.0
@@ -125,50 +172,37 @@ def rising(count: int, prior: float) -> float:
         return count * log(count)
     if prior < LARGE:
         return lgamma(count + prior) - lgamma(prior)
-    return count * log(count + prior) - count + (prior - 0.5) * log1p(count / prior) + _difference(count, prior)
+    # By Stirling's series: of two log-gammas only rounding would be left.
+    head = count * log(count + prior) - count + (prior - 0.5) * log1p(count / prior)
+    return head + (stirling(count + prior) - stirling(prior))
+
+
+def stirling(x: float) -> float:
+    """Return lnΓ(x) − (x − 1/2) log x + x − log √2π for x of LARGE or more, by the series in 1/x, 1/x^3, ..."""
+    s = 1.0 / (x * x)
+    return ((((1 / 1188 * s - 1 / 1680) * s + 1 / 1260) * s - 1 / 360) * s + 1 / 12) / x
 
 
 def _surplus(count: int, prior: float) -> float:
-    """`rising` less count log count − count, by Stirling's series: nothing large is subtracted."""
+    """Return `rising` less count log count − count, by Stirling's series: nothing large is subtracted."""
     if count + prior < LARGE:
         return rising(count, prior) - count * log(count) + count
+    head = count * log1p(prior / count)
     if prior < LARGE:
-        gamma = (prior - 0.5) * log(count + prior) + 0.918938533204672742 + _stirling(count + prior) - prior
-        return count * log1p(prior / count) + gamma - lgamma(prior)  # 0.9189...: log √2π
-    return count * log1p(prior / count) + (prior - 0.5) * log1p(count / prior) + _difference(count, prior)
-
-
-def _difference(count: int, prior: float) -> float:
-    return _stirling(count + prior) - _stirling(prior)
-
-
-def _stirling(x: float) -> float:
-    """lnΓ(x) − (x − 1/2) log x + x − log √2π for x of LARGE or more."""
-    square = 1.0 / (x * x)
-    total = 0.0
-    for coefficient in reversed(STIRLING):
-        total = total * square + coefficient
-    return total / x
+        gamma = (prior - 0.5) * log(count + prior) + 0.918938533204672742 + stirling(count + prior) - prior
+        return head + gamma - lgamma(prior)  # 0.9189...: log √2π
+    return head + (prior - 0.5) * log1p(count / prior) + (stirling(count + prior) - stirling(prior))
 
 
 def _sum_surplus(counts: Ints, prior: float) -> float:
-    """Σ of `_surplus` over the counts."""
+    """Return the sum of `_surplus` over the counts."""
     values, times = np.unique(counts, return_counts=True)
     return fsum(n * _surplus(count, prior) for count, n in zip(values.tolist(), times.tolist(), strict=True))
 
 
-def _likelihood(table: Table) -> float:
-    """Σ c log(c / N) over the cells: all terms have one sign, and log1p keeps those near 0 exact."""
+def _likelihood(table: FamilyCounts) -> float:
+    """Return Σ c log(c / N) over the cells: all terms have one sign, and log1p keeps those near 0 exact."""
     cells, totals = table.cells, table.totals
     mostly = 2 * cells > totals
     logs = np.where(mostly, np.log1p((cells - totals) / totals), np.log(cells / totals))
     return float(np.sum(cells * logs))
-
-
-def _parameters(table: Table) -> float:
-    return table.parent_states * (table.child_states - 1)
-
-
-def _price(name: str, rows: int) -> float:
-    """What one free parameter costs."""
-    return {"loglik": 0.0, "aic": 1.0, "bic": 0.5 * float(np.log(max(rows, 1)))}[name]

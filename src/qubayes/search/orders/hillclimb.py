@@ -13,7 +13,7 @@ from ...foundation.arrays import Ints, SmallInts, Words
 from ...foundation.errors import QubayesError, SettingError
 from ...foundation.families import VertexSet
 from ...foundation.random import random_stream
-from ...scores import NAMES, Score
+from ...scores import NAMES, Score, is_score
 from ..run import Ending, Run, warm_up
 from .hillclimb_moves import KICKS, Sets, no_sets, sets_of
 from .hillclimb_scores import Data, climb_data, climb_sets, data_of
@@ -123,7 +123,7 @@ def _score(candidates: Candidates, dataset: Dataset) -> Score:
     if candidates.names != dataset.names:
         raise QubayesError("the data's columns are not the candidates' variables; give the data that they come from")
     stamp = candidates.stamp
-    if stamp.score not in NAMES:
+    if not is_score(stamp.score):
         raise SettingError(
             f"the candidates' score is {stamp.score!r}; to climb on data it must be one of {', '.join(NAMES)}"
         )

@@ -1,54 +1,38 @@
 """What a vertex scores with each edge into it toggled: from candidate sets, or counted in the data."""
 
-from math import lgamma, log
+from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...candidates.counting import Scratch, add_member, count_rows, make_scratch
-from ...candidates.problem import _KINDS as KINDS
-from ...candidates.problem import _observed, merge_rows
-from ...candidates.tables import BDS, K2, LIKELIHOOD, Rows
-from ...candidates.terms import term
+from ...candidates.counting import Labels, add_member, count_rows, make_counts, make_labels, prepare_rows
 from ...data.dataset import Dataset
-from ...foundation.arrays import Floats
+from ...foundation.arrays import Floats, SmallInts
 from ...foundation.jit import allocating_kernel, inner, kernel
-from ...scores import Score
-from ...scores.score import LARGE
+from ...scores import OBSERVED, Formula, Score
+from ...scores.score import LARGE, priors, rising
+from ...scores.sums import TIMES, VALUES
 from .hillclimb_moves import conclude, recall, remember, step
 from .hillclimb_state import CHANGED, FIRST, KEY, PARENTS, POSSIBLE, SIZE, has
 
 
-class Rule(NamedTuple):
-    """A score in numbers."""
-
-    kind: int
-    ess: float
-    price: float  # of one free parameter
-    arities: Floats  # (n,) number of child states in the prior: observed for BDs, else declared
-    declared: Floats  # (n,)
-
-
 class Data(NamedTuple):
-    """The data, how they are scored, and room for counts."""
+    """The data, how they are scored, and memory for the counts of one thread."""
 
-    rows: Rows
-    rule: Rule
-    scratch: Scratch
+    labels: Labels
+    formula: Formula
+    states: Floats  # (n,) declared number of states
+    prior_states: Floats  # (n,) number of child states in the prior
+    counts: SmallInts  # (2, most) cell counts: values, and how often each occurs
+    total: int  # number of rows
 
 
 def data_of(dataset: Dataset, score: Score, most: int) -> Data:
-    """The data, to be scored with at most so many parents. Each thread needs its own, as it counts in it."""
-    codes, observed = _observed(dataset)
-    codes, weights = merge_rows(codes)
-    rows = Rows(codes, observed, weights, bool((weights > 1).any()), np.zeros((dataset.n, 0), np.uint64), dataset.rows)
-    declared = dataset.arities.astype(float)
-    price = {"bic": 0.5 * log(max(dataset.rows, 1)), "aic": 1.0}.get(score.name, 0.0)
-    kind = KINDS[score.name]
-    rule = Rule(kind, score.ess, price, observed.astype(float) if kind == BDS else declared, declared)
-    most_labels = min(float(len(weights)), float(np.prod(np.sort(observed)[::-1][: most + 1].astype(float))))
-    scratch = make_scratch(most + 2, rows, int(most_labels + 1) * int(observed.max(initial=1)))
-    return Data(rows, rule, scratch)
+    """Return the data, to be scored with at most `most` parents. Each thread needs its own, as it counts in it."""
+    rows, formula, k = prepare_rows(dataset, as_bits=False), score.formula(dataset.rows), most + 2
+    states = dataset.arities.astype(float)
+    prior_states = rows.observed.astype(float) if formula.spread == OBSERVED else states
+    return Data(make_labels(k, rows), formula, states, prior_states, make_counts(k, rows), dataset.rows)
 
 
 @allocating_kernel
@@ -146,15 +130,15 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
         if skip == size or has(climb.bits, POSSIBLE, vertex, parents[FIRST + skip]):
             scores[vertex if skip == size else parents[FIRST + skip]] = _family(data, parents, vertex, skip)
     for k in range(size):
-        states *= data.rule.declared[parents[FIRST + k]]
+        states *= data.states[parents[FIRST + k]]
     if FIRST + size == len(parents):
         return
-    add_member(size, vertex, data.rows, data.scratch)
+    add_member(size, vertex, data.labels)
     for other in range(len(scores)):
         if has(climb.bits, POSSIBLE, vertex, other) and not has(climb.bits, PARENTS, vertex, other):
-            declared = states * data.rule.declared[other]
-            above, prior = _parent_part(data, count_rows(size, other, data.rows, data.scratch), vertex, declared)
-            cells = _rising(data.scratch, count_rows(size + 1, other, data.rows, data.scratch), prior)
+            declared = states * data.states[other]
+            above, prior = _parent_part(data, count_rows(size, other, data.labels, data.counts), vertex, declared)
+            cells = _rising(data.counts, count_rows(size + 1, other, data.labels, data.counts), prior)
             scores[other] = cells - above
 
 
@@ -165,43 +149,38 @@ def _family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
     for k in range(parents[SIZE]):
         if k != skip:
             last = parents[FIRST + k]
-            add_member(depth, last, data.rows, data.scratch)
-            states *= data.rule.declared[last]
+            add_member(depth, last, data.labels)
+            states *= data.states[last]
             depth += 1
     if depth:
-        count = count_rows(depth - 1, last, data.rows, data.scratch)
+        count = count_rows(depth - 1, last, data.labels, data.counts)
     else:
-        data.scratch.values[0], data.scratch.times[0] = data.rows.total, 1
+        data.counts[VALUES, 0], data.counts[TIMES, 0] = data.total, 1
         count = 1
     above, prior = _parent_part(data, count, vertex, states)
-    return _rising(data.scratch, count_rows(depth, vertex, data.rows, data.scratch), prior) - above
+    return _rising(data.counts, count_rows(depth, vertex, data.labels, data.counts), prior) - above
 
 
 @inner
 def _parent_part(data: Any, count: Any, vertex: Any, states: Any) -> Any:
-    """(what the parents' own counts take from the score, prior of a cell) from the counts in the scratch."""
-    rule, arity = data.rule, data.rule.arities[vertex]
-    if rule.kind == LIKELIHOOD:
-        return _rising(data.scratch, count, 0.0) + rule.price * states * (arity - 1.0), 0.0
-    if rule.kind == K2:
-        return _rising(data.scratch, count, arity), 1.0
-    if rule.kind == BDS:
-        observed = 0
+    """(what the parents' own counts and the penalty take from the score, prior of a cell) from the parents' counts."""
+    penalty, observed = data.formula.penalty * states * (data.states[vertex] - 1.0), 0
+    if data.formula.spread == OBSERVED:
         for k in range(count):
-            observed += data.scratch.times[k] if data.scratch.values[k] else 0
+            observed += data.counts[TIMES, k] if data.counts[VALUES, k] else 0
         states = max(1.0, float(observed))
-    prior = rule.ess / states
-    return _rising(data.scratch, count, prior), prior / arity
+    per_cell, per_parent_state = priors(data.formula, states, data.prior_states[vertex])
+    return _rising(data.counts, count, per_parent_state) + penalty, per_cell
 
 
 @inner
-def _rising(scratch: Any, count: Any, prior: Any) -> Any:
-    """Σ times · (lnΓ(value + prior) − lnΓ(prior)) of the scratch's counts; with prior 0, Σ times · value log value."""
+def _rising(counts: Any, count: Any, prior: Any) -> Any:
+    """Return the sum of times · (lnΓ(value + prior) − lnΓ(prior)); with prior 0, of times · value log value."""
     total, cells = 0.0, 0
     small = 0.0 < prior < LARGE  # then lnΓ(prior) is taken away once, at the end
     for k in range(count):
-        value = scratch.values[k]
+        value = counts[VALUES, k]
         if value:
-            total += scratch.times[k] * (lgamma(value + prior) if small else term(value, prior))
-            cells += scratch.times[k]
+            total += counts[TIMES, k] * (lgamma(value + prior) if small else rising(value, prior))
+            cells += counts[TIMES, k]
     return total - cells * lgamma(prior) if small else total

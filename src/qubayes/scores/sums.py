@@ -1,0 +1,116 @@
+"""Sums of a score's terms over the cell counts of a set of variables, for kernels.
+
+Cell counts come as two rows of one array: the values, and how often each occurs. Terms of counts below `TABLE_WIDTH`
+are looked up by their prior, or, where the prior is small, summed as a power series whose coefficients serve every
+prior of the same set.
+"""
+
+from functools import lru_cache
+from math import lgamma, log
+from typing import NamedTuple
+
+import numpy as np
+
+from ..foundation.arrays import Floats, SmallInts
+from ..foundation.jit import inner
+from .score import Formula, priors, rising, stirling
+
+TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
+SMALL_PRIOR = 1 / 64  # up to this prior the power series is exact to double precision
+SERIES = 8  # its number of coefficients: the first one left out is at most 64**-8 / 8 = 4e-16
+MOST_TABLE_ROWS = 1 << 14  # 128 MB; terms of further priors are computed on the fly
+VALUES, TIMES = range(2)  # rows of counts
+
+for _function in (stirling, rising, priors):  # kernels may call these plain functions
+    inner(_function)
+
+
+class TermTables(NamedTuple):
+    """Tabulated terms of a score."""
+
+    keys: Floats  # (rows,) ascending: formula.prior / prior of each row of `terms`; where that prior is not small
+    terms: Floats  # (rows, width) lnΓ(c + prior) − lnΓ(prior), or c log c
+    series: Floats  # (width, SERIES) coefficients of prior^0, prior^1, ... in lnΓ(c + prior) − lnΓ(1 + prior)
+
+
+def term_tables(formula: Formula, keys: Floats, rows: int) -> TermTables:
+    """Return the tables for these keys and counts up to the number of rows."""
+    width = min(rows, TABLE_WIDTH - 1) + 1
+    kept = keys[(formula.prior == 0.0) | (keys * SMALL_PRIOR <= formula.prior)][:MOST_TABLE_ROWS]
+    terms = np.array([_row(width, prior) for prior in (formula.prior / kept).tolist()])
+    return TermTables(kept, terms.reshape(len(kept), width), power_series(width))
+
+
+@lru_cache(maxsize=1024)  # every level of a search asks for some of the same rows
+def _row(width: int, prior: float) -> Floats:
+    """(width,) terms of the counts 0, 1, ..."""
+    return np.array([rising(count, prior) for count in range(width)])
+
+
+@lru_cache(maxsize=4)
+def power_series(width: int) -> Floats:
+    """(width, SERIES) coefficient of s^p in Σ_{0<j<c} log(j + s), as log(j + s) = log j − Σ_p (−s/j)^p / p."""
+    j = np.arange(1, width - 1, dtype=float)
+    terms = np.zeros((width, SERIES))
+    terms[2:, 0] = np.log(j)
+    for p in range(1, SERIES):
+        terms[2:, p] = (-1) ** (p + 1) / (p * j**p)
+    return np.cumsum(terms, axis=0)
+
+
+@inner
+def sum_terms(
+    key: float, prior: float, n_cells: int, tables: TermTables, moments: Floats, counts: SmallInts, n_values: int
+) -> float:
+    """Return Σ times · term(value, prior), by table, power series or one by one; key = formula.prior / prior.
+
+    moments[0] is NaN until the power series of these counts has been summed.
+    """
+    if not 0.0 < prior <= SMALL_PRIOR:
+        by_table: float = _sum_by_table(_find(tables.keys, key), prior, tables.terms, counts, n_values)
+        return by_table
+    if moments[0] != moments[0]:
+        _set_moments(tables.series, counts, n_values, moments)
+    total = 0.0
+    for p in range(SERIES - 1, -1, -1):
+        total = total * prior + moments[p]
+    for t in range(n_values):
+        if counts[VALUES, t] >= len(tables.series):
+            total += counts[TIMES, t] * (lgamma(counts[VALUES, t] + prior) - lgamma(1.0 + prior))
+    return total + n_cells * log(prior)  # as lnΓ(prior) = lnΓ(1 + prior) − log(prior)
+
+
+@inner
+def _find(keys: Floats, key: float) -> int:
+    """Return the place of the key, -1 if it is absent."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(keys) and keys[low] == key else -1
+
+
+@inner
+def _sum_by_table(row: int, prior: float, terms: Floats, counts: SmallInts, n_values: int) -> float:
+    """Return Σ times · term(value, prior) with the terms of this row; -1: no row."""
+    total = 0.0
+    width = terms.shape[1] if row >= 0 else 0
+    for t in range(n_values):
+        value = counts[VALUES, t]
+        total += counts[TIMES, t] * (terms[row, value] if value < width else rising(value, prior))
+    return total
+
+
+@inner
+def _set_moments(series: Floats, counts: SmallInts, n_values: int, moments: Floats) -> None:
+    """Set moments[p] = Σ times · series[value, p]: then a sum of terms is a polynomial in the prior."""
+    for p in range(SERIES):
+        moments[p] = 0.0
+    for t in range(n_values):
+        value = counts[VALUES, t]
+        if 0 < value < len(series):
+            for p in range(SERIES):
+                moments[p] += counts[TIMES, t] * series[value, p]
