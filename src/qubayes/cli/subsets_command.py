@@ -36,7 +36,7 @@ def subsets(
     from ..foundation.workers import Workers
     from ..qubo.subsets import Budget, write_subsets
     from ..qubo.subsets import cover as find
-    from ..qubo.subsets.subset_files import check_output
+    from ..qubo.subsets.subsets import check_output
 
     if output:
         check_output(output)
