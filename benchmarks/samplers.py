@@ -170,8 +170,7 @@ def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict
     """For each seed the runs on both formulations."""
     from qubayes.candidates import read_candidates
     from qubayes.qubo import formulate
-    from qubayes.qubo.subsets import cover, read_subsets
-    from qubayes.qubo.subsets.cover import Budget
+    from qubayes.qubo.subsets import Budget, cover, read_subsets
     from qubayes.search import Limits, solve
 
     stem = f"{name}_m{parents}_s0"

@@ -16,13 +16,12 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
-from qubayes.qubo.subsets import Budget, Subsets, cover, incidence
-from qubayes.qubo.subsets import vertex as methods
-from qubayes.qubo.subsets.cover import METHODS, Covered, counting_bound, verified
-from qubayes.qubo.subsets.family import family_from
-from qubayes.qubo.subsets.presolve import CLOSED, EXCLUDED, OPEN, core_of
-from qubayes.qubo.subsets.program import Outcome
-from qubayes.qubo.subsets.verify import uncovered
+from qubayes.qubo.subsets import Budget, Subsets, cover, instance, methods
+from qubayes.qubo.subsets.bounds import relaxation_bound
+from qubayes.qubo.subsets.cover_program import ProgramSolution
+from qubayes.qubo.subsets.instance import incidence_of, set_system, uncovered
+from qubayes.qubo.subsets.methods import METHODS, Covered, counting_bound, verified
+from qubayes.qubo.subsets.reductions import CLOSED, EXCLUDED, OPEN, core_of, presolve
 from reference.covers import covers, optimum
 
 
@@ -124,11 +123,7 @@ def test_rounds_of_cuts_raise_the_bound():
     sets = [frozenset({e}) for e in range(7)] + [
         frozenset({a, b, c}) for a in range(7) for b in range(a) for c in range(b)
     ]
-    from qubayes.qubo.subsets.bounds import relaxation_bound
-    from qubayes.qubo.subsets.incidence import incidence_of
-    from qubayes.qubo.subsets.presolve import presolve
-
-    incidence = incidence_of(family_from(sets))
+    incidence = incidence_of(set_system(sets))
     _, (core,) = presolve(incidence)
     bounds = [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 3)]
     assert bounds == [7, 9]  # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
@@ -183,7 +178,7 @@ def test_too_many_subsets_leave_a_cover_without_proof():
 @pytest.mark.parametrize(("limit", "value"), [("MOST_CLOSED", 6), ("MOST_POSITIONS", 2)])
 def test_what_is_smallest_among_some_subsets_bounds_nothing(limit, value, monkeypatch):
     """Four blocks cover all unions of two; where some of the blocks are not looked at, more sets are needed."""
-    monkeypatch.setattr(incidence, limit, value)
+    monkeypatch.setattr(instance, limit, value)
     blocks = [range(4 * block, 4 * block + 4) for block in range(4)]
     sets = [frozenset({*a, *b}) for a, b in combinations(blocks, 2)]
     members, bound = cover_of(sets)
@@ -216,8 +211,8 @@ def test_a_program_that_stops_early_is_not_believed(method, monkeypatch):
     sets = [frozenset(own) for own in combinations(range(4), 3)] + [frozenset({e}) for e in range(4)]
     best, closed = optimum(sets), 4 if method == "ilp" else 0  # the singletons
 
-    def stopped(program, limits, *, start, stop):
-        return Outcome(np.zeros(len(start), np.bool_), float(best - closed))
+    def stopped(program, *, start, seconds, nodes, stop):
+        return ProgramSolution(np.zeros(len(start), np.bool_), float(best - closed))
 
     monkeypatch.setattr(methods, "solve_program", stopped)
     members, bound = cover_of(sets, method=method)
@@ -228,13 +223,13 @@ def test_a_core_is_covered_as_the_definition_says():
     rng, both = random.Random(8), set()
     for _ in range(200):
         sets = random_family(rng, elements=4, largest=3, count=4)
-        within = incidence.incidence_of(family_from(sets))
+        within = incidence_of(set_system(sets))
         status = np.array([rng.choice((OPEN, OPEN, CLOSED, EXCLUDED)) for _ in range(within.columns)], np.int8)
         status[0] = OPEN  # as in every core
         core = core_of(within, status, np.arange(within.rows))
         chosen = np.array([rng.random() < 0.7 for _ in core.columns], np.bool_)
         columns = np.concatenate([np.flatnonzero(status == CLOSED), core.columns[chosen]])
-        known = covers(map(frozenset, family_from(sets).sets()), [frozenset(own) for own in within.sets(columns)])
+        known = covers(map(frozenset, set_system(sets).sets()), [frozenset(own) for own in within.sets(columns)])
         assert methods.covers_core(core, chosen) == known
         both.add(known)
     assert both == {False, True}
@@ -329,7 +324,7 @@ def test_bad_settings_are_said():
 
 
 def test_the_check_finds_what_is_missing():
-    family = family_from([(0,), (0, 1), (1, 2), (0, 1, 2), tuple(range(60, 140))])
+    family = set_system([(0,), (0, 1), (1, 2), (0, 1, 2), tuple(range(60, 140))])
     assert uncovered(family, [(0,), (0, 1)]).tolist() == [False, False, True, True, True]
     with pytest.raises(AssertionError, match="2 of 5"):
         verified(family, Covered([(0,), (0, 1), family.sets()[-1]], 0))
@@ -343,19 +338,19 @@ def test_the_check_sees_every_two_members(count):
     """All unions of two are there, and all are needed: of disjoint members no two pairs have the same union."""
     members = [(2 * e, 2 * e + 1) for e in range(count)]
     sets = [a if a == b else (*a, *b) for a, b in combinations_with_replacement(members, 2)]
-    assert not uncovered(family_from(sets), members).any()
+    assert not uncovered(set_system(sets), members).any()
     for gone in members:
         left = [own for own in members if own != gone]
         missing = {own for own in sets if {*gone} <= {*own}}
-        found = uncovered(family_from(sets), left)
-        assert {own for own, no in zip(family_from(sets).sets(), found, strict=True) if no} == missing
+        found = uncovered(set_system(sets), left)
+        assert {own for own, no in zip(set_system(sets).sets(), found, strict=True) if no} == missing
 
 
 @settings(deadline=None, max_examples=60)
 @given(sets=families, members=st.lists(st.frozensets(st.integers(0, 5), min_size=1, max_size=3), max_size=6))
 def test_the_check_is_the_definition(sets, members):
     sets = [*sets, frozenset(range(6))]  # so that elements keep their numbers
-    family = family_from(sets)
+    family = set_system(sets)
     missing = {
         frozenset(whole)
         for whole, gone in zip(family.sets(), uncovered(family, [tuple(sorted(m)) for m in members]), strict=True)

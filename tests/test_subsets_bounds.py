@@ -10,19 +10,34 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from qubayes.qubo.subsets import cuts
-from qubayes.qubo.subsets.bounds import packing_bound, relaxation_bound, whole
-from qubayes.qubo.subsets.cuts import Cuts, _needed, smallest_edge_covers, triples_of, violated_cuts, with_cuts
-from qubayes.qubo.subsets.family import family_from
-from qubayes.qubo.subsets.incidence import incidence_of
-from qubayes.qubo.subsets.presolve import CLOSED, EXCLUDED, OPEN, all_ways, core_of, presolve
-from qubayes.qubo.subsets.program import Limits, Program, dual_bound, program_of, solve_program
-from qubayes.qubo.subsets.reduction import own_columns
-from qubayes.qubo.subsets.relaxation import advance, relaxation_of
+from qubayes.qubo.subsets import bounds
+from qubayes.qubo.subsets.bounds import (
+    ElementCuts,
+    advance,
+    packing_bound,
+    pairs_needed,
+    relaxation_bound,
+    relaxation_of,
+    rounded_up,
+    triples_of,
+    violated_cuts,
+    with_cuts,
+)
+from qubayes.qubo.subsets.cover_program import CoverProgram, dual_bound, program_of, solve_program
+from qubayes.qubo.subsets.instance import incidence_of, set_system
+from qubayes.qubo.subsets.reductions import (
+    CLOSED,
+    EXCLUDED,
+    OPEN,
+    core_of,
+    covering_positions,
+    own_columns,
+    presolve,
+)
 
 
 def largest_core(sets):
-    incidence = incidence_of(family_from(sets))
+    incidence = incidence_of(set_system(sets))
     _, cores = presolve(incidence)
     return incidence, max(cores, key=lambda core: len(core.rows))
 
@@ -65,10 +80,10 @@ def test_disjoint_rows_need_a_column_each(elements):
     """As many as counting one by one finds, and never more than the smallest cover has."""
     with_closed = 0
     for seed in range(30):
-        cores = presolve(incidence_of(family_from(family(seed, elements=elements, count=3 * elements))))[1]
+        cores = presolve(incidence_of(set_system(family(seed, elements=elements, count=3 * elements))))[1]
         for core in cores:
             with_closed += bool((core.row_columns < 0).any())
-            size = solve_program(program_of(core), Limits(), start=np.ones(len(core.columns), dtype=bool)).chosen.sum()
+            size = solve_program(program_of(core), start=np.ones(len(core.columns), dtype=bool)).chosen.sum()
             assert packing_bound(core) == disjoint_rows(core) <= size
     assert with_closed
 
@@ -83,7 +98,7 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
     assert found and all(len(part.lower) for part in found)
     longer = with_cuts(program, triples, found)
     start = np.ones(program.choices, dtype=bool)
-    best, same = (solve_program(p, Limits(), start=start).chosen for p in (program, longer))
+    best, same = (solve_program(p, start=start).chosen for p in (program, longer))
     assert best.sum() == same.sum()
     assert exact_relaxation(longer) > exact_relaxation(program) + 0.01
     more = longer.matrix[len(program.lower) :]
@@ -99,7 +114,7 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
 def test_the_bound_is_never_above_the_optimum(seed, rounds):
     incidence, core = largest_core([*family(seed, elements=8, count=25), {20, 21}, {20, 22}, {21, 22}, {20, 21, 22}])
     start = np.ones(len(core.columns), dtype=bool)
-    outcome = solve_program(program_of(core), Limits(), start=start)
+    outcome = solve_program(program_of(core), start=start)
     size = int(outcome.chosen.sum())
     assert relaxation_bound(core, incidence, size=10**6, rounds=rounds) <= size
     assert relaxation_bound(core, incidence, size=size, rounds=rounds) <= size
@@ -108,7 +123,7 @@ def test_the_bound_is_never_above_the_optimum(seed, rounds):
 def some_core(seed, *, elements=7):
     """Sets of three with some of their subsets closed or excluded, often all of one element or of two."""
     rng, smallest = random.Random(seed), 1 + seed % 3
-    incidence = incidence_of(family_from([own for k in (2, 3) for own in combinations(range(elements), k)]))
+    incidence = incidence_of(set_system([own for k in (2, 3) for own in combinations(range(elements), k)]))
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     sizes, closing, excluding = np.diff(incidence.set_start), rng.choice((0.0, 0.1)), rng.choice((0.0, 0.3))
     for column, size in enumerate(sizes.tolist()):
@@ -120,7 +135,7 @@ def some_core(seed, *, elements=7):
             status[column] = CLOSED
         elif rng.random() < excluding:
             status[column] = EXCLUDED
-    alone, together, covered = all_ways(incidence, status)
+    alone, together, covered = covering_positions(incidence, status)
     triple = sizes[own_columns(incidence)] == 3
     rows = np.flatnonzero(~covered & triple & ((alone != 0) | (together != 0)))
     return incidence, core_of(incidence, status, rows)
@@ -148,7 +163,7 @@ def test_cuts_name_every_open_pair_and_triple_inside_their_elements(seed):
     for a, b in permutations(range(len(names)), 2):
         assert triples.column[a, b] == number.get(frozenset({names[a], names[b]}), len(core.columns))
     if len(names) == 7:
-        cut = Cuts(np.arange(7, dtype=np.int32)[None, :], np.ones(1))
+        cut = ElementCuts(np.arange(7, dtype=np.int32)[None, :], np.ones(1))
         added = with_cuts(program, triples, [cut]).matrix[[-1]].indices.tolist()
         assert sorted(added) == sorted(place for own, place in number.items() if len(own) == 2 or own in known)
 
@@ -163,7 +178,7 @@ def core_columns(core, incidence):
 def test_closed_pairs_need_no_other(seed):
     """With pairs and singletons closed the bound is not above the optimum either."""
     incidence, core = some_core(seed)
-    size = int(solve_program(program_of(core), Limits(), start=np.ones(len(core.columns), bool)).chosen.sum())
+    size = int(solve_program(program_of(core), start=np.ones(len(core.columns), bool)).chosen.sum())
     assert relaxation_bound(core, incidence, size=10**6, rounds=3) <= size
 
 
@@ -178,12 +193,14 @@ def test_the_best_duals_attain_the_relaxation(seed):
 
 def test_no_duals_give_more_than_the_optimum():
     """v >= y, y >= 1, v + w >= 0: the smallest v + w is 1."""
-    program = Program(csr_array([[1.0, 0.0, -1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), np.array([0.0, 1.0, 0.0]), 2)
+    program = CoverProgram(
+        csr_array([[1.0, 0.0, -1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), np.array([0.0, 1.0, 0.0]), 2
+    )
     bounds = [dual_bound(program, np.array(duals)) for duals in product((-2.0, -1.0, 0.0, 0.5, 1.0, 2.0), repeat=3)]
     assert max(bounds) == dual_bound(program, np.array([1.0, 1.0, 0.0])) == 1.0
 
 
-def pairs_needed(triples):
+def fewest_pairs(triples):
     """The least number of pairs that put one into each triple, by exhaustion."""
     best = len(triples)
 
@@ -207,8 +224,9 @@ def needed(triples, size):
     for triple in triples:
         for order in permutations(triple):
             cube[order] = 0
-    own = np.arange(size, dtype=np.int32)
-    return _needed(cube, smallest_edge_covers(), own, size, np.zeros(8, dtype=np.int64))
+    own = np.zeros((1, 8), dtype=np.int32)
+    own[0, :size] = np.arange(size)
+    return pairs_needed(cube, own)[size][0]
 
 
 @pytest.mark.parametrize("size", [6, 7, 8])
@@ -217,7 +235,7 @@ def test_the_number_of_pairs_inside_six_to_eight_elements(size):
     for _ in range(20):
         density = rng.choice((0.2, 0.3, 0.4) if size > 7 else (0.2, 0.5, 0.7))
         triples = [triple for triple in combinations(range(size), 3) if rng.random() < density]
-        least = pairs_needed(triples)
+        least = fewest_pairs(triples)
         assert needed(triples, size) <= least
         assert size > 6 or needed(triples, size) == least
 
@@ -230,9 +248,9 @@ def test_all_triples_need_as_many_pairs_as_turan_says():
 def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
     incidence, core = largest_core([{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)])
     assert [relaxation_bound(core, incidence, size=size, rounds=3) for size in (99, 9, 8)] == [9, 9, 8]
-    monkeypatch.setattr(cuts, "MOST_ELEMENTS", 6)
+    monkeypatch.setattr(bounds, "MOST_ELEMENTS", 6)
     assert relaxation_bound(core, incidence, size=99, rounds=3) == 7
 
 
 def test_the_whole_number_of_a_bound():
-    assert [whole(bound) for bound in (0.0, 2.9, 3.0, 3.0 + 1e-9, 3.01, 3.3)] == [0, 3, 3, 3, 4, 4]
+    assert [rounded_up(bound) for bound in (0.0, 2.9, 3.0, 3.0 + 1e-9, 3.01, 3.3)] == [0, 3, 3, 3, 4, 4]

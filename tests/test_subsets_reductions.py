@@ -1,16 +1,17 @@
 """Each reduction leaves a smallest cover: Algorithm 2 row by row, and the exact presolve."""
 
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from qubayes.qubo.subsets import reduction
-from qubayes.qubo.subsets.family import family_from
-from qubayes.qubo.subsets.incidence import incidence_of, pivot_table, table_starts
-from qubayes.qubo.subsets.presolve import CLOSED, OPEN, all_ways, presolve, reduce_exactly
-from qubayes.qubo.subsets.program import Limits, program_of, solve_program
-from qubayes.qubo.subsets.search import search
+from qubayes.qubo.subsets import reductions
+from qubayes.qubo.subsets.bounds import TRIPLES, smallest_edge_covers
+from qubayes.qubo.subsets.cover_program import program_of, solve_program
+from qubayes.qubo.subsets.cover_search import _pivots, search, walk_of
+from qubayes.qubo.subsets.instance import incidence_of, pivot_table, set_system, table_starts
+from qubayes.qubo.subsets.reductions import CLOSED, OPEN, core_of, covering_positions, presolve, reduce_exactly
 from reference.covers import covers, optimum, subsets_of
 
 ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close_unrepresentable"]
@@ -23,12 +24,12 @@ def random_family(rng):
 
 
 def problem(sets):
-    incidence = incidence_of(family_from(sets))
+    incidence = incidence_of(set_system(sets))
     return incidence, np.full(incidence.columns, OPEN, dtype=np.int8), np.ones(incidence.rows, dtype=np.bool_)
 
 
 def named(sets, incidence, columns):
-    elements = family_from(sets).elements
+    elements = set_system(sets).elements
     return [frozenset(elements[list(members)].tolist()) for members in incidence.sets(np.asarray(columns))]
 
 
@@ -36,7 +37,7 @@ def least(sets, incidence, status, row_open, *, with_rows):
     """The smallest cover in the space that is left; open rows themselves are always at hand before row 7."""
     space = np.flatnonzero(status == OPEN)
     if with_rows:
-        space = np.union1d(space, reduction.own_columns(incidence)[row_open])
+        space = np.union1d(space, reductions.own_columns(incidence)[row_open])
     closed = named(sets, incidence, np.flatnonzero(status == CLOSED))
     return optimum(sets, named(sets, incidence, space), closed)
 
@@ -49,11 +50,11 @@ def test_each_row_of_algorithm_2_keeps_an_optimum(seed):
         state, best = problem(sets), optimum(sets)
         for _ in range(3):
             for row in ROWS:
-                getattr(reduction, row)(*state)
+                getattr(reductions, row)(*state)
                 assert least(sets, *state, with_rows=True) == best, (sets, row)
-        reduction.reopen(*state)
+        reductions.reopen(*state)
         assert least(sets, *state, with_rows=False) == best, (sets, "reopen")
-        status, row_open = reduction.reduce_as_paper(state[0])
+        status, row_open = reductions.reduce_as_paper(state[0])
         assert least(sets, state[0], status, row_open, with_rows=False) == best, sets
 
 
@@ -64,7 +65,7 @@ def test_each_row_of_algorithm_2_does_something():
         state = problem(random_family(rng))
         for row in [*ROWS, *ROWS, "reopen"]:
             before = state[1].copy(), state[2].copy()
-            getattr(reduction, row)(*state)
+            getattr(reductions, row)(*state)
             changes[row] += any(not np.array_equal(a, b) for a, b in zip(before, state[1:], strict=True))
     assert all(changes.values()), changes
 
@@ -86,7 +87,7 @@ def test_row_2_as_printed_loses_the_optimum():
     space = [part for part in space if part not in lonely]
     forced = printed_row_2(sets, set(), space)
     assert optimum(sets, {*space, *sets}, forced) == 5
-    status, row_open = reduction.reduce_as_paper(problem(sets)[0])
+    status, row_open = reductions.reduce_as_paper(problem(sets)[0])
     assert least(sets, problem(sets)[0], status, row_open, with_rows=False) == 4
 
 
@@ -107,10 +108,10 @@ def test_rows_that_others_imply_keep_an_optimum(seed):
     sets = [frozenset(rng.sample(range(5), rng.randint(1, 4))) for _ in range(8)]
     incidence, status, row_open = problem(sets)
     reduce_exactly(incidence, status, row_open)
-    assert (~row_open & ~all_ways(incidence, status)[2]).any()
+    assert (~row_open & ~covering_positions(incidence, status)[2]).any()
     assert least(sets, incidence, status, row_open, with_rows=False) == optimum(sets)
     closed, cores = presolve(incidence)
-    sizes = [solve_program(program_of(core), Limits(), start=np.ones(len(core.columns), bool)).chosen for core in cores]
+    sizes = [solve_program(program_of(core), start=np.ones(len(core.columns), bool)).chosen for core in cores]
     assert len(closed) + sum(int(chosen.sum()) for chosen in sizes) == optimum(sets)
 
 
@@ -120,7 +121,7 @@ def test_cores_add_up():
     for _ in range(150):
         sets = random_family(rng)
         sets += [frozenset(e + 10 for e in members) for members in random_family(rng)]
-        incidence = incidence_of(family_from(sets))
+        incidence = incidence_of(set_system(sets))
         closed, cores = presolve(incidence)
         several += len(cores) > 1
         chosen = [closed] + [core.columns[search(core, incidence, work=10_000, seed=0)] for core in cores]
@@ -128,8 +129,7 @@ def test_cores_add_up():
         assert covers(sets, members)
         if cores:
             exact = len(closed) + sum(
-                round(solve_program(program_of(core), Limits(), start=np.zeros(len(core.columns), bool)).bound)
-                for core in cores
+                round(solve_program(program_of(core), start=np.zeros(len(core.columns), bool)).bound) for core in cores
             )
             assert exact == optimum([s for s in sets if max(s) < 10]) + optimum([s for s in sets if min(s) >= 10])
     assert several
@@ -151,18 +151,15 @@ def test_the_table_of_pivots_is_the_definition(size):
 
 
 def test_states_without_a_table_are_looked_at_alike():
-    from qubayes.qubo.subsets.search import _look, walk_of
-
     rng = random.Random(9)
     core = presolve_free_core([frozenset(range(4))])
-    tabled, bare = walk_of(core), walk_of(core._replace(row_table=np.array([-1])))
+    tabled, bare = (walk_of(part) for part in (core, core._replace(row_table=np.array([-1]))))
+    tabled, bare = (walk._replace(rows=walk.rows.view(np.recarray)) for walk in (tabled, bare))
     for state in [0, 2**15 - 1, *(rng.randrange(2**15) for _ in range(500))]:
-        assert _look(tabled, 0, state) == _look(bare, 0, state)
+        assert _pivots(tabled, 0, state) == _pivots(bare, 0, state)
 
 
 def presolve_free_core(sets):
-    from qubayes.qubo.subsets.presolve import core_of
-
     incidence, status, row_open = problem(sets)
     return core_of(incidence, status, np.flatnonzero(row_open))
 
@@ -170,10 +167,6 @@ def presolve_free_core(sets):
 @pytest.mark.parametrize("seed", range(3))
 def test_six_element_cuts_are_true(seed):
     """The table of cuts against exhaustion over sets of pairs."""
-    from itertools import combinations
-
-    from qubayes.qubo.subsets.cuts import TRIPLES, smallest_edge_covers
-
     rng = random.Random(seed)
     pairs = [set(pair) for pair in combinations(range(6), 2)]
     chosen = [t for t in range(20) if rng.random() < rng.choice((0.3, 0.7))]

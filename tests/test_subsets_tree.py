@@ -4,16 +4,17 @@ import random
 
 import numpy as np
 
-from qubayes.qubo.subsets.family import family_from
-from qubayes.qubo.subsets.incidence import incidence_of
-from qubayes.qubo.subsets.presolve import OPEN, core_of, presolve
-from qubayes.qubo.subsets.tree import MOST_COLUMNS, smallest_cover, ways_of
+from qubayes.qubo.subsets import Budget, methods
+from qubayes.qubo.subsets.branch_and_bound import MOST_COLUMNS, representations_of, smallest_cover
+from qubayes.qubo.subsets.instance import incidence_of, set_system
+from qubayes.qubo.subsets.methods import CoverTask, cover_system
+from qubayes.qubo.subsets.reductions import OPEN, core_of, presolve
 from reference.covers import covers, optimum
 
 
 def whole(sets):
     """The problem without any reduction, as one core."""
-    incidence = incidence_of(family_from(sets))
+    incidence = incidence_of(set_system(sets))
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     return incidence, core_of(incidence, status, np.arange(incidence.rows))
 
@@ -25,14 +26,14 @@ def test_the_tree_finds_and_proves_the_optimum_from_any_cover():
         incidence, core = whole(sets)
         assert len(core.columns) <= MOST_COLUMNS
         chosen, proved = smallest_cover(core, np.ones(len(core.columns), dtype=np.bool_), 10**6)
-        elements = family_from(sets).elements
+        elements = set_system(sets).elements
         members = [frozenset(elements[list(own)].tolist()) for own in incidence.sets(core.columns[chosen])]
         assert proved and covers(sets, members) and len(members) == optimum(sets), sets
 
 
 def test_a_tree_that_grows_too_large_says_nothing():
     sets = [{e} for e in range(7)] + [{a, b, c} for a in range(7) for b in range(a) for c in range(b)]
-    _, (core,) = presolve(incidence_of(family_from(sets)))
+    _, (core,) = presolve(incidence_of(set_system(sets)))
     known = np.ones(len(core.columns), dtype=np.bool_)
     few, proved = smallest_cover(core, known, 2)
     assert not proved and few.sum() == known.sum()
@@ -40,14 +41,14 @@ def test_a_tree_that_grows_too_large_says_nothing():
     assert proved and best.sum() == 9  # Turan: 21 pairs less the 12 of a graph without triangles
 
 
-def test_the_ways_of_a_row():
+def test_the_representations_of_a_row():
     """Of {0, 1, 2}: itself, two pairs, or a pair and the singleton that it lacks."""
     incidence, core = whole([{0, 1, 2}])
-    ways = ways_of(core)
+    rows = representations_of(core)
     sets = [frozenset(own) for own in incidence.sets(core.columns)]
-    found = {frozenset(own for p, own in enumerate(sets) if word >> p & 1) for word in ways.columns.tolist() if word}
+    found = {frozenset(own for p, own in enumerate(sets) if word >> p & 1) for word in rows.columns.tolist() if word}
     full = frozenset({0, 1, 2})
-    assert len(sets) == 7 and ways.start.tolist() == [0, len(found)]
+    assert len(sets) == 7 and rows.start.tolist() == [0, len(found)]
     assert found == {frozenset({full})} | {
         frozenset({a, b}) for a in sets for b in sets if full not in (a, b) and a | b == full
     }
@@ -55,13 +56,10 @@ def test_the_ways_of_a_row():
 
 def test_small_families_are_settled_without_the_search(monkeypatch):
     """The search takes seconds to compile: where it is not needed it is not touched."""
-    from qubayes.qubo.subsets import vertex
-    from qubayes.qubo.subsets.cover import Budget, Task, cover_family
-
-    monkeypatch.setattr(vertex, "search", None)
+    monkeypatch.setattr(methods, "search", None)
     rng = random.Random(6)
-    task = Task("auto", Budget(), 0, np.zeros(1, dtype=np.bool_))
+    task = CoverTask("auto", Budget(), 0, np.zeros(1, dtype=np.bool_))
     for _ in range(5):
         sets = [frozenset(rng.sample(range(8), rng.choice((1, 2, 3)))) for _ in range(25)]
-        result = cover_family(task, family_from(sets))
+        result = cover_system(task, set_system(sets))
         assert result.lower_bound == len(result.sets)

@@ -153,10 +153,7 @@ def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> 
         gains[b] = _gain_of(b, singles, pairs, there)
     bound = -inf
     for _ in range(mu - 2):
-        chosen = 0  # gains fall as others leave, so stale ones are good enough to choose by
-        for b in range(mu):
-            if gains[b] < gains[chosen]:
-                chosen = b
+        chosen = np.argmin(gains)  # gains fall as others leave, so stale ones are good enough to choose by
         bound = max(bound, _gain_of(chosen, singles, pairs, there))
         there[chosen] = False
         gains[chosen] = inf

@@ -225,7 +225,7 @@ def _pair_gains(
         for i in range(first, last):
             member = subsets.members[i]
             for h in range(holders.start[member], holders.start[member + 1]):
-                number, key = holders.sets[h], 0
+                number, key = holders.sets[h], parts[0]
                 for c in range(candidates.start[number], candidates.start[number + 1]):
                     if not inside[candidates.members[c]]:
                         key = (key << width) | candidates.members[c]

@@ -155,7 +155,7 @@ def _join(rows: Words, members: Words, added: Words) -> None:
             word ^= lowest
             for x in range(len(added)):
                 rows[b, x] |= added[x]
-            _clear(rows[b], b)
+            rows[b, w] &= ~lowest
 
 
 @kernel
@@ -165,7 +165,7 @@ def _choose_greedily(
     """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
     n = len(rows)
     for t in range(n):
-        chosen, least = -1, inf
+        chosen, least = t, inf
         for v in range(n):
             if stale[v] and costs[v] != inf:
                 costs[v] = _cost(rows, v, by_degree)
@@ -174,11 +174,17 @@ def _choose_greedily(
                 chosen, least = v, costs[v] + noise[v]
         sequence[t] = chosen
         costs[chosen] = inf
-        _join(rows, rows[chosen], rows[chosen])
-        for b in range(n):
-            if _has(rows[chosen], b):
-                _clear(rows[b], chosen)
-                stale[b] = True
+        _leave(rows, chosen, stale)
+
+
+@inner
+def _leave(rows: Words, v: int, stale: Bools) -> None:
+    """Join the neighbours of v to each other, remove v from their rows, and mark their costs as stale."""
+    _join(rows, rows[v], rows[v])
+    for b in range(len(rows)):
+        if _has(rows[v], b):
+            _clear(rows[b], v)
+            stale[b] = True
 
 
 @inner

@@ -133,7 +133,7 @@ def _turn(start: Ints, others: SmallInts, pulls: Floats, signs: Floats, linear: 
             for e in range(start[p], start[p + 1]):
                 old = linear[others[e]]
                 new = old - 2.0 * pulls[e] * signs[p] * signs[others[e]]
-                change += new**4 - old**4
+                change += (new * new) * (new * new) - (old * old) * (old * old)
             if change < 0.0:
                 for e in range(start[p], start[p + 1]):
                     linear[others[e]] -= 2.0 * pulls[e] * signs[p] * signs[others[e]]

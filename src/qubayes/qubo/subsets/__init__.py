@@ -1,7 +1,7 @@
-"""Candidate parent subsets: the smallest families whose unions of two give every candidate parent set."""
+"""Candidate parent subsets: as few sets as possible whose unions of two give every candidate parent set."""
 
-from .cover import Budget, cover
-from .subset_files import check_output, read_subsets, write_subsets
-from .subsets import Subsets
+from .cover import cover
+from .methods import Budget
+from .subsets import Subsets, check_output, read_subsets, write_subsets
 
 __all__ = ["Budget", "Subsets", "check_output", "cover", "read_subsets", "write_subsets"]

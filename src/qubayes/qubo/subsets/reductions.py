@@ -1,4 +1,8 @@
-"""Exact reductions of a covering problem: what must be chosen, what need not be, and the parts that remain."""
+"""Reductions of a covering problem: what must be chosen, what need not be, and the cores that remain.
+
+`reduce_exactly` is what the methods auto and search use; `reduce_as_paper` is the paper's Algorithm 2, row by row. Each
+changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open, V_close) and `row_open` (W_open).
+"""
 
 from typing import NamedTuple, TypeAlias
 
@@ -7,14 +11,14 @@ import numpy.typing as npt
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.jit import inner, kernel
-from .incidence import Incidence
+from .instance import Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
 Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
 
 
 class Core(NamedTuple):
-    """An independent part of the problem that the reductions leave open; its columns are numbered anew."""
+    """An independent part of the problem that the reductions leave open, with its own numbers of columns."""
 
     row_start: Ints  # (rows + 1,)
     row_columns: SmallInts  # (row_start[-1],) -1 where the position's column is closed or excluded
@@ -31,14 +35,14 @@ class Core(NamedTuple):
 
 
 def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
-    """The closed columns, and the cores: the closed columns and a smallest cover of each core are a smallest cover."""
+    """Return the closed columns and the cores: with a smallest cover of each core they are a smallest cover."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
-    reduction = reduce_exactly(incidence, status, row_open)
-    return np.flatnonzero(status == CLOSED), cores_of(incidence, status, reduction)
+    reduce_exactly(incidence, status, row_open)
+    return np.flatnonzero(status == CLOSED), cores_of(incidence, status, row_open)
 
 
-# What the kernels know of a row or a column lies together: one array in place of many compiles sooner.
+# One array of records in place of many arrays: kernels compile sooner.
 ROW = np.dtype(
     [
         ("start", np.int64),  # where its columns start
@@ -52,8 +56,7 @@ ROW = np.dtype(
 COLUMN = np.dtype(
     [
         ("start", np.int64),  # where its rows start
-        ("count", np.int64),  # of the open rows that hold the column
-        ("parent", np.int64),  # in the trees of a union-find
+        ("count", np.int64),  # number of open rows that hold the column
         ("status", np.int8),
     ]
 )
@@ -61,7 +64,7 @@ ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])
 
 
 class Reduction(NamedTuple):
-    """A problem on its way to being reduced; rows and columns are written to."""
+    """State of a reduction; rows and columns are changed in place."""
 
     rows: AnyArray  # (rows + 1,) of ROW
     columns: AnyArray  # (columns + 1,) of COLUMN
@@ -71,25 +74,24 @@ class Reduction(NamedTuple):
 
 
 def reduction_of(incidence: Incidence, status: Status, row_open: Bools) -> Reduction:
-    """The problem before any step."""
+    """Return the state before any step."""
     rows, columns = np.zeros(incidence.rows + 1, ROW), np.zeros(incidence.columns + 1, COLUMN)
     rows["start"], columns["start"] = incidence.row_start, incidence.column_start
     rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = incidence.row_partners, row_open, status
-    columns["parent"] = np.arange(len(columns))
     entries = np.zeros(len(incidence.column_rows), ENTRY)
     entries["row"], entries["position"] = incidence.column_rows, incidence.column_positions
     return Reduction(rows, columns, incidence.row_columns, entries, incidence.partners)
 
 
-def all_ways(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
-    """For each row the open positions that cover it alone, those that do in pairs only, and whether closed ones do."""
+def covering_positions(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
+    """Return for each row the open positions that cover it alone, those that do in pairs, whether closed ones do."""
     reduction = reduction_of(incidence, status, np.ones(incidence.rows, np.bool_))
-    _note_ways(reduction, False)
+    _note_positions(reduction, False)
     rows = reduction.rows[:-1]
     return rows["alone"], rows["together"], ~rows["open"]
 
 
-def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Reduction:
+def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
 
     Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a row that closed
@@ -98,18 +100,18 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Red
     if every column that covers the other covers it alone.
     """
     reduction = reduction_of(incidence, status, row_open)
-    # Called from here, not from a kernel: numba would compile all of them once more into that one.
-    while _note_ways(reduction, True) or _exclude_columns(reduction) or _drop_implied_rows(reduction):
+    # Called from Python: numba would compile each of them again into a kernel that calls it.
+    while _note_positions(reduction, True) or _exclude_columns(reduction) or _drop_implied_rows(reduction):
         pass
     status[:], row_open[:] = reduction.columns["status"][:-1], reduction.rows["open"][:-1]
-    return reduction
 
 
 @kernel
-def _note_ways(reduction: Reduction, forcing: bool) -> bool:
-    """Whether some row was covered already, or forced a column to be closed; such rows are open no more (steps 1, 2).
+def _note_positions(reduction: Reduction, forcing: bool) -> bool:
+    """Drop rows that closed columns cover or that force a column to be closed (steps 1, 2); return whether any did.
 
-    Notes the ways of the other rows, and in how many of them each column is; they hold when nothing changed.
+    Notes the covering positions of the other rows, and the number of open rows of each column; both hold once nothing
+    changes.
     """
     rows, columns, row_columns, _, partners = reduction
     changed = False
@@ -148,7 +150,7 @@ def _note_ways(reduction: Reduction, forcing: bool) -> bool:
 
 @kernel
 def _exclude_columns(reduction: Reduction) -> bool:
-    """Whether some column was excluded because another one replaces it (step 3); those in no open row go unasked."""
+    """Exclude columns that another replaces (step 3) or that lie in no open row; return whether one was replaced."""
     rows, columns, row_columns, entries, _ = reduction
     changed = False
     for number in range(len(columns) - 1):
@@ -161,9 +163,9 @@ def _exclude_columns(reduction: Reduction) -> bool:
         first = column.start
         while not rows[entries[first].row].open:
             first += 1
-        row = entries[first].row  # whatever replaces the column is in this row too
+        row = entries[first].row  # a column that replaces this one is in this row too
         for place in range(rows[row].start, rows[row + 1].start):
-            other = np.int64(row_columns[place])
+            other = row_columns[place]
             if other == number or columns[other].status != 1 or columns[other].count < column.count:
                 continue
             if _replaces(reduction, number, other):
@@ -178,7 +180,7 @@ def _exclude_columns(reduction: Reduction) -> bool:
 
 @inner
 def _replaces(reduction: Reduction, column: int, other: int) -> bool:
-    """Whether `other` does in every open row what `column` can do there."""
+    """Return whether `other` does in every open row what `column` can do there."""
     rows, columns, row_columns, entries, partners = reduction
     for entry in range(columns[column].start, columns[column + 1].start):
         number = entries[entry].row
@@ -202,20 +204,20 @@ def _replaces(reduction: Reduction, column: int, other: int) -> bool:
 
 @kernel
 def _drop_implied_rows(reduction: Reduction) -> bool:
-    """Whether some row was dropped because whatever covers another one covers it alone (step 4)."""
+    """Drop rows that every column covering another row covers alone (step 4); return whether any was dropped."""
     rows, columns, row_columns, entries, _ = reduction
     changed = False
     for number in range(len(rows) - 1):
         row = rows[number]
         if not row.open or row.together != 0:
             continue
-        rare, least = np.int64(-1), len(rows)  # rows that this one implies hold each of its columns: look at few
+        rare, least = 0, len(rows)  # rows that this one implies hold each of its columns: take the one in fewest rows
         for place in range(row.start, rows[number + 1].start):
-            column = np.int64(row_columns[place])
+            column = row_columns[place]
             if row.alone >> (place - row.start) & 1 and columns[column].count < least:
                 rare, least = column, columns[column].count
         for entry in range(columns[rare].start, columns[rare + 1].start):
-            other = np.int64(entries[entry].row)
+            other = entries[entry].row
             if other != number and rows[other].open and _implies(rows, row_columns, number, other):
                 rows[other].open = False
                 changed = True
@@ -224,7 +226,7 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
 
 @inner
 def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bool:
-    """Whether whatever covers `row` (which has no pairs) covers `other` alone."""
+    """Return whether every column that covers `row` (which has no pairs) covers `other` alone."""
     for place in range(rows[row].start, rows[row + 1].start):
         if rows[row].alone >> (place - rows[row].start) & 1:
             found = False
@@ -236,42 +238,26 @@ def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bo
     return True
 
 
-def cores_of(incidence: Incidence, status: Status, reduction: Reduction) -> list[Core]:
-    """The connected parts of what is open."""
-    if not reduction.rows["open"].any():
+def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core]:
+    """Return the connected components of the open rows and columns, in the order of their least columns."""
+    owner = np.repeat(np.arange(incidence.rows), np.diff(incidence.row_start))
+    live = row_open[owner] & (status[incidence.row_columns] == OPEN)
+    if not live.any():
         return []
-    parts = np.full(incidence.rows, -1)
-    _label_parts(reduction.rows, reduction.columns, incidence.row_columns, parts)
-    labels = sorted(set(parts.tolist()) - {-1})
-    return [core_of(incidence, status, np.flatnonzero(parts == label)) for label in labels]
-
-
-@kernel
-def _label_parts(rows: AnyArray, columns: AnyArray, row_columns: SmallInts, parts: Ints) -> None:
-    """Give each open row the least column of its part, by a union-find over columns."""
-    for labelling in range(2):
-        for row in range(len(parts)):
-            root = np.int64(-1)
-            for place in range(rows[row].start, rows[row + 1].start):
-                column = np.int64(row_columns[place])
-                if not rows[row].open or columns[column].status != 1:
-                    continue
-                while columns[column].parent != column:
-                    columns[column].parent = columns[columns[column].parent].parent
-                    column = columns[column].parent
-                if root < 0:
-                    root = column
-                elif column < root:
-                    columns[root].parent = column
-                    root = column
-                else:
-                    columns[column].parent = root
-            if labelling:
-                parts[row] = root
+    rows, columns = owner[live], incidence.row_columns[live]
+    start = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    own, lengths = rows[start], np.diff(np.append(start, len(rows)))
+    label, before = np.arange(incidence.columns), np.zeros(0, np.int64)
+    while not np.array_equal(label, before):  # spread the least column; labels are columns, so jump along them too
+        before, label = label, label.copy()
+        of_row = np.minimum.reduceat(label[columns], start)
+        np.minimum.at(label, columns, np.repeat(of_row, lengths))
+        label = label[label]
+    return [core_of(incidence, status, own[of_row == least]) for least in np.unique(of_row)]
 
 
 def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
-    """The part of the problem that consists of these rows and the open columns in them."""
+    """Return the part of the problem that consists of these rows and the open columns in them."""
     lengths = np.diff(incidence.row_start)[rows]
     row_start = np.concatenate([[0], np.cumsum(lengths)])
     owner = np.repeat(np.arange(len(rows)), lengths)
@@ -298,3 +284,73 @@ def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
         rows,
         columns.astype(np.int64),
     )
+
+
+def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
+    """Return V_open and V_close as the status of each column, and W_open, at the end of Algorithm 2.
+
+    Row 2 of Algorithm 1 as printed merges V if it is the only element of V_open that represents W alone or with an
+    element of V_close. It ignores that two elements of V_open may represent W, and loses the optimum: {0}, {0,1},
+    {0,2}, {0,1,2}, {0,1,2,3} has a cover of four, the printed row leaves five. The text says "if there is only one way
+    to represent W": `close_forced`.
+    """
+    status = np.full(incidence.columns, OPEN, dtype=np.int8)
+    row_open = np.ones(incidence.rows, dtype=np.bool_)
+    before = -1
+    while before != (now := int(np.count_nonzero(status == CLOSED))):
+        before = now
+        exclude_lonely(incidence, status, row_open)
+        close_forced(incidence, status, row_open)
+        drop_covered(incidence, status, row_open)
+        drop_useless(incidence, status, row_open)
+        close_unrepresentable(incidence, status, row_open)
+    reopen(incidence, status, row_open)
+    return status, row_open
+
+
+def exclude_lonely(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 3 of Algorithm 2: what lies in at most one open W can be replaced by W, which rows 5 and 7 bring back."""
+    status[(status == OPEN) & (_open_rows(incidence, row_open) <= 1)] = EXCLUDED
+
+
+def close_forced(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 2 of Algorithm 1, by its text: an open set in the only representation of some open W is closed."""
+    alone, together, covered = covering_positions(incidence, status)
+    rows = row_open & ~covered & (together == 0) & (alone != 0) & (alone & (alone - 1) == 0)
+    positions = np.bitwise_count(alone[rows] - 1).astype(np.int64)
+    status[incidence.row_columns[incidence.row_start[:-1][rows] + positions]] = CLOSED
+
+
+def drop_covered(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 3 of Algorithm 1: W that two closed sets represent impose nothing."""
+    row_open &= ~covering_positions(incidence, status)[2]
+
+
+def drop_useless(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 4 of Algorithm 1: what lies in no open W is not needed."""
+    status[(status == OPEN) & (_open_rows(incidence, row_open) == 0)] = EXCLUDED
+
+
+def close_unrepresentable(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 5 of Algorithm 2: an open W that nothing left represents is chosen itself."""
+    alone, together, covered = covering_positions(incidence, status)
+    rows = row_open & ~covered & (alone == 0) & (together == 0)
+    status[own_columns(incidence)[rows]] = CLOSED
+    row_open &= ~rows
+
+
+def reopen(incidence: Incidence, status: Status, row_open: Bools) -> None:
+    """Row 7 of Algorithm 2: an open W that only two open sets represent may be cheaper itself."""
+    alone, _, _ = covering_positions(incidence, status)
+    status[own_columns(incidence)[row_open & (alone == 0)]] = OPEN
+
+
+def own_columns(incidence: Incidence) -> Ints:
+    """Return (rows,) the column that is the row itself."""
+    return incidence.row_columns[incidence.row_start[1:] - 1].astype(np.int64)
+
+
+def _open_rows(incidence: Incidence, row_open: Bools) -> Ints:
+    """Return (columns,) the number of open rows that hold each column."""
+    owner = np.repeat(row_open, np.diff(incidence.row_start))
+    return np.bincount(incidence.row_columns[owner], minlength=incidence.columns)

@@ -1,23 +1,110 @@
-"""Which subsets lie in which candidate sets, in flat arrays.
+"""The covering problem of one vertex: its candidate sets, their subsets, and which subsets lie in which sets.
 
 A *row* is a candidate set W, a *column* a subset V that may become a member of the cover. The columns inside a row have
 positions 0, 1, ... (at most 63 of them), so the part of a cover that lies inside W is a word of bits, its *state*. The
 last position is W itself.
 """
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from ...foundation.arrays import Ints, SmallInts
-from ...foundation.families import VertexSet
-from .family import Family
+from ...foundation.arrays import Bools, Ints, SmallInts
+from ...foundation.errors import QubayesError
+from ...foundation.families import Families, VertexSet
 
 MOST_POSITIONS = 63  # the sign bit of a state's pivot word says "covered"
 LARGEST_ENUMERATED = 6  # 2^6 - 1 = 63 subsets
 LARGEST_TABLED = 4  # 2^15 states
-MOST_CLOSED = 20_000  # closed sets of a family with sets larger than LARGEST_ENUMERATED
+MOST_CLOSED = 20_000  # closed sets, where a candidate set is larger than LARGEST_ENUMERATED
+
+
+class SetSystem(NamedTuple):
+    """Distinct non-empty sets over the elements 0 .. len(elements) - 1, smaller first, then lexicographic.
+
+    The order is canonical: it does not depend on the order in which the sets were given.
+    """
+
+    elements: SmallInts  # (k,) the vertex of each element, ascending
+    sizes: Ints  # (sets,) number of members of each set, ascending
+    members: SmallInts  # (sum of sizes,) elements, ascending inside a set
+
+    def sets(self) -> list[VertexSet]:
+        """Return the sets, each as ascending elements."""
+        members, stops = self.members.tolist(), np.cumsum(self.sizes).tolist()
+        return [tuple(members[stop - size : stop]) for stop, size in zip(stops, self.sizes.tolist(), strict=True)]
+
+    def named(self, sets: Iterable[VertexSet]) -> list[VertexSet]:
+        """Return the same sets with vertices in place of elements."""
+        elements = self.elements.tolist()
+        return [tuple(elements[element] for element in members) for members in sets]
+
+
+def sets_to_cover(families: Families, vertex: int) -> SetSystem:
+    """Return the sets W - base of one vertex, its base being the last set, without the empty set and repetitions."""
+    first, last = int(families.vertex_start[vertex]), int(families.vertex_start[vertex + 1])
+    starts = families.set_start[first : last + 1]
+    members, sizes = families.members[starts[0] : starts[-1]], np.diff(starts)
+    if len(sizes) and sizes[-1]:
+        required = members[len(members) - sizes[-1] :]
+        kept = np.isin(members, required, invert=True)
+        remaining = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[kept], minlength=len(sizes))
+        if np.any(sizes - remaining != len(required)):
+            raise QubayesError(
+                f"vertex {vertex} has a candidate set without its required parents {tuple(required.tolist())}; "
+                "every set must contain the last one"
+            )
+        members, sizes = members[kept], remaining
+    return _canonical(sizes, members)
+
+
+def set_system(sets: Sequence[Iterable[int]]) -> SetSystem:
+    """Return the set system of the given sets."""
+    lists = [sorted(set(members)) for members in sets]
+    members = np.array([member for own in lists for member in own], dtype=np.int32)
+    return _canonical(np.array([len(own) for own in lists], dtype=np.int64), members)
+
+
+def _canonical(sizes: Ints, members: SmallInts) -> SetSystem:
+    elements, numbers = np.unique(members, return_inverse=True)
+    width = int(sizes.max(initial=0))
+    filled = np.arange(width) < sizes[:, None]
+    matrix = np.full((len(sizes), width), -1, dtype=np.int32)
+    matrix[filled] = numbers
+    order = np.lexsort((*matrix.T[::-1], sizes))
+    matrix, sizes = matrix[order], sizes[order]
+    fresh = np.ones(len(sizes), dtype=bool)
+    fresh[1:] = np.any(matrix[1:] != matrix[:-1], axis=1)
+    fresh &= sizes > 0
+    matrix, sizes = matrix[fresh], sizes[fresh]
+    return SetSystem(elements.astype(np.int32), sizes, matrix[matrix >= 0])
+
+
+def uncovered(system: SetSystem, members: Sequence[VertexSet]) -> Bools:
+    """Return (sets,) which sets are neither a member nor the union of two members, from the definition.
+
+    Every cover is checked by it, so it uses no part of the covering code.
+    """
+    rows, chosen = _masks(system.sets()), _masks(members)
+    missing = set(rows).difference(chosen)
+    for place, mask in enumerate(chosen):
+        if not missing:
+            break
+        missing.difference_update(map(mask.__or__, chosen[place + 1 :]))
+    return np.array([row in missing for row in rows], dtype=np.bool_)
+
+
+def _masks(sets: Iterable[VertexSet]) -> list[int]:
+    """Return each set as a number whose bits are its elements."""
+    masks = []
+    for members in sets:
+        mask = 0
+        for element in members:
+            mask |= 1 << element
+        masks.append(mask)
+    return masks
 
 
 class Incidence(NamedTuple):
@@ -46,29 +133,29 @@ class Incidence(NamedTuple):
         return len(self.column_start) - 1
 
     def sets(self, columns: Ints) -> list[VertexSet]:
-        """The given columns as ascending elements."""
+        """Return the given columns as ascending elements."""
         starts, stops = self.set_start[columns].tolist(), self.set_start[columns + 1].tolist()
         return [tuple(self.members[a:b].tolist()) for a, b in zip(starts, stops, strict=True)]
 
 
-def incidence_of(family: Family) -> Incidence:
-    """The rows of the family and every subset of them; of sets with more than six elements only closed subsets.
+def incidence_of(system: SetSystem) -> Incidence:
+    """Return the rows of the sets and all their subsets; only closed subsets if a set has more than six elements.
 
     A set is closed if it is an intersection of candidate sets. Some smallest cover has closed members only: replacing V
     by the intersection of all candidate sets that contain V keeps every union that is a candidate set.
     """
-    largest = int(family.sizes.max(initial=0))
-    if largest <= LARGEST_ENUMERATED and largest * len(family.elements).bit_length() <= 62:
-        return _enumerated(family)
-    return _closed(family)
+    largest = int(system.sizes.max(initial=0))
+    if largest <= LARGEST_ENUMERATED and largest * len(system.elements).bit_length() <= 62:
+        return _enumerated(system)
+    return _closed(system)
 
 
-def _enumerated(family: Family) -> Incidence:
-    shift = len(family.elements).bit_length()
-    counts = np.bincount(family.sizes, minlength=1)
+def _enumerated(system: SetSystem) -> Incidence:
+    shift = len(system.elements).bit_length()
+    counts = np.bincount(system.sizes, minlength=1)
     keys, stop = [], 0
     for size, count in enumerate(counts.tolist()):
-        block = family.members[stop : stop + size * count].reshape(count, size)
+        block = system.members[stop : stop + size * count].reshape(count, size)
         stop += size * count
         if size and count:
             keys.append(_subset_keys(block, shift).ravel())
@@ -77,19 +164,19 @@ def _enumerated(family: Family) -> Incidence:
     ascending = flat[order]
     fresh = np.append(True, ascending[1:] != ascending[:-1])
     starts, masks = partner_masks()
-    tabled = family.sizes <= LARGEST_TABLED
+    tabled = system.sizes <= LARGEST_TABLED
     return _assemble(
-        lengths=2**family.sizes - 1,
+        lengths=2**system.sizes - 1,
         ordered=(order, np.append(np.flatnonzero(fresh), len(flat))),
-        partners=(starts[family.sizes], masks),
-        tables=np.where(tabled, table_starts()[np.minimum(family.sizes, LARGEST_TABLED)], -1),
+        partners=(starts[system.sizes], masks),
+        tables=np.where(tabled, table_starts()[np.minimum(system.sizes, LARGEST_TABLED)], -1),
         sets=_decoded(ascending[fresh], shift),
         complete=True,
     )
 
 
 def _subset_keys(block: SmallInts, shift: int) -> Ints:
-    """(sets, 2^k - 1) a number for each subset: larger subsets have larger numbers."""
+    """Return (sets, 2^k - 1) a key of each subset; larger subsets have larger keys."""
     count, size = block.shape
     keys = np.zeros((count, 2**size), dtype=np.int64)
     for mask in range(1, 2**size):
@@ -116,7 +203,7 @@ def _assemble(
     sets: tuple[Ints, SmallInts],
     complete: bool,
 ) -> Incidence:
-    """The incidence from its places, row by row, in the order of their columns, and where each column starts there."""
+    """Return the incidence; `ordered` are the entries, row by row, in the order of their columns, and column starts."""
     order, column_start = ordered
     row_start = np.concatenate([[0], np.cumsum(lengths)])
     owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
@@ -139,7 +226,7 @@ def _assemble(
 
 @lru_cache(maxsize=1)
 def partner_masks() -> tuple[Ints, Ints]:
-    """Where the masks of sets with k elements start, and the masks, when the position of a subset is its mask - 1."""
+    """Return (starts, masks) of sets with k elements, where the position of a subset is its mask - 1."""
     starts, masks = [0], []
     for size in range(LARGEST_ENUMERATED + 1):
         full = 2**size - 1
@@ -150,13 +237,13 @@ def partner_masks() -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=1)
 def table_starts() -> Ints:
-    """Where the states of sets with k elements start in `pivot_table()`."""
+    """Return where the states of sets with k elements start in `pivot_table()`."""
     return np.concatenate([[0], np.cumsum([2 ** (2**size - 1) for size in range(LARGEST_TABLED)])])
 
 
 @lru_cache(maxsize=1)
 def pivot_table() -> Ints:
-    """For each state of a set with at most four elements: which positions decide, and the sign bit if it covers.
+    """Return for each state of a set with at most four elements the deciding positions, and the sign bit if covered.
 
     A position decides if flipping it makes a covered set uncovered or an uncovered one covered.
     """
@@ -175,8 +262,8 @@ def _pivots(size: int) -> Ints:
     return words
 
 
-def _closed(family: Family) -> Incidence:
-    rows = [sum(1 << element for element in members) for members in family.sets()]
+def _closed(system: SetSystem) -> Incidence:
+    rows = _masks(system.sets())
     columns, complete = _intersections(rows)
     number = {column: index for index, column in enumerate(columns)}
     popularity = {column: sum(column & row == column for row in rows) for column in columns}
@@ -191,7 +278,7 @@ def _closed(family: Family) -> Incidence:
     lengths = np.array([len(own) for own in inside], dtype=np.int64)
     numbers = np.array([number[column] for own in inside for column in own], dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
-    members = [[e for e in range(len(family.elements)) if column >> e & 1] for column in columns]
+    members = [[e for e in range(len(system.elements)) if column >> e & 1] for column in columns]
     return _assemble(
         lengths=lengths,
         ordered=(order, np.searchsorted(numbers[order], np.arange(len(columns) + 1))),
@@ -206,7 +293,7 @@ def _closed(family: Family) -> Incidence:
 
 
 def _intersections(rows: list[int]) -> tuple[list[int], bool]:
-    """Every non-empty intersection of rows, smaller first, unless they are too many: then the first found."""
+    """Return the non-empty intersections of rows, smaller first, and whether these are all."""
     found = dict.fromkeys(rows)
     queue = list(rows)
     for column in queue:

@@ -1,0 +1,315 @@
+"""Local search for a small cover of a core: row weighting, with kicks out of local optima (docs/subsets.md).
+
+A descent removes the chosen column that uncovers least weight, covers a random uncovered row by the column that covers
+most weight, and raises the weights of the rows that are still uncovered. After `patience` steps without a smaller cover
+the search returns to the best cover, flips a group of columns (a kick), and descends again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
+from ...foundation.jit import inner, kernel
+from .instance import Incidence, pivot_table
+from .reductions import Core
+
+COVERED = np.iinfo(np.int64).min  # the sign bit of a pivot word
+POSITIVE = np.iinfo(np.int64).max
+PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
+PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
+PLACES.setflags(write=False)
+INCREMENT = 1  # of the weight of a row that a step leaves uncovered
+
+# What a flip touches of a row lies together in memory, and a kernel takes one array in place of eight: it compiles in
+# half the time.
+ROW = np.dtype(
+    [
+        ("state", np.int64),  # positions of closed and chosen columns
+        ("pivots", np.int64),  # positions whose flip covers or uncovers the row, and the sign bit if it is covered
+        ("weight", np.int64),
+        ("open", np.int64),  # positions of open columns
+        ("start", np.int64),  # where its columns start
+        ("table", np.int64),  # where its states start in the table of pivots; -1: compute them from the partners
+        ("place", np.int64),  # index in `uncovered`
+        ("partners", np.int64),  # where its masks start
+    ]
+)
+COLUMN = np.dtype(
+    [
+        ("start", np.int64),  # where its rows start
+        ("place", np.int32),  # index in `chosen`
+        ("inside", np.bool_),
+        ("found", np.bool_),  # in the smallest cover of the last descent
+        ("best", np.bool_),  # in the smallest cover so far
+    ]
+)
+ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])
+
+
+class Kicks(NamedTuple):
+    """Groups of columns that are flipped together to leave a local optimum; the last group is only taken in."""
+
+    start: Ints  # (groups + 1,)
+    columns: Ints
+
+
+class CoverWalk(NamedTuple):
+    """The core as kernels see it, and the state of the search."""
+
+    rows: AnyArray  # (rows + 1,) of ROW
+    columns: AnyArray  # (columns + 1,) of COLUMN
+    row_columns: SmallInts  # the columns of each row, -1 where none is open
+    entries: AnyArray  # of ENTRY, the rows of each column
+    partners: Ints
+    table: Ints  # of pivots
+    score: Ints  # (columns,) weight of the rows that flipping the column uncovers or covers
+    stamp: Ints  # (columns,) step of the last flip
+    chosen: Ints  # (columns,) the first `tally[0]` are inside
+    uncovered: Ints  # (rows,) the first `tally[1]` are not covered
+    kicked: Ints  # (columns,) scratch
+    tally: Ints  # (4,) chosen columns, uncovered rows, row updates so far, steps so far
+
+
+def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
+    """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
+    walk, patience = walk_of(core), 10 + len(core.columns) // 16
+    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience, INCREMENT, seed)
+    return walk.columns["best"][:-1].copy()
+
+
+def walk_of(core: Core) -> CoverWalk:
+    """Return the state before the first step: nothing chosen, no row covered, every weight 1."""
+    rows, columns = np.zeros(len(core.fixed) + 1, ROW), np.zeros(len(core.columns) + 1, COLUMN)
+    rows["start"], columns["start"] = core.row_start, core.column_start
+    for name, values in (("state", core.fixed), ("open", core.open), ("table", core.row_table)):
+        rows[name][:-1] = values
+    rows["partners"][:-1], rows["weight"], rows["place"] = core.row_partners, 1, np.arange(len(rows))
+    entries = np.zeros(len(core.column_rows), ENTRY)
+    entries["row"], entries["position"] = core.column_rows, core.column_positions
+    partners = core.partners[core.row_partners[core.column_rows] + core.column_positions]
+    decides = partners & (core.fixed[core.column_rows] | np.int64(1) << core.column_positions.astype(np.int64)) != 0
+    np.bitwise_or.at(rows["pivots"], core.column_rows[decides], np.int64(1) << core.column_positions[decides])
+    owner = np.repeat(np.arange(len(core.columns)), np.diff(core.column_start))
+    score = np.bincount(owner[decides], minlength=len(core.columns))
+    stamp, chosen, kicked = np.zeros((3, len(core.columns)), np.int64)
+    uncovered, tally = np.arange(len(core.fixed)), np.array([0, len(core.fixed), 0, 0])
+    return CoverWalk(
+        rows, columns, core.row_columns, entries, core.partners, pivot_table(), score, stamp, chosen, uncovered,
+        kicked, tally,
+    )  # fmt: skip
+
+
+def kicks_of(core: Core, incidence: Incidence, helpers: Ints) -> Kicks:
+    """Return one group per open singleton, per element the open pairs with it, and the columns that cover no row alone.
+
+    The last group takes in the helpers, which pay only together. Where there are none, it stands for a tenth of the
+    chosen columns.
+    """
+    sizes = np.diff(incidence.set_start)[core.columns]
+    first = incidence.set_start[core.columns]
+    pairs, singles = np.flatnonzero(sizes == 2), np.flatnonzero(sizes == 1)
+    ends = np.concatenate([incidence.members[first[pairs]], incidence.members[first[pairs] + 1]])
+    order = np.argsort(ends, kind="stable")
+    counts = np.bincount(ends, minlength=1)
+    lengths = np.concatenate([np.ones(len(singles), dtype=np.int64), counts[counts > 0], [len(helpers)]])
+    columns = np.concatenate([singles, np.tile(pairs, 2)[order], helpers])
+    return Kicks(np.concatenate([[0], np.cumsum(lengths)]), columns)
+
+
+@inner
+def _pivots(walk: CoverWalk, row: int, state: int) -> int:
+    """Return the positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
+    start, covered, word = walk.rows[row].table, False, 0
+    if start >= 0:
+        return walk.table[start + state]  # type: ignore[no-any-return]
+    length, first = walk.rows[row + 1].start - walk.rows[row].start, walk.rows[row].partners
+    keep = POSITIVE  # positions without which the row is not covered
+    for p in range(length):
+        mates = walk.partners[first + p] & state
+        if state >> p & 1 and mates != 0:
+            covered = True
+            keep &= 1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates  # itself, or several partners
+        elif not state >> p & 1 and walk.partners[first + p] & (state | 1 << p):
+            word |= 1 << p
+    return keep | COVERED if covered else word
+
+
+@inner
+def _flip(walk: CoverWalk, column: int) -> None:
+    """Take the column in or out, and update states, scores and lists."""
+    rows, columns, entries, tally = walk.rows, walk.columns, walk.entries, walk.tally
+    if columns[column].inside:
+        tally[0] -= 1
+        last = walk.chosen[tally[0]]
+        walk.chosen[columns[column].place] = last
+        columns[last].place = columns[column].place
+    else:
+        walk.chosen[tally[0]] = column
+        columns[column].place = tally[0]
+        tally[0] += 1
+    columns[column].inside = not columns[column].inside
+    first, end = columns[column].start, columns[column + 1].start
+    tally[2] += end - first
+    for entry in range(first, end):
+        number = entries[entry].row
+        row = rows[number]
+        state, old = row.state ^ 1 << entries[entry].position, row.pivots
+        new = walk.table[row.table + state] if row.table >= 0 else _pivots(walk, number, state)
+        row.state = state
+        row.pivots = new
+        changed = (old ^ new) & row.open
+        while changed:
+            low = changed & -changed
+            changed ^= low
+            other = walk.row_columns[row.start + PLACES[low % 67]]
+            walk.score[other] += row.weight if new & low else -row.weight
+        if old >= 0 and new < 0:
+            tally[1] -= 1
+            moved = walk.uncovered[tally[1]]
+            walk.uncovered[row.place] = moved
+            rows[moved].place = row.place
+        elif old < 0 and new >= 0:
+            walk.uncovered[tally[1]] = number
+            row.place = tally[1]
+            tally[1] += 1
+
+
+@inner
+def _raise(walk: CoverWalk, row: int, amount: int) -> None:
+    """Add to the weight of a row."""
+    record = walk.rows[row]
+    record.weight += amount
+    changed = record.pivots & record.open
+    while changed:
+        low = changed & -changed
+        changed ^= low
+        walk.score[walk.row_columns[record.start + PLACES[low % 67]]] += amount
+
+
+@inner
+def _best_for(walk: CoverWalk, row: int, step: int) -> int:
+    """Return the column that covers this uncovered row and most weight; of equals the one flipped longest ago."""
+    best, score, stamp = -1, -1, 0
+    choices = walk.rows[row].pivots & walk.rows[row].open
+    while choices:
+        low = choices & -choices
+        choices ^= low
+        column = walk.row_columns[walk.rows[row].start + PLACES[low % 67]]
+        if walk.stamp[column] == step and choices:
+            continue
+        if walk.score[column] > score or (walk.score[column] == score and walk.stamp[column] < stamp):
+            best, score, stamp = column, walk.score[column], walk.stamp[column]
+    return best
+
+
+@inner
+def _cheapest(walk: CoverWalk, barred: int) -> int:
+    """Return the chosen column whose removal uncovers least weight; one with the barred stamp only if it is alone."""
+    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.tally[0]
+    best, score, stamp = chosen[0], POSITIVE, 0
+    walk.tally[2] += count >> 3
+    for index in range(count):
+        column = chosen[index]
+        if scores[column] > score or (stamps[column] == barred and count > 1):
+            continue
+        if scores[column] < score or stamps[column] < stamp:
+            best, score, stamp = column, scores[column], stamps[column]
+    return best  # type: ignore[no-any-return]
+
+
+@inner
+def _descend(walk: CoverWalk, patience: int, increment: int) -> int:
+    """Cover what is open, then walk at one column less than the smallest cover so far, which is kept as `found`.
+
+    Ends after `patience` steps without a smaller one; returns its size.
+    """
+    tally, nothing = walk.tally, len(walk.score) + 1
+    size, step, last = nothing, tally[3], tally[3]
+    while step - last <= patience or size == nothing:
+        step += 1
+        if tally[1] == 0:
+            while tally[0]:
+                column = _cheapest(walk, -step)  # stamps are not negative: none is barred
+                if walk.score[column] > 0:
+                    break
+                _flip(walk, column)
+            if tally[0] < size:
+                for number in range(nothing - 1):
+                    walk.columns[number].found = walk.columns[number].inside
+                size, last = tally[0], step
+            if size == 0:
+                break
+        if size < nothing:
+            column = _cheapest(walk, step - 1)
+            _flip(walk, column)
+            walk.stamp[column] = step
+            if tally[1] == 0:
+                continue
+        column = _best_for(walk, walk.uncovered[np.random.randint(tally[1])], step)  # noqa: NPY002
+        _flip(walk, column)
+        walk.stamp[column] = step
+        if size < nothing:
+            for index in range(tally[1]):
+                _raise(walk, walk.uncovered[index], increment)
+    tally[3] = step
+    return size
+
+
+@inner
+def _choose_flips(walk: CoverWalk, kicks: Kicks, group: int) -> int:
+    """Put columns into `walk.kicked`, return their number: a kick, or what differs from the best cover (group -1)."""
+    columns, kicked, total = walk.columns, walk.kicked, walk.tally[0]
+    if group < 0:
+        count = 0
+        for column in range(len(walk.score)):
+            if columns[column].best != columns[column].inside:
+                kicked[count] = column
+                count += 1
+        return count
+    first, end = kicks.start[group], kicks.start[group + 1]
+    if first < end:
+        count = 0
+        for place in range(first, end):
+            if group < len(kicks.start) - 2 or not columns[kicks.columns[place]].inside:
+                kicked[count] = kicks.columns[place]
+                count += 1
+        return count
+    for index in range(total):
+        kicked[index] = walk.chosen[index]
+    for last in range(total - 1, 0, -1):
+        other = np.random.randint(last + 1)  # noqa: NPY002
+        kicked[last], kicked[other] = kicked[other], kicked[last]
+    return min(total, 1 + total // 10)  # type: ignore[no-any-return]
+
+
+@inner
+def _kick(walk: CoverWalk, kicks: Kicks, group: int) -> None:
+    """Set all weights to 1, return to the best cover, and flip a group of columns."""
+    for row in range(len(walk.uncovered)):
+        if walk.rows[row].weight > 1:
+            _raise(walk, row, 1 - walk.rows[row].weight)
+    for kicking in range(2):  # first back to the best cover: `_flip` is compiled into each place that calls it
+        many = _choose_flips(walk, kicks, group if kicking else -1)
+        for index in range(many):
+            _flip(walk, walk.kicked[index])
+            if kicking:
+                walk.stamp[walk.kicked[index]] = walk.tally[3]
+
+
+@kernel
+def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int, increment: int, seed: int) -> None:
+    """Descend by row weighting, kick the best cover and descend again, until the work is done."""
+    np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
+    groups, columns = len(kicks.start) - 1, len(walk.score)
+    best_size, group = columns + 1, groups - 1
+    while True:
+        size = _descend(walk, patience, increment)
+        if size <= best_size:
+            best_size = size
+            for column in range(columns):
+                walk.columns[column].best = walk.columns[column].found
+        if walk.tally[2] >= work or best_size <= 1:
+            return
+        _kick(walk, kicks, group)
+        group = np.random.randint(groups)  # noqa: NPY002
