@@ -242,7 +242,7 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(("home", "name"), [("search.exact.presolve", "Proof"), ("qubo.subsets.cover", "cover_family")])
+@pytest.mark.parametrize(("home", "name"), [("search.exact.presolve", "Proof"), ("qubo.subsets.cover", "cover_system")])
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
