@@ -382,7 +382,7 @@ def test_files_of_other_data_in_a_run_folder_are_made_anew(tmp_path: Path) -> No
     table, other = dependent_data(3, 60, 1), dependent_data(4, 60, 2)
     expected = learn(table, **settings, run_dir=tmp_path / "a").solution
     learn(other, **settings, run_dir=tmp_path / "b")
-    for name in ("candidates.qbc", "subsets.qbs", "solution.json", "run.json"):
+    for name in ("candidates.qbc", "solution.json", "run.json"):
         (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
         assert learn(table, **settings, run_dir=tmp_path / "a").solution.score == expected.score
 

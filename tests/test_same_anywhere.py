@@ -12,7 +12,7 @@ from candidate_cases import dependent_data
 from qubayes.candidates import Search, identify, write_candidates
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import encode_sets, formulate
-from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
+from qubayes.qubo.subsets import Subsets, cover, write_subsets
 from qubayes.scores import Score
 
 SCORES = ("bdeu", "bds", "bic", "k2")
@@ -65,7 +65,7 @@ def test_a_run_of_moves_leaves_the_same_files(places, tmp_path):
         for timed in ("seconds", "trace"):  # what the clock said
             solution.pop(timed, None)
         files = [(folder / name).read_bytes() for name in ("candidates.qbc", "run.json")]
-        files.append(without_clock(read_subsets(folder / "subsets.qbs"), tmp_path / f"{number}.qbs"))
+        files.append(without_clock(learned.subsets, tmp_path / f"{number}.qbs"))
         tables = [table.tobytes() for table in learned.network.tables]
         state = encode_sets(learned.formulation, learned.solution.choice)
         found.append([files, solution, tables, state.tobytes()])

@@ -139,7 +139,7 @@ def interrupt_often(folder: Path, cycles: int, seed: int) -> tuple[str, bool]:
     final = qubayes.learn(data, 3, run_dir=place / str(number), workers=workers, **settings)
     different += not same_result(final, undisturbed)
     left = sorted(path.name for path in files_in(place / str(number)))
-    fine = different == 0 and left == ["candidates.qbc", "run.json", "solution.json"]
+    fine = different == 0 and left == ["candidates.qbc", "run.json", "run.lock", "solution.json"]
     rows = [[cycles, *ends.values(), different, largest, " ".join(left)]]
     head = ["cycles", *ends, "different results", "most files", "files at the end"]
     return "\n" + table(head, rows), fine

@@ -72,7 +72,9 @@ def measure(place: Place, trial: Trial) -> dict[str, Any]:
     """The record of the trial, measured in a process of its own so that its memory is its own."""
     request = json.dumps({"trial": asdict(trial), "place": asdict(place)})
     command = [sys.executable, "-P", "-m", "benchmarks.paper.trial"]
-    done = subprocess.run(command, input=request, capture_output=True, text=True, check=False)
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, input=request, capture_output=True, text=True, check=False, env=environment)
     record: dict[str, Any] = {"trial": asdict(trial), **circumstances()}
     if done.returncode == 0:
         return {**record, "result": json.loads(done.stdout)}

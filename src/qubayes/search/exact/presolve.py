@@ -103,8 +103,8 @@ def presolve(
     Exact().prepare()
     run = Run(candidates, Limits(seconds), workers or Workers(1), bases_of(candidates), on_progress, "presolve")
     reduced = without_twins(candidates) if twins else whole(candidates)
-    proof = Proof(reduced, run)
     with stopping(run.stop):
+        proof = Proof(reduced, run)
         proof.relax(THOROUGH)
     kept = with_required_edges(reduced.candidates, proof.kept)
     return Presolved(
