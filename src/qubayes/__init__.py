@@ -1,7 +1,11 @@
-"""Structure learning of Bayesian networks through the smallest QUBO known.
+"""Structure learning of Bayesian networks, with a proof or a gap, and as a compact QUBO.
 
-One verb per stage: `read` data, `identify` candidate parent sets, `cover` them by subsets, `formulate` the QUBO,
-`solve` it, or `decode` an annealer's answer; `fit` a network, `compare` two. `learn` does them all.
+    data ──> candidates ──┬──> search ──> network ──> report      which network is best?   (learn)
+                          └──> qubo ────> samplers, machines      which QUBO says so?      (formulate)
+
+One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network, `fit` its
+parameters, `score` or `compare` networks; `formulate` the QUBO and `decode` an annealer's answer. `learn` walks the
+upper wing in one call.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The command line: one thin command per stage (design §10)."""
+"""The command line: one thin command for each verb."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -11,7 +11,7 @@ from .shell import guarded
 
 app = typer.Typer(
     name="qubayes",
-    help="Learn the structure of Bayesian networks through the smallest QUBO known.",
+    help="Learn the structure of Bayesian networks, with a proof or a gap, and as a compact QUBO.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
