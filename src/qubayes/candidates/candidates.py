@@ -10,7 +10,7 @@ from ..foundation.families import Families, VertexSet
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Where scores come from, so that two results are compared only if they mean the same (design §2.3)."""
+    """Where scores come from, so that two results are compared only if they mean the same."""
 
     score: str = "unknown"  # "bdeu", "bds", ...; "unknown" for files of other programs
     ess: float | None = None  # equivalent sample size, for the scores that have one
@@ -20,7 +20,7 @@ class Stamp:
 
 
 def tolerance(base_score: float, rows: int = 0) -> float:
-    """By more than this a set must beat each of its proper subsets to be a candidate set of the vertex (design §2.2).
+    """By more than this a set must beat each of its proper subsets to be a candidate set of the vertex.
 
     A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's score covers the
     rounding of a sum over the cells of a table, with which scores that are equal on paper come out apart. A score is
