@@ -63,7 +63,10 @@ def formulate(
     with progress_bar(quiet=as_json) as show:
         candidates = read_candidates(file)
         if presolve:
-            candidates = reduce(candidates, presolve, on_progress=show).candidates
+            presolved = reduce(candidates, presolve, on_progress=show)
+            if presolved.interrupted:
+                raise KeyboardInterrupt  # nothing is written yet
+            candidates = presolved.candidates
         workers = Workers(threads, cluster)
         subsets = (
             read_subsets(subsets_file)
