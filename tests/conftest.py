@@ -1,12 +1,20 @@
-"""What all tests start from."""
+"""Settings and fixtures of all tests."""
 
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from qubayes.data import text
 
-# A shell starts what runs in its background with interrupts ignored, and so would all that the tests start.
+# `pytest --hypothesis-profile thorough` searches longer; a test with its own `max_examples` keeps it.
+_FIXTURES = [HealthCheck.function_scoped_fixture]  # folders of tests are overwritten by each example
+settings.register_profile("usual", deadline=None, max_examples=60, suppress_health_check=_FIXTURES)
+settings.register_profile("fast", settings.get_profile("usual"), max_examples=10)
+settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)
+settings.load_profile("usual")
+
+# A shell ignores interrupts in background processes, and their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores
@@ -76,7 +76,6 @@ def state_of(candidates: Candidates, order, seed=0):
     return problem, order_state(problem, order, seed)
 
 
-@settings(deadline=None, max_examples=40)
 @given(problems(2, 7), st.sampled_from([1, 5, 1000]))
 def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
     with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +100,6 @@ def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
     }
 
 
-@settings(deadline=None, max_examples=60)
 @given(problems(2, 9), st.sampled_from([0.01, 0.5, 5.0, 500.0]), st.integers(0, 1000))
 def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperature, seed):
     problem, state = state_of(candidates, a_start(candidates), seed)
@@ -118,7 +116,6 @@ def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperatu
     assert score_of_order(lists, state.best.tolist()) == pytest.approx(state.totals[1], abs=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
 @given(problems(2, 7), st.integers(0, 1000))
 def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
     problem, state = state_of(candidates, a_start(candidates), seed)
@@ -132,7 +129,6 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
         assert state.totals[0] == pytest.approx(max(score_of_order(lists, order) for order in orders), abs=1e-5)
 
 
-@settings(deadline=None, max_examples=60)
 @given(problems(2, 9), st.integers(0, 1000), st.booleans())
 def test_regrouping_loses_no_set(candidates, seed, late):
     problem, state = state_of(candidates, a_start(candidates), seed)
@@ -173,7 +169,6 @@ def test_places_are_drawn_with_the_odds_of_their_scores():
         assert first / 20_000 == pytest.approx(odds / (1 + odds), abs=0.02)
 
 
-@settings(deadline=None, max_examples=40)
 @given(problems(2, 8))
 def test_small_problems_are_solved_by_dynamic_programming(candidates):
     choice = best_of_all(candidates.families, candidates.scores)
@@ -183,14 +178,12 @@ def test_small_problems_are_solved_by_dynamic_programming(candidates):
     assert acyclic([chosen[v][choice[v] - starts[v]] for v in range(candidates.n)])
 
 
-@settings(deadline=None, max_examples=25)
 @given(problems(2, 4))
 def test_the_two_oracles_agree(candidates):
     lists = lists_of(candidates)
     assert best_by_subsets(lists) == pytest.approx(best_by_exhaustion(lists), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
 @given(problems(2, 9), st.integers(0, 1000))
 def test_the_search_finds_the_best_of_all(candidates, seed):
     problem = order_problem(candidates.families, candidates.scores)

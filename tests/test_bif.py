@@ -209,7 +209,6 @@ def test_a_default_cannot_ask_for_an_endless_table(tmp_path):
 
 
 @given(st.lists(st.lists(st.integers(0, 6), unique=True, max_size=3), min_size=7, max_size=7))
-@settings(deadline=None)
 def test_order_and_cycle_are_what_they_say(parents):
     order, cycle = topological_order(parents), find_cycle(parents)
     if cycle:
@@ -226,13 +225,13 @@ def test_order_and_cycle_are_what_they_say(parents):
     st.binary(max_size=200)
     | st.text('network{variable}[probability](type);|discrete,02. \n"/*table default', max_size=200).map(str.encode)
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_bytes_give_a_network_or_a_clear_error(tmp_path_factory, content):
     try_reading(tmp_path_factory, content)
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_change_of_a_file_gives_a_network_or_a_clear_error(tmp_path_factory, data):
     text = SPRINKLER.encode()
     start = data.draw(st.integers(0, len(text)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, Stamp
@@ -24,7 +24,6 @@ Lists = list[list[tuple[tuple[int, ...], float]]]
 
 ENDINGS = [".jkl", ".scores", ".pss", ".jkl.gz", ".pss.gz", ".qbc"]
 TEXT_ENDINGS = ENDINGS[:-1]
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 coarse = st.integers(-6, 0).map(float)  # ties are common
 fine = st.floats(-1e6, 0, allow_subnormal=True)
 words = st.text(min_size=1, max_size=4).filter(
@@ -88,13 +87,11 @@ SMALL = prune(
 # Pruning
 
 
-@quick
 @given(scored_lists())
 def test_prune_agrees_with_all_pairs(lists: Lists) -> None:
     assert as_lists(prune(numbered(lists), lists)) == reference.prune(lists)
 
 
-@quick
 @given(scored_lists())
 def test_prune_again_changes_nothing(lists: Lists) -> None:
     once = prune(numbered(lists), lists)
@@ -196,7 +193,6 @@ def test_prune_wants_one_list_per_different_name() -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(quick, max_examples=50)
 @given(found=candidates())
 def test_files_give_back_what_was_written(tmp_path: Path, ending: str, found: Candidates) -> None:
     path = tmp_path / f"x{ending}"
@@ -337,7 +333,6 @@ def test_other_programs_files(tmp_path: Path, name: str, text: str) -> None:
         assert found.stamp == Stamp()
 
 
-@quick
 @given(scored_lists())
 def test_files_that_list_every_set_are_pruned(tmp_path: Path, lists: Lists) -> None:
     names = numbered(lists)
@@ -501,14 +496,12 @@ def test_a_line_without_end_is_refused_early(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@quick
 @given(content=st.binary(max_size=200))
 def test_random_bytes_raise_our_errors_only(tmp_path: Path, ending: str, content: bytes) -> None:
     _read_or_refuse(tmp_path / f"x{ending}", content)
 
 
 @pytest.mark.parametrize("ending", [".jkl", ".pss", ".qbc", ".jkl.gz"])
-@quick
 @given(
     edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4),
 )
@@ -523,7 +516,6 @@ def test_mutated_files_raise_our_errors_only(tmp_path: Path, ending: str, edits:
 
 
 @pytest.mark.parametrize("ending", [".jkl", ".pss"])
-@quick
 @given(
     tokens=st.lists(
         st.sampled_from(

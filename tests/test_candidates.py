@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import Workers
@@ -60,14 +60,12 @@ def assert_same(got, want):
             assert score == pytest.approx(other[parents], rel=1e-11, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=80)
 @given(datasets(), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 10.0, 300.0]), st.integers(0, 4))
 def test_candidates_are_the_definition(dataset, name, ess, max_parents):
     search = Search(min(max_parents, dataset.n - 1), Score(name, ess))
     assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
-@settings(deadline=None, max_examples=40)
 @given(datasets(max_arity=2), st.sampled_from(NAMES), st.sampled_from([1.0, 100.0]))
 def test_bits_count_as_rows_do(dataset, name, ess):
     search = Search(min(3, dataset.n - 1), Score(name, ess))
@@ -85,7 +83,6 @@ def knowledge(draw, names):
     return Knowledge(forbidden, required, tiers, draw(st.booleans()), limits)
 
 
-@settings(deadline=None, max_examples=80)
 @given(datasets(min_variables=3, max_variables=5, max_arity=3), st.sampled_from(["bdeu", "bds", "bic"]), st.data())
 def test_knowledge_is_kept_and_dominance_stays_sound(dataset, name, data):
     known = data.draw(knowledge(dataset.names))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
@@ -26,7 +26,6 @@ def sparse_candidates(n: int, seed: int) -> Candidates:
     return prune([f"v{v}" for v in range(n)], lists)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 8), st.integers(0, 10_000))
 def test_the_best_of_the_components_is_the_best_of_all(n, seed):
     candidates = sparse_candidates(n, seed)
@@ -42,7 +41,6 @@ def test_the_best_of_the_components_is_the_best_of_all(n, seed):
     assert total == pytest.approx(best_score(candidates))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 8), st.integers(0, 10_000))
 def test_sets_of_a_component_are_in_order_and_stand_for_candidate_sets(n, seed):
     candidates = sparse_candidates(n, seed)

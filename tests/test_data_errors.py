@@ -139,20 +139,20 @@ def try_reading(path, content, reading):
 
 @pytest.mark.usefixtures("blocks_of_any_size")
 @given(ANY, NAMES, st.sampled_from(SETTINGS))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_any_bytes_give_data_or_a_clear_error(tmp_path_factory, content, name, reading):
     try_reading(tmp_path_factory.getbasetemp() / name, content, reading)
 
 
 @given(ANY, FRAME_FILES)
-@settings(deadline=None, max_examples=30)  # a process each
+@settings(max_examples=30)  # a process each
 def test_any_bytes_are_no_parquet_or_arrow_file(tmp_path_factory, content, name):
     try_reading(tmp_path_factory.getbasetemp() / name, content, ReadSettings())
 
 
 @pytest.mark.usefixtures("blocks_of_any_size")
 @given(st.data())
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_any_change_of_a_file_gives_data_or_a_clear_error(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
     name = data.draw(st.sampled_from(list(VALID)))

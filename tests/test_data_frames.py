@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read
@@ -124,7 +124,6 @@ def test_continuous_frames(tmp_path):
 @given(
     st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3).filter(str.strip)), min_size=1, max_size=9)
 )
-@settings(deadline=None)
 def test_any_integers_and_texts(rows):
     frame = {"i": [i for i, _ in rows], "t": [f"_{t}" for _, t in rows]}
     found = [read(kind(frame)) for kind in (pl.DataFrame, pd.DataFrame, pa.table)]

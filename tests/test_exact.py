@@ -9,7 +9,7 @@ from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
@@ -149,7 +149,6 @@ def test_many_members_in_a_cluster(size):
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
 def test_the_bound_of_any_multipliers_is_sound(seed):
     random = np.random.default_rng(seed)
     sets = component_of(random_candidates(5, seed, sets=3)).sets
@@ -296,7 +295,6 @@ def test_the_root_is_bounded_by_the_optimum():
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 9), ties=st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_proofs_agree_with_exhaustion(seed, n, ties):
     candidates = random_candidates(n, seed, sets=12, ties=ties)
     solution = solve(candidates, "exact", limits=Limits(20.0))

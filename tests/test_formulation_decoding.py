@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
@@ -118,7 +118,6 @@ def test_an_order_in_the_r_bits_is_the_one_that_is_implied():
         assert bits[first_r:].shape[0] >= len(pairs)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.permutations(range(5)), st.sampled_from([("chordal", "tight"), ("scc", "paper")]))
 def test_encoding_a_network_and_decoding_it(seed, order, mode):
     random = np.random.default_rng(seed)

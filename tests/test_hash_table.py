@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.foundation.hash_table import slot_of, table_slots, vertex_words
@@ -23,7 +23,6 @@ def number_keys(given, keys, values, found):
         found[place] = values[slot]
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(WORDS, st.integers(1, 9), st.integers(1, 20).map(lambda x: x << 40)), max_size=200))
 def test_a_table_is_a_dictionary(words):
     slots = table_slots(len(words))

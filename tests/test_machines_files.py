@@ -12,7 +12,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 from dimod.serialization import coo
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.foundation.errors import FormatError, QubayesError
@@ -73,7 +73,6 @@ def labels():
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(deadline=None, max_examples=60)
 @given(model=qubos())
 def test_every_float_comes_back(ending, model, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / f"model{ending}"
@@ -85,7 +84,6 @@ def test_every_float_comes_back(ending, model, tmp_path_factory):
 
 
 @pytest.mark.parametrize("ending", QUADRATIC)
-@settings(deadline=None, max_examples=40)
 @given(model=qubos(numbers=floats))
 def test_extreme_floats_come_back_or_are_refused(ending, model, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / f"model{ending}"

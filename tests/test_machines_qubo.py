@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.foundation.errors import QubayesError
@@ -42,7 +42,6 @@ def built(h, couplers, offset):
     return qubo_from_couplers(h, np.array(rows, int), np.array(cols, int), weights, offset)
 
 
-@settings(deadline=None)
 @given(raw_terms())
 def test_energy_is_the_sum_of_the_terms(terms):
     h, couplers, offset = terms
@@ -67,7 +66,6 @@ def test_energy_loses_nothing_to_cancellation():
             assert energy(built(*terms), state) == slow_energy(*terms, state)
 
 
-@settings(deadline=None)
 @given(raw_terms())
 def test_both_triangles_are_sorted_and_mirror_each_other(terms):
     qubo = built(*terms)
@@ -85,7 +83,6 @@ def test_both_triangles_are_sorted_and_mirror_each_other(terms):
     assert len(rows) == qubo.couplers
 
 
-@settings(deadline=None)
 @given(raw_terms())
 def test_dimod_agrees(terms):
     qubo = built(*terms)

@@ -53,7 +53,7 @@ def test_equivalent_networks_have_equal_scores(score):
 
 
 @given(graphs(max_vertices=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_skeleton_and_v_structures(network):
     adjacent, colliders = reference.signature(network.n, edges_of(network))
     assert {frozenset(pair) for pair in skeleton(network)} == adjacent
@@ -115,7 +115,6 @@ def test_equivalent_networks_differ_as_graphs_only():
 
 
 @given(graphs())
-@settings(max_examples=100, deadline=None)
 def test_the_order_of_the_vertices_does_not_matter(network):
     n = network.n
     turned = Network(network.names[::-1], tuple(tuple(n - 1 - p for p in its) for its in network.parents[::-1]))

@@ -82,7 +82,6 @@ def refused_by_name(network, path, texts):
 
 @pytest.mark.parametrize("ending", [".bif", ".xmlbif", ".json"])
 @given(network=networks(vertex_names=names, state_names=names))
-@settings(max_examples=100, deadline=None)
 def test_any_names_survive_with_tables_or_are_refused(folder, ending, network):
     path = folder / f"x{ending}"
     texts = [*network.names, *(state for states in network.states for state in states)]
@@ -94,7 +93,6 @@ def test_any_names_survive_with_tables_or_are_refused(folder, ending, network):
 
 @pytest.mark.parametrize("ending", [".json", ".dot", ".graphml", ".bnlearn", ".csv"])
 @given(network=graphs(vertex_names=names))
-@settings(max_examples=100, deadline=None)
 def test_any_names_survive_in_graphs_or_are_refused(folder, ending, network):
     path = folder / f"x{ending}"
     if not refused_by_name(network, path, network.names):
@@ -440,7 +438,7 @@ def written(ending):
 
 @pytest.mark.parametrize("ending", [".xml", ".dot", ".graphml", ".bnlearn", ".csv", ".json"])
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damaged_files_raise_only_errors_of_ours(folder, ending, data):
     path = folder / f"x{ending}"
     content = bytearray(written(ending))

@@ -39,7 +39,7 @@ def rows_of(dataset, names):
 
 
 @given(graphs_with_data(), st.sampled_from([*NAMES, "ml"]), st.sampled_from([0.1, 1.0, 10.0]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_tables_are_posterior_means_or_frequencies(case, name, ess):
     graph, dataset = case
     fitted = fit(graph, dataset, "ml" if name == "ml" else Score(name, ess))
@@ -53,7 +53,6 @@ def test_tables_are_posterior_means_or_frequencies(case, name, ess):
 
 
 @given(graphs_with_data(), st.sampled_from(NAMES))
-@settings(max_examples=100, deadline=None)
 def test_scores_of_the_vertices(case, name):
     graph, dataset = case
     rows, arities = rows_of(dataset, graph.names)
@@ -63,7 +62,7 @@ def test_scores_of_the_vertices(case, name):
 
 
 @given(networks(), st.integers(0, 1000), st.integers(1, 40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_log_likelihood_is_the_sum_over_rows(network, seed, rows):
     rng = np.random.default_rng(seed)
     columns = rng.permutation(network.n)

@@ -7,7 +7,7 @@ from importlib import metadata
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from network_cases import equal_tables, graphs, networks, random_tables
@@ -167,7 +167,6 @@ def test_we_read_pgmpys_files(tmp_path, ending):
 
 
 @given(networks())
-@settings(max_examples=30, deadline=None)
 def test_to_pgmpy_and_back(network):
     pytest.importorskip("pgmpy")
     model = to_pgmpy(network)
@@ -197,7 +196,6 @@ def test_a_pgmpy_model_without_tables_and_one_with_states_in_another_order():
 
 
 @given(graphs(vertex_names=st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=6)))
-@settings(max_examples=60, deadline=None)
 def test_networkx_reads_our_graphml(tmp_path_factory, network):
     path = tmp_path_factory.getbasetemp() / "networkx.graphml"
     write_network(network, path)
@@ -209,7 +207,6 @@ def test_networkx_reads_our_graphml(tmp_path_factory, network):
 
 
 @given(graphs(vertex_names=st.text(max_size=4)))
-@settings(max_examples=60, deadline=None)
 def test_to_networkx_and_back(network):
     found = from_networkx(to_networkx(network))
     assert (found.names, found.parents) == (network.names, network.parents)

@@ -12,7 +12,7 @@ from itertools import permutations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
@@ -50,7 +50,6 @@ def assert_kept(candidates: Candidates, seconds: float = 5.0, *, twins: bool = T
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 8), ties=st.booleans(), twins=st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_optimum_is_kept(seed, n, ties, twins):
     assert_kept(random_candidates(n, seed, sets=12, ties=ties), twins=twins)
 
@@ -131,7 +130,6 @@ def symmetric(n: int, seed: int) -> Candidates:
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(3, 7))
-@settings(max_examples=40, deadline=None)
 def test_eliminating_symmetric_vertices_keeps_the_optimum(seed, n):
     candidates = symmetric(n, seed)
     reduced = without_twins(candidates)

@@ -79,14 +79,12 @@ def test_the_papers_second_example_needs_three_bits_against_six():
 
 @pytest.mark.parametrize("penalty", ["tight", "paper"])
 @pytest.mark.parametrize("assumptions", ASSUMPTIONS)
-@settings(deadline=None, max_examples=40)
 @given(terms=polynomials())
 def test_optimal_result_is_exact(assumptions, penalty, terms):
     assert_exact(terms, quadratize(terms, assumptions=assumptions, penalty=penalty, mode="optimal"))
 
 
 @pytest.mark.parametrize("assumptions", ASSUMPTIONS)
-@settings(deadline=None, max_examples=40)
 @given(terms=polynomials(variables=5, terms=6))
 def test_greedy_result_is_exact(assumptions, terms):
     result = quadratize(terms, assumptions=assumptions, mode="greedy")
@@ -95,7 +93,6 @@ def test_greedy_result_is_exact(assumptions, terms):
 
 
 @pytest.mark.parametrize("assumptions", ASSUMPTIONS)
-@settings(deadline=None, max_examples=25)
 @given(terms=polynomials(variables=4, terms=5))
 def test_number_of_sets_is_the_least_of_all_families(assumptions, terms):
     result = quadratize(terms, assumptions=assumptions, mode="optimal")
@@ -108,14 +105,13 @@ def test_number_of_sets_is_the_least_of_all_families(assumptions, terms):
     assert "proved minimal" in result.status or result.polynomial.degree <= 2
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(st.frozensets(st.integers(0, 4), min_size=1), min_size=1, max_size=6, unique=True))
 def test_compact_form_of_assumption_2_is_the_printed_one(family):
     masks = [sum(1 << e for e in s) for s in family]
     assert compact_holds(masks, masks, "general") == oracle.assumption_2(family)
 
 
-@settings(deadline=None, max_examples=25)
 @given(terms=polynomials(variables=4, terms=4))
 def test_fewest_couplers_of_all_smallest_families(terms):
     result = quadratize(terms, mode="optimal", fewest_couplers=True)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.quadratize import as_polynomial, quadratize
@@ -105,7 +105,6 @@ def test_hash_seed_does_not_matter():
     assert len(printed) == 1 and printed.pop().count("\n") == 2 * 3 * 5
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(3, 7), st.sampled_from([(1.0,), (1.0, 2.0)]))
 def test_canonical_order_gives_the_same_polynomial(seed, size, coefficients):
     draw = random.Random(seed)

@@ -3,7 +3,7 @@
 import dimod
 import dimod.testing
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from qubayes.foundation.errors import SettingError
 from qubayes.quadratize import DecomposedQuadratizationComposite, quadratize
@@ -21,7 +21,6 @@ def test_it_is_a_composite(sampler):
     assert isinstance(sampler, dimod.ComposedPolySampler)
 
 
-@settings(deadline=None, max_examples=40)
 @given(terms=polynomials(variables=5, terms=5))
 def test_best_sample_is_the_minimum_and_energies_are_the_polynomials(terms):
     sampler = DecomposedQuadratizationComposite(dimod.ExactSolver())

@@ -28,7 +28,6 @@ def as_set(mask):
 
 
 @pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
-@settings(deadline=None, max_examples=25)
 @given(terms=polynomials(variables=4, terms=4))
 def test_closed_sets_are_in_every_smallest_family(assumptions, terms):
     closed = {as_set(s) for s in closed_sets(masks(terms), assumptions)}
@@ -37,7 +36,6 @@ def test_closed_sets_are_in_every_smallest_family(assumptions, terms):
 
 
 @pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
-@settings(deadline=None, max_examples=25)
 @given(terms=polynomials(variables=4, terms=4))
 def test_what_is_left_open_holds_a_smallest_family(assumptions, terms):
     space = reduce_space(masks(terms), assumptions)
@@ -105,7 +103,7 @@ def content(rows, chosen):
 
 
 # The search is a heuristic, which finds the optimum of nearly all small problems: the same ones are tried each time.
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(rows_and_choice())
 def test_local_search_finds_the_smallest_choice(problem):
     rows, everything = problem
@@ -123,7 +121,6 @@ def test_merging_gives_products_of_two(run):
     assert holds(family, terms, "conventional")
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     terms=polynomials(variables=5, terms=5), assumptions=st.sampled_from(["general", "terms-exclusive", "conventional"])
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference.pictures as reference
@@ -57,7 +57,6 @@ def test_our_script_parses_no_markup():
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", script)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=4, unique=True))
 def test_any_names_arrive_and_none_becomes_markup(names):
     network = Network(tuple(names), ((),) * len(names))
@@ -223,7 +222,6 @@ def scored_families(draw):
     return families, chosen
 
 
-@settings(deadline=None, max_examples=100)
 @given(scored_families())
 def test_strengths(case):
     families, chosen = case

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference.pictures as reference
@@ -16,7 +16,6 @@ from qubayes.report.layout import BOX_HEIGHT, LONGEST, components, lay_out, shor
 from report_cases import networks, random_network
 
 
-@settings(deadline=None, max_examples=60)
 @given(networks(max_vertices=5))
 def test_rows_have_the_least_total_length(network):
     rows = smallest_rows(network.parents)
@@ -27,7 +26,6 @@ def test_rows_have_the_least_total_length(network):
     assert sum(len(chain) - 1 for chain in whole.chains.values()) == reference.least_total_length(network.parents)
 
 
-@settings(deadline=None, max_examples=60)
 @given(networks(), st.integers(1, 4))
 def test_layers_join_neighbouring_rows_and_keep_the_width(network, widest):
     layers = layered(network.parents, widest)
@@ -39,7 +37,6 @@ def test_layers_join_neighbouring_rows_and_keep_the_width(network, widest):
     assert set(layers.chains) == {(p, c) for c, its in enumerate(network.parents) for p in its}
 
 
-@settings(deadline=None, max_examples=100)
 @given(networks(), st.randoms(use_true_random=False))
 def test_crossings_are_counted(network, random):
     layers = layered(network.parents, 4)
@@ -47,7 +44,6 @@ def test_crossings_are_counted(network, random):
     assert crossings(layers, rows) == reference.crossings(layers.below, rows)
 
 
-@settings(deadline=None, max_examples=60)
 @given(networks())
 def test_ordering_adds_no_crossing(network):
     layers = layered(network.parents, 4)
@@ -72,7 +68,6 @@ def test_ordering_removes_most_crossings():
     assert crossings(layers, ordered(layers)) < 0.25 * crossings(layers, layers.rows)
 
 
-@settings(deadline=None, max_examples=40)
 @given(networks())
 def test_places_are_the_straightest(network):
     layers = layered(network.parents, 3)
@@ -121,7 +116,6 @@ def _check(network, layout):
             assert not any(l + 1 < x < r - 1 and t + 1 < y < b - 1 for l, r, t, b in boxes)  # noqa: E741
 
 
-@settings(deadline=None, max_examples=60)
 @given(networks())
 def test_boxes_are_apart_and_edges_pass_between(network):
     _check(network, lay_out(network))

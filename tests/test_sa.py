@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
@@ -45,7 +45,6 @@ def qubo_of(h, couplers, offset=0.0):
     return qubo_from_couplers(h, rows, cols, list(couplers.values()), offset)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
 def test_fields_follow_every_flip(seed, n, density):
     random = np.random.default_rng(seed)

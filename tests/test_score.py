@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Search, identify
@@ -18,7 +18,6 @@ from reference.candidates import prune as pruned
 from strategies import datasets
 
 
-@settings(deadline=None, max_examples=60)
 @given(datasets(max_variables=4, max_rows=40), st.sampled_from(NAMES), st.floats(0.1, 50), st.data())
 def test_local_score_is_its_definition(dataset, name, ess, data):
     child = data.draw(st.integers(0, dataset.n - 1))

@@ -51,7 +51,6 @@ families = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=8)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(deadline=None, max_examples=40)
 @given(sets=families)
 def test_every_method_finds_and_proves_the_optimum_of_small_families(method, sets):
     members, bound = cover_of(sets, method=method)
@@ -69,7 +68,6 @@ def test_search_finds_the_optimum_of_small_families():
         assert len(cover_of(sets, method="search")[0]) == optimum(sets), sets
 
 
-@settings(deadline=None, max_examples=60)
 @given(sets=st.lists(st.frozensets(st.integers(0, 7), min_size=1, max_size=2), max_size=11))
 def test_pairs_are_solved_by_the_closed_form(sets):
     members, bound = cover_of(sets)
@@ -84,7 +82,6 @@ def test_a_tree_of_pairs_costs_its_edges_and_a_cycle_its_vertices():
     assert len(cover_of([(0, 1), (1, 2), (0, 2), (0, 3), (1, 3)])[0]) == 4
 
 
-@settings(deadline=None, max_examples=30)
 @given(sets=families, seed=st.integers(0, 99))
 def test_shuffling_and_relabelling_keep_the_size(sets, seed):
     rng = random.Random(seed)
@@ -158,7 +155,7 @@ def test_sets_of_more_than_64_elements(method):
     assert bound <= 7
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(sets=st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_closed_subsets_suffice_when_sets_are_large(sets):
     sets = [*sets, frozenset({*range(100, 107)})]  # one set of seven: only closed subsets are looked at
@@ -346,7 +343,6 @@ def test_the_check_sees_every_two_members(count):
         assert {own for own, no in zip(set_system(sets).sets(), found, strict=True) if no} == missing
 
 
-@settings(deadline=None, max_examples=60)
 @given(sets=families, members=st.lists(st.frozensets(st.integers(0, 5), min_size=1, max_size=3), max_size=6))
 def test_the_check_is_the_definition(sets, members):
     sets = [*sets, frozenset(range(6))]  # so that elements keep their numbers

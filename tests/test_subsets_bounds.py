@@ -109,7 +109,7 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
     assert exact_relaxation(longer) * 0.998 < extended.bound < exact_relaxation(longer) + 1e-6
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), rounds=st.integers(0, 4))
 def test_the_bound_is_never_above_the_optimum(seed, rounds):
     incidence, core = largest_core([*family(seed, elements=8, count=25), {20, 21}, {20, 22}, {21, 22}, {20, 21, 22}])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, read_candidates, write_candidates
@@ -17,7 +17,6 @@ from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families
 from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
 
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LISTS = [[(1,), (1, 2)], [], [(0, 1)]]
 SMALL = Subsets(("a", "b b", "\N{GREEK SMALL LETTER GAMMA}"), Families.of(LISTS), np.array([2, 0, 1]), "auto", 0.1)
 FACTS = {"names": ["a", "b"], "method": "auto", "seconds": 0.5, "status": "finished", "sets": 1, "members": 1}
@@ -45,7 +44,6 @@ def assert_same(a: Subsets, b: Subsets) -> None:
         assert mine.dtype == other.dtype and mine.tolist() == other.tolist()
 
 
-@quick
 @given(found=subsets())
 def test_a_file_gives_back_what_was_written(tmp_path: Path, found: Subsets) -> None:
     write_subsets(found, tmp_path / "x.qbs")
@@ -126,7 +124,6 @@ def test_every_cut_and_every_changed_bit_is_noticed(tmp_path: Path) -> None:
             read_subsets(path)
 
 
-@quick
 @given(
     edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4),
     checksum=st.booleans(),
