@@ -20,7 +20,7 @@ import numpy as np
 from ..foundation.arrays import AnyArray
 from ..foundation.errors import FormatError
 from ..foundation.files import LIMIT_VARIABLE, json_object, parse_json, shown, unpacked_limit
-from .model_terms import MAX_BITS, QuadraticTerms, check_size, read_exactly, split_diagonal
+from .model_terms import MAX_BITS, ModelTerms, check_size, read_exactly, split_diagonal
 from .qubo import Qubo, coupler_chunks, to_bqm
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
         file.write(_padded(b"VARS", json.dumps(list(labels)).encode("ascii")))
 
 
-def read_bqm(file: IO[bytes]) -> QuadraticTerms:
+def read_bqm(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a file of dimod's version 1.0 or 2.0, in its vartype and precision."""
     if file.read(8) != b"DIMODBQM":
         raise FormatError("not a .bqm file: it does not begin with DIMODBQM")
@@ -76,7 +76,7 @@ def read_bqm(file: IO[bytes]) -> QuadraticTerms:
         raise FormatError("the two triangles of the couplers do not mirror each other")
     labels = _bqm_labels(file, version, header["variables"])
     h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
-    return QuadraticTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
+    return ModelTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
 
 
 def _bqm_header(file: IO[bytes]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _upper_with_diagonal(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray]]:
     yield np.arange(done, qubo.bits), qubo.h[done:]
 
 
-def read_npz(file: IO[bytes]) -> QuadraticTerms:
+def read_npz(file: IO[bytes]) -> ModelTerms:
     """Return the terms of x'Qx for a square matrix of scipy.sparse, with our offset and labels if present.
 
     numpy reads the arrays: the compiled code of scipy.sparse trusts their sizes and indices.

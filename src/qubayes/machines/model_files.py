@@ -18,7 +18,7 @@ from . import binary_files, digital_annealer, lp_files, text_files
 from .binary_files import write_cqm
 from .digital_annealer import AnnealerProblem, write_annealer_json
 from .lp_files import write_lp
-from .model_terms import QuadraticTerms
+from .model_terms import ModelTerms
 from .qubo import Qubo, from_bqm, qubo_from_couplers
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def read_model(path: str | Path) -> MachineModel:
     """Return the model in the file: quadratic from `.bqm .npz .coo .qubo .mtx`, constrained from `.cqm .lp`, and a
     problem for the Digital Annealer from `.json`."""
     model = _read(path)
-    return model.bqm() if isinstance(model, QuadraticTerms) else model
+    return model.bqm() if isinstance(model, ModelTerms) else model
 
 
 def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
     """Return (QUBO, labels) of a file of any format; raise if it has constraints."""
     model = _read(path)
-    if isinstance(model, QuadraticTerms):
+    if isinstance(model, ModelTerms):
         return model.qubo()
     if not isinstance(model, AnnealerProblem):
         return _unconstrained(model, path)

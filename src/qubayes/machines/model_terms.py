@@ -19,7 +19,7 @@ MAX_BITS = 10_000_000
 MANY_BITS = 1_000_000
 
 
-class QuadraticTerms(NamedTuple):
+class ModelTerms(NamedTuple):
     """A quadratic function of bits or spins; pairs in any order, perhaps repeated."""
 
     h: AnyArray  # (n,)
@@ -30,7 +30,7 @@ class QuadraticTerms(NamedTuple):
     labels: Sequence[Hashable] | None  # None: 0..n-1
     vartype: str = "BINARY"  # or "SPIN"
 
-    def checked(self) -> "QuadraticTerms":
+    def checked(self) -> "ModelTerms":
         """Return the terms; raise unless coefficients are finite, pairs name bits and labels are distinct."""
         n, pairs = len(self.h), np.concatenate([self.rows, self.cols])
         if not (np.isfinite(self.h).all() and np.isfinite(self.weights).all() and np.isfinite(self.offset)):
@@ -66,7 +66,7 @@ def split_diagonal(
     offset: float,
     labels: Sequence[Hashable] | None,
     vartype: str = "BINARY",
-) -> QuadraticTerms:
+) -> ModelTerms:
     """Return the terms of entries (i, j, w): those with i = j are linear, the others couplers."""
     i, j, w = entries
     check_size(bits, len(i) + len(labels or ()))
@@ -75,7 +75,7 @@ def split_diagonal(
     linear, h = i == j, np.zeros(bits)
     h[i[linear]] = -0.0  # -0.0 + w = w for every w, also for -0.0
     np.add.at(h, i[linear], w[linear])
-    return QuadraticTerms(h, i[~linear], j[~linear], w[~linear], offset, labels, vartype).checked()
+    return ModelTerms(h, i[~linear], j[~linear], w[~linear], offset, labels, vartype).checked()
 
 
 def check_size(bits: int, terms: int | None = None) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from ..foundation.arrays import AnyArray
 from ..foundation.errors import FormatError
 from ..foundation.files import lines_of, parse_json
-from .model_terms import QuadraticTerms, label_text, split_diagonal
+from .model_terms import ModelTerms, label_text, split_diagonal
 from .qubo import CHUNK, Qubo, coupler_chunks
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan")
@@ -32,7 +32,7 @@ class _Header(NamedTuple):
     labels: dict[int, str]
     offset: float = 0.0
 
-    def terms(self, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY") -> QuadraticTerms:
+    def terms(self, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY") -> ModelTerms:
         """Return the terms of lines `i j w` with the offset and the labels of the comments."""
         labels = [self.labels[bit] for bit in sorted(self.labels)] or None
         if labels and max(self.labels) >= bits:
@@ -46,7 +46,7 @@ def write_coo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
     _write_terms(file, qubo, scientific=False)
 
 
-def read_coo(file: IO[bytes]) -> QuadraticTerms:
+def read_coo(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a COO file; of bits if it names no vartype."""
     header, lines = _read_header(file, "#")
     found = {match[1] for line in header.comments if (match := re.match(r"vartype[:=]\s*(\w+)", line))}
@@ -64,7 +64,7 @@ def write_qbsolv(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> N
     _write_terms(file, qubo)
 
 
-def read_qbsolv(file: IO[bytes]) -> QuadraticTerms:
+def read_qbsolv(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a qbsolv file."""
     header, lines = _read_header(file, "c")
     match = re.fullmatch(r"p\s+qubo\s+(?:0|unconstrained)\s+(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", next(lines, ""))
@@ -88,7 +88,7 @@ def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
     _write_terms(file, qubo, lower=True)
 
 
-def read_matrix_market(file: IO[bytes]) -> QuadraticTerms:
+def read_matrix_market(file: IO[bytes]) -> ModelTerms:
     """Return the terms of x'Ax for a real matrix in coordinate form, symmetric or general."""
     banner = file.readline(1000).decode("utf-8", "replace").strip()
     match = re.fullmatch(r"%%MatrixMarket\s+matrix\s+coordinate\s+(?:real|integer)\s+(symmetric|general)", banner)
