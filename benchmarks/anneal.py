@@ -19,10 +19,10 @@ from pathlib import Path
 from qubayes.candidates import Candidates, read_candidates
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, Solution, solve
-from qubayes.search.components import split
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import order_state
 from qubayes.search.orders.order_problem import order_problem
+from qubayes.search.reduction import split
 
 INSTANCES = (
     "alarm:4,barley:4,hailfinder:4,hepar2:4,chess:2,chess:3,win95pts:2,win95pts:3,pathfinder:2,pathfinder:3,"

@@ -56,7 +56,7 @@ def _files(folder: Path, instances: list[tuple[str, str]] | None, seeds: list[st
 def _warm_up() -> None:
     from qubayes.candidates.prune import prune
     from qubayes.search import solve
-    from qubayes.search.exact.presolve import presolve
+    from qubayes.search.exact import presolve
 
     sets = [[((1, 2), -1.0), ((), -3.0)], [((0, 2), -1.0), ((), -3.5)], [((0, 1), -1.0), ((), -4.0)]]
     candidates = prune("abc", sets)
@@ -74,7 +74,7 @@ def _bits(candidates: "Candidates") -> int:
 def _measured(path: Path, seconds: float) -> dict[str, Any]:
     from qubayes.candidates import read_candidates
     from qubayes.search import Limits, solve
-    from qubayes.search.exact.presolve import presolve
+    from qubayes.search.exact import presolve
 
     candidates = read_candidates(path)
     start = time.process_time()

@@ -17,12 +17,10 @@ from qubayes.foundation.progress import Progress
 from qubayes.foundation.random import below
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve
-from qubayes.search.components import split
-from qubayes.search.exact.dynamic_programming import best_of_all
-from qubayes.search.exact.representatives import without_twins
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
 from qubayes.search.orders.order_problem import order_problem
+from qubayes.search.reduction import best_of_all, split, without_twins
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import random_candidates
 
@@ -309,7 +307,7 @@ def test_twins_leave_before_the_search(monkeypatch, twins):
 
 
 def test_no_table_is_made_where_no_two_vertices_are_alike(monkeypatch):
-    monkeypatch.delattr("qubayes.search.exact.representatives.SetTable")
+    monkeypatch.delattr("qubayes.search.reduction.SetTable")
     candidates = large(40, 3)
     assert without_twins(candidates).candidates is candidates
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qubayes.candidates import Candidates
 from qubayes.candidates.prune import prune
 from qubayes.foundation.families import Families
-from qubayes.search.components import join, split
+from qubayes.search.reduction import join, split
 from solve_cases import best_score, random_candidates
 
 

@@ -19,16 +19,14 @@ from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import silent
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.components import split
-from qubayes.search.exact import branching, proof, separation
+from qubayes.search.exact import branching, proof, separation, upper_bound
 from qubayes.search.exact.branching import branch, fractional_edges, split_on_edge
 from qubayes.search.exact.cuts import ClusterCuts, ScoredSets, cluster_cuts, coefficients, no_cuts, prices
-from qubayes.search.exact.exact import upper_bound
 from qubayes.search.exact.proof import ROOT, ComponentProof, Effort
 from qubayes.search.exact.relaxation import LinearRelaxation, Point
-from qubayes.search.exact.representatives import without_twins
 from qubayes.search.exact.separation import edge_values, support_of, violated_clusters, zero_half_cuts
 from qubayes.search.orders.insertions import best_of
+from qubayes.search.reduction import split, without_twins
 from qubayes.search.run import Run, bases_of
 from solve_cases import best_score, random_candidates, with_required_edge
 

@@ -21,6 +21,7 @@ from qubayes.foundation.errors import SettingError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
 from qubayes.qubo import encode_sets
+from qubayes.search import solver_named
 
 DATA = dependent_data(8, 300, seed=1)
 
@@ -242,12 +243,13 @@ def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(("home", "name"), [("search.exact.presolve", "Proof"), ("qubo.subsets.cover", "cover_system")])
+@pytest.mark.parametrize(("home", "name"), [("search.exact.exact", "Proof"), ("qubo.subsets.cover", "cover_system")])
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
     run(capsys, "solve", sets, "--moves", 100, "-o", start)
     module = import_module(f"qubayes.{home}")
+    solver_named("exact").prepare()  # which makes a proof too
     original = getattr(module, name)
 
     def interrupted(*arguments, **more):

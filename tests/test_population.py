@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from qubayes.foundation.families import Families
-from qubayes.search.exact.dynamic_programming import best_of_all
 from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, _restarts
 from qubayes.search.orders.insertions import best_of
 from qubayes.search.orders.order_problem import order_problem
+from qubayes.search.reduction import best_of_all
 from solve_cases import random_candidates
 
 NEVER = np.zeros(1, np.bool_)

@@ -24,8 +24,8 @@ from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
-from qubayes.search.exact.presolve import presolve
-from qubayes.search.exact.representatives import without_twins
+from qubayes.search.exact import presolve
+from qubayes.search.reduction import without_twins
 from solve_cases import best_score, random_candidates, with_required_edge
 
 

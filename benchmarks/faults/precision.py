@@ -33,7 +33,7 @@ from qubayes.network import Network, fit, log_likelihood, write_network
 from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
-from qubayes.search.exact.presolve import presolve
+from qubayes.search.exact import presolve
 from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
 from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
 

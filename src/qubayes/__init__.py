@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from .qubo.subsets.cover import cover
     from .scores import Score, local_score
     from .search import Limits, Solution
-    from .search.exact.exact import upper_bound
-    from .search.exact.presolve import presolve
+    from .search.exact.exact import presolve, upper_bound
     from .search.solve import solve
 
 __version__ = "0.1.0"
@@ -58,8 +57,7 @@ _HOMES = {
     ),
     "scores": ("Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
-    "search.exact.exact": ("upper_bound",),
-    "search.exact.presolve": ("presolve",),
+    "search.exact": ("presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

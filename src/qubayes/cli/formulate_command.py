@@ -54,7 +54,7 @@ def formulate(
     from ..qubo import formulate as assemble
     from ..qubo.subsets import cover as find_subsets
     from ..qubo.subsets import read_subsets
-    from ..search.exact.presolve import presolve as reduce
+    from ..search.exact import presolve as reduce
 
     for option, value in (("--cover", cover), ("--presolve", presolve)):
         if subsets_file and value:

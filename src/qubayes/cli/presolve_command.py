@@ -10,7 +10,7 @@ from .shell import fail_after_printing, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..foundation.workers import Workers
-    from ..search.exact.presolve import Presolved
+    from ..search.exact import Presolved
 
 
 def register(app: typer.Typer) -> None:
@@ -32,13 +32,13 @@ def presolve(
     """Remove candidate sets that a best network can do without; the best score stays."""
     from ..candidates import check_output, read_candidates, write_candidates
     from ..foundation.workers import Workers
-    from ..search.exact.presolve import presolve as reduce
+    from ..search.exact import presolve as reduce
 
     candidates, workers = read_candidates(file), Workers(threads)
     if output is not None:
         check_output(output, candidates.names)
     with progress_bar(quiet=json) as show:
-        presolved = reduce(candidates, time_limit, twins=twins, workers=workers, on_progress=show)
+        presolved = reduce(candidates, time_limit, twins=twins, on_progress=show)
     if output is not None:
         write_candidates(presolved.candidates, output)
     counted = bits_before_and_after(presolved, workers) if bits and not presolved.interrupted else None

@@ -9,7 +9,7 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
 from ..search import Limits, Solution, Solver, solve, solver_named
-from ..search.exact.presolve import presolve
+from ..search.exact import presolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def solve_candidates(
     problem: Any = candidates
     presolved = None
     if settings.presolve_seconds:
-        presolved = presolve(candidates, settings.presolve_seconds, workers=workers, on_progress=on_progress)
+        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
         if presolved.interrupted:
             return _interrupted(candidates, settings, start)
         problem = presolved.candidates

@@ -27,8 +27,8 @@ SOLVERS = {
     "hillclimb": "qubayes.search.orders.hillclimb:HillClimb",
     "order-sa": "qubayes.search.orders.order_sa:OrderAnnealing",
     "asobs": "qubayes.search.orders.asobs:AcyclicSelection",
-    "exact": "qubayes.search.exact.exact:Exact",
-    "auto": "qubayes.search.auto:ExactThenAnneal",
+    "exact": "qubayes.search.exact:Exact",
+    "auto": "qubayes.search.exact:ExactThenAnneal",
     "dimod": "qubayes.qubo.samplers.dimod_bridge:DimodSampler",
 }
 _KINDS: dict[Any, str] = {

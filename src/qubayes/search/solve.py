@@ -61,7 +61,7 @@ def solve(
         chosen = chosen.prepare()
     interrupted = False
     if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
-        found = load("qubayes.search.exact.exact:upper_bound")(candidates, bound_seconds, on_progress=on_progress)
+        found = load("qubayes.search.exact:upper_bound")(candidates, bound_seconds, on_progress=on_progress)
         bound, interrupted = min(bound, found.value), found.interrupted
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
     run.tighten(bound)

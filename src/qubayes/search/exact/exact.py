@@ -1,22 +1,29 @@
-"""`exact`: the best network with a proof (GOB in the paper), by an integer program over families with cluster cuts."""
+"""What the proof of a best network is used for: the solvers `exact` and `auto`, `upper_bound` and `presolve`."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from ...candidates import Candidates
+from ...foundation.arrays import Ints, frozen
 from ...foundation.errors import SettingError
 from ...foundation.interrupt import stopping
 from ...foundation.progress import OnProgress, silent
 from ...foundation.workers import Workers
-from ..run import Ending, Limits, Run, bases_of, warm_up
+from ..orders.anneal import Anneal
+from ..reduction import with_required_edges, without_twins
+from ..run import Ending, Limits, Run, bases_of, check, warm_up
+from ..solution import Solution
 from .branching import branch
 from .proof import THOROUGH, Proof
-from .representatives import whole, without_twins
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Columns and cuts as they are needed, then branch and bound; each component apart (docs/exact.md)."""
+    """The best network with a proof (GOB in the paper), by an integer program over families with cluster cuts.
+
+    Columns and cuts as they are needed, then branch and bound; each component apart (docs/exact.md).
+    """
 
     twins: bool = True  # whether twins are eliminated first
 
@@ -31,7 +38,7 @@ class Exact:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
-        proof = Proof(without_twins(candidates) if self.twins else whole(candidates), run)
+        proof = Proof(without_twins(candidates, self.twins), run)
         proof.relax()
         nodes = sum(branch(component, run) for component in proof.components if not component.proved)
         statistics = {"nodes": nodes, **proof.statistics}
@@ -39,6 +46,41 @@ class Exact:
             return Ending("optimal", statistics)
         reason = "time limit reached" if run.over else "the linear program could not be solved"
         return Ending(f"{reason}; best so far returned", statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactThenAnneal:
+    """`exact` for a share of the time, then `anneal` from what it found, until its bound is reached or time is up.
+
+    Most networks of a few dozen variables are proved in the first part; for the others it leaves a bound, so that the
+    annealer's result has a gap.
+    """
+
+    share: float = 0.3  # of the time limit that the proof may take
+
+    name: ClassVar[str] = "auto"
+    takes: ClassVar[str] = "candidates"
+    counts: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise SettingError(f"share = {self.share}; give a number from 0 to 1")
+
+    def prepare(self) -> "ExactThenAnneal":
+        """Compile the kernels of `exact`; those of `anneal` are compiled where it begins, if it does."""
+        Exact().prepare()
+        return self
+
+    def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
+        """Run both solvers in turn."""
+        with run.shortened(self.share * run.left if run.limits.seconds is not None else math.inf):
+            proof = Exact()(candidates, run)
+        if run.proved or run.over:
+            return proof
+        with run.paused():
+            annealer = Anneal().prepare()
+        annealed = annealer(candidates, run)
+        return Ending(annealed.status, {**proof.statistics, **annealed.statistics})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +101,99 @@ def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgre
     """
     if not seconds >= 0:
         raise SettingError(f"{seconds} s for a bound; give 0 or more")
+    proof, run = _thorough_proof(candidates, seconds, True, on_progress, "bound")
+    return Bound(run.bound, run.score, proof.statistics["cuts"], run.elapsed, bool(run.stop[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Presolved:
+    """Candidates with fewer sets, among whose networks is a best network of the original ones.
+
+    Every vertex keeps its name. The members that all its remaining sets share have become its base (its required
+    parents). The best score is the same; where twins were eliminated, up to the rounding within which their scores
+    agree.
+    """
+
+    original: Candidates = field(repr=False)
+    candidates: Candidates
+    sources: Ints = field(repr=False)  # (sets,) number of the original set of each set
+    score: float  # of the best network found on the way
+    bound: float  # no network scores more
+    twins: tuple[tuple[int, int], ...]  # (twin, its representative)
+    slack: float  # the best score fell by at most this, by the rounding of twins' scores
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def fixed(self) -> int:
+        """Number of vertices with one set left."""
+        return int((self.candidates.families.sizes == 1).sum())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes presolve --json` prints, without the bits of the QUBO."""
+        names = self.original.names
+        return {
+            "n": self.original.n,
+            "sets": {"before": self.original.total, "after": self.candidates.total},
+            "fixed_vertices": self.fixed,
+            "twins": {names[twin]: names[other] for twin, other in self.twins},
+            "score": self.score,
+            "bound": self.bound,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        names = self.original.names
+        lines = [
+            f"{self.candidates.total:,} of {self.original.total:,} candidate sets are left ({self.seconds:.3g} s)",
+            f"the parents of {self.fixed} of {self.original.n} variables are known",
+        ]
+        if self.twins:
+            lines.append("twins: " + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins))
+        return [*lines, f"best network met scores {self.score:,.6f}; none scores more than {self.bound:,.6f}"]
+
+    def restore(self, solution: Solution) -> Solution:
+        """Return the solution as one of the original candidates."""
+        choice = frozen(self.sources[solution.choice])
+        return replace(
+            solution,
+            parents=self.original.families.sets_at(choice),
+            choice=choice,
+            empty_score=math.fsum(self.original.base_scores.tolist()),
+            bound=max(solution.score, min(solution.bound + self.slack, self.bound)),
+        )
+
+
+def presolve(
+    candidates: Candidates, seconds: float = 60.0, *, twins: bool = True, on_progress: OnProgress = silent
+) -> Presolved:
+    """Return the candidates without the sets that reduced costs exclude and, if `twins`, without twins.
+
+    A set is removed if the multipliers of the relaxation prove every network with it worse than a known one, if
+    required edges make it impossible, or if a representative of twins or a parent outside its component makes it
+    superfluous. An interrupted presolve returns what it has proved so far.
+
+    >>> from qubayes.candidates.example import example
+    >>> presolved = presolve(example(), seconds=5)
+    >>> presolved.candidates.total < presolved.original.total
+    True
+    """
+    check(candidates)
+    proof, run = _thorough_proof(candidates, seconds, twins, on_progress, "presolve")
+    left = with_required_edges(proof.reduced, proof.kept)
+    bound, interrupted = max(run.bound, run.score), bool(run.stop[0])
+    facts = run.score, bound, left.twins, left.slack, run.elapsed, interrupted
+    return Presolved(candidates, left.candidates, left.sources, *facts)
+
+
+def _thorough_proof(
+    candidates: Candidates, seconds: float, twins: bool, on_progress: OnProgress, name: str
+) -> tuple[Proof, Run]:
+    """Return the proof as far as the relaxation goes in this time, and its run."""
     Exact().prepare()
-    run = Run(candidates, Limits(seconds), Workers(1), bases_of(candidates), on_progress, "bound")
-    cuts = 0
-    if candidates.n:
-        proof = Proof(without_twins(candidates), run)
-        with stopping(run.stop):
-            proof.relax(THOROUGH)
-        cuts = proof.statistics["cuts"]
-    return Bound(run.bound, run.score, cuts, run.elapsed, bool(run.stop[0]))
+    run = Run(candidates, Limits(seconds), Workers(1), bases_of(candidates), on_progress, name)
+    with stopping(run.stop):
+        proof = Proof(without_twins(candidates, twins), run)
+        proof.relax(THOROUGH)
+    return proof, run

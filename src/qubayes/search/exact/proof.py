@@ -11,13 +11,12 @@ from ...candidates.example import example
 from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.families import VertexSet
 from ...foundation.graph import topological_order
-from ..components import Component, join, split
 from ..orders.insertions import Ordered, improve
 from ..orders.order_problem import OrderProblem, order_problem
+from ..reduction import Component, Reduced, join, split
 from ..run import Run
 from .cuts import ClusterCuts, ScoredSets
 from .relaxation import Bounded, LinearRelaxation, Point
-from .representatives import Reduced
 from .separation import Support, support_of, violated_clusters, zero_half_cuts
 
 FIRST_SETS = 10  # of each vertex in the first program

@@ -35,9 +35,7 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ..components import Component, join, split
-from ..exact.dynamic_programming import LARGEST, best_of_all
-from ..exact.representatives import Reduced, whole, without_twins
+from ..reduction import LARGEST, Component, Reduced, best_of_all, join, split, without_twins
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
 from .order_problem import OrderProblem, order_problem, random_order
@@ -86,7 +84,7 @@ class Anneal:
         twins = self.twins and run.left > _TWINS * len(candidates.families.members)
         walks = self.walks if run.moves is not None else max(self.walks, run.workers.count)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
-            search = _ComponentSearch(without_twins(candidates) if twins else whole(candidates), run, self, walks, pool)
+            search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
         return Ending(search.status, search.statistics)
