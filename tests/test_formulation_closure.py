@@ -12,10 +12,8 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import formulate
-from qubayes.qubo.at_most_two import third_gain, unused_bound
-from qubayes.qubo.closure import vertex_gains
 from qubayes.qubo.order_bits import choose_order
-from qubayes.qubo.order_penalties import Losses, order_bounds, order_losses
+from qubayes.qubo.penalties import order_bounds, order_losses, third_gain, unused_bound, vertex_gains
 from qubayes.qubo.relative_sets import relate
 from qubayes.qubo.subsets import Subsets
 from reference import energies as reference
@@ -63,18 +61,18 @@ def test_each_candidate_set_is_a_union_of_its_two_subsets():
 def test_losses_of_parents():
     for scores, candidates, subsets in cases():
         relative = relate(candidates, subsets)
-        order = choose_order(relative, "chordal")
-        found = order_losses(relative, order)
+        order = choose_order(candidates, "chordal")
+        edges, vertices = order_losses(relative, order)
         parents = relative.parents
         for edge, (parent, child) in enumerate(zip(parents.vertices.tolist(), parents.children.tolist(), strict=True)):
             known = scores[child]
             slow = max(score - reference.closure(known, c - {parent}) for c, score in known.items() if parent in c)
-            assert found.edges[edge] == pytest.approx(slow)
+            assert edges[edge] == pytest.approx(slow)
         pairs = {frozenset(pair) for pair in order.pairs.tolist()}
         for child, known in enumerate(scores):
             free = {p for p in range(candidates.n) if frozenset((p, child)) not in pairs}
             slow = max(score - reference.closure(known, c & free) for c, score in known.items())
-            assert found.vertices[child] == pytest.approx(slow)
+            assert vertices[child] == pytest.approx(slow)
 
 
 def test_bounds_count_required_ancestors():
@@ -84,16 +82,15 @@ def test_bounds_count_required_ancestors():
         {frozenset([0]): -9.0, frozenset([0, 3]): -7.0},
     ]
     scores += [{frozenset([1]): -9.0, frozenset([1, 3]): -8.5}, {frozenset(): -9.0, frozenset([0]): -1.0}]
-    relative = relate(candidates_of(scores), whole_subsets(candidates_of(scores)))
-    order = choose_order(relative, "scc")
-    edges, required, triangles = order_bounds(order_losses(relative, order), relative, order)
+    candidates = candidates_of(scores)
+    relative, order = relate(candidates, whole_subsets(candidates)), choose_order(candidates, "scc")
+    edges, required, triangles = order_bounds(relative, order)
     assert sorted(edges.tolist()) == [0.5, 1.0, 2.0, 4.0, 8.0]
     assert required.tolist() == [4.0 + 2.0, 4.0 + 2.0 + 0.5]
     last = {3: 1.0 + 2.0 + 0.5, 2: 4.0}
     first = {0: 4.0, 1: 6.0, 2: 6.5, 3: 8.0}
     least = {v: min(first[v], last.get(v, np.inf)) for v in first}
     assert triangles.tolist() == [min(least[v] for v in corner) for corner in order.corners().tolist()]
-    assert isinstance(order_losses(relative, order), Losses)
 
 
 def test_third_subsets_never_gain_more_than_the_bound():
@@ -183,7 +180,7 @@ def test_bad_subsets_are_refused():
         return Subsets(names, Families.of(lists), np.zeros(3, np.int64), "test", 0.0)
 
     for bad, words in [
-        (subsets(candidates.names, [(1,)], [], []), "no union of two"),
+        (subsets(candidates.names, [(1,)], [], []), "not a union of two"),
         (subsets(candidates.names, [(1, 2)], [(0,)], []), "no candidate set of it has"),
         (subsets(candidates.names, [(1, 2), ()], [], []), "empty"),
         (subsets(("a", "b", "c"), [(1, 2)], [], []), "different variables"),

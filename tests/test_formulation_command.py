@@ -119,7 +119,7 @@ def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, mon
     write_subsets(subsets_of(candidates, [sets[:1] for sets in lists]), tmp_path / "few.qbs")
     for bad, words in [
         (["--subsets", tmp_path / "names.qbs"], "different variables; cover these candidates"),
-        (["--subsets", tmp_path / "few.qbs"], "no union of two of its subsets; cover the candidates again"),
+        (["--subsets", tmp_path / "few.qbs"], "not a union of two of its subsets; cover them again"),
         (["--subsets", scores_file], "not a file of subsets"),
         (["--subsets", tmp_path / "none.qbs"], "cannot read"),
         (["--subsets", tmp_path / "whole.qbs", "--cover", "search"], "give one"),

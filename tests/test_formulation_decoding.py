@@ -151,7 +151,7 @@ def test_a_feasible_state_whose_energy_is_not_its_score_is_a_fault():
 
 def test_what_cannot_be_encoded_is_refused():
     formulation = formulated()
-    with pytest.raises(QubayesError, match="no candidate set"):
+    with pytest.raises(QubayesError, match="not a candidate set"):
         encode(formulation, ((), (2,), ()))
     with pytest.raises(QubayesError, match="directed cycle"):
         encode(formulation, ((2,), (0,), (1,)))

@@ -19,8 +19,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.machines.qubo import upper_triangle
 from qubayes.qubo import Formulation, Qubo, decode, formulate
 from qubayes.qubo.assembly import assemble
-from qubayes.qubo.closure import vertex_gains
-from qubayes.qubo.order_penalties import MARGIN
+from qubayes.qubo.penalties import MARGIN, vertex_gains
 from reference import energies as reference
 
 MODES = [("chordal", "tight"), ("scc", "paper"), ("scc", "tight"), ("chordal", "paper")]

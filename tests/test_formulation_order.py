@@ -10,9 +10,16 @@ from formulation_cases import candidates_of, random_scores
 from qubayes.foundation.errors import SettingError
 from qubayes.qubo import energy
 from qubayes.qubo.assembly import summed, triangle_terms
-from qubayes.qubo.elimination import best_elimination, count_pairs, eliminate, greedy_sequence, packed_arcs
-from qubayes.qubo.order_bits import Order, balanced, choose_order
-from qubayes.qubo.relative_sets import relate
+from qubayes.qubo.order_bits import (
+    Order,
+    balanced,
+    best_elimination,
+    choose_order,
+    count_pairs,
+    eliminate,
+    greedy_sequence,
+    packed_arcs,
+)
 from reference import energies as reference
 
 
@@ -50,7 +57,7 @@ def test_no_cyclic_triangle_means_no_cycle_at_all(kind, seed):
         (a, b) for a, b in product(range(n), repeat=2) if a != b and random.random() < random.choice([0.2, 0.4, 0.7])
     }
     scores = scores_of({b: [a for a, c in arcs if c == b] for b in range(n)}, n)
-    order = choose_order(relate(candidates_of(scores)), kind)
+    order = choose_order(candidates_of(scores), kind)
     if len(order.pairs) > 13:
         pytest.skip("too many orientations to try them all")
     for r in product([0, 1], repeat=len(order.pairs)):
@@ -61,7 +68,7 @@ def test_no_cyclic_triangle_means_no_cycle_at_all(kind, seed):
 @pytest.mark.parametrize("kind", ["chordal", "scc"])
 def test_every_linear_order_is_allowed(kind):
     scores = random_scores(np.random.default_rng(0), 9, 2, 0.3)
-    order = choose_order(relate(candidates_of(scores)), kind)
+    order = choose_order(candidates_of(scores), kind)
     for seed in range(50):
         position = np.random.default_rng(seed).permutation(9)
         r = position[order.pairs[:, 0]] < position[order.pairs[:, 1]]
@@ -71,7 +78,7 @@ def test_every_linear_order_is_allowed(kind):
 def test_paper_pairs_are_those_of_the_components():
     for seed in range(30):
         scores = random_scores(np.random.default_rng(seed), 8, 2, 0.04)
-        order = choose_order(relate(candidates_of(scores)), "scc")
+        order = choose_order(candidates_of(scores), "scc")
         pairs = reference.strongly_connected_pairs(scores)
         assert order.pairs.tolist() == [list(pair) for pair in pairs]
         assert order.corners().tolist() == [list(corner) for corner in reference.triangles(pairs)]
@@ -88,19 +95,19 @@ def both_ways(pairs) -> dict[int, list[int]]:
 def test_a_cycle_of_four_needs_a_chord():
     """The adjacent pairs alone would let the cycle through; one chord is enough."""
     ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
-    order = choose_order(relate(candidates_of(scores_of(both_ways(ring), 4))), "chordal")
+    order = choose_order(candidates_of(scores_of(both_ways(ring), 4)), "chordal")
     assert len(order.pairs) == 5 and len(order.triangles) == 2
 
 
 def test_pairs_on_no_cycle_need_no_bit():
     """A DAG needs none; cycles that share a vertex only their own pairs; one-way arcs no fill among parents."""
     dag = {b: list(range(b)) for b in range(6)}
-    assert len(choose_order(relate(candidates_of(scores_of(dag, 6))), "chordal").pairs) == 0
+    assert len(choose_order(candidates_of(scores_of(dag, 6)), "chordal").pairs) == 0
     bow = both_ways([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)])
-    chordal, scc = (choose_order(relate(candidates_of(scores_of(bow, 5))), kind) for kind in ("chordal", "scc"))
+    chordal, scc = (choose_order(candidates_of(scores_of(bow, 5)), kind) for kind in ("chordal", "scc"))
     assert (len(chordal.pairs), len(scc.pairs)) == (6, 10)
     star = {0: [1, 2, 3], 1: [4], 2: [4], 3: [4], 4: [0]}  # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
-    pairs = choose_order(relate(candidates_of(scores_of(star, 5))), "chordal").pairs.tolist()
+    pairs = choose_order(candidates_of(scores_of(star, 5)), "chordal").pairs.tolist()
     assert len(pairs) == 7 and not any(set(pair) <= {1, 2, 3} for pair in pairs)
 
 
@@ -108,7 +115,7 @@ def test_pairs_on_no_cycle_need_no_bit():
 def test_two_way_arcs_give_a_chordal_graph(seed):
     random = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(30, float(random.choice([0.08, 0.2, 0.5])), seed=seed)
-    order = choose_order(relate(candidates_of(scores_of(both_ways(graph.edges), 30))), "chordal")
+    order = choose_order(candidates_of(scores_of(both_ways(graph.edges), 30)), "chordal")
     filled = nx.Graph(order.pairs.tolist())
     assert nx.is_chordal(filled) and {frozenset(e) for e in graph.edges} <= {frozenset(e) for e in filled.edges}
     corners = reference.triangles([tuple(pair) for pair in order.pairs.tolist()])
@@ -136,7 +143,7 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
 def test_turning_pairs_round_changes_only_how_bits_are_written():
     """The cycle part of both ways of writing agrees on every state, and the linear coefficients become far smaller."""
     random = np.random.default_rng(0)
-    everything = relate(candidates_of(scores_of(both_ways(combinations(range(40), 2)), 40)))
+    everything = candidates_of(scores_of(both_ways(combinations(range(40), 2)), 40))
     order = choose_order(everything, "scc")
     deltas = 1.0 + random.integers(8, size=len(order.triangles)) / 8
     turned = balanced(order, deltas)
@@ -152,4 +159,4 @@ def test_turning_pairs_round_changes_only_how_bits_are_written():
 
 def test_unknown_kind_is_refused():
     with pytest.raises(SettingError, match="chordal, scc"):
-        choose_order(relate(candidates_of([{frozenset(): 0.0}])), "all")
+        choose_order(candidates_of([{frozenset(): 0.0}]), "all")

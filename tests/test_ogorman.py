@@ -8,7 +8,7 @@ import pytest
 from formulation_cases import candidates_of, random_scores, state_of
 from qubayes.foundation.errors import QubayesError
 from qubayes.qubo import formulate_ogorman, ogorman_bits
-from qubayes.qubo.ogorman import products_of, score_monomials
+from qubayes.qubo.ogorman import edge_subsets, products_of, score_monomials
 from qubayes.qubo.relative_sets import relate
 from reference import energies as reference
 from test_formulation_minimum import all_energies
@@ -99,7 +99,7 @@ def test_least_energy_of_one_full_vertex(largest, parents):
 
 def test_the_polynomial_equals_minus_the_gain():
     scores = full_vertex(np.random.default_rng(0), 7, 4, 0.4)
-    members, weights = score_monomials(relate(candidates_of(scores)), 0, 6, 4)
+    members, weights = score_monomials(relate(candidates_of(scores), edge_subsets(candidates_of(scores))), 0, 6, 4)
     for size in range(5):
         for chosen in combinations(range(6), size):
             inside = [set(row[row >= 0]) <= set(chosen) for row in members]

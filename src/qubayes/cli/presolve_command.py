@@ -55,8 +55,7 @@ def presolve(
 
 def bits_before_and_after(presolved: "Presolved", workers: "Workers") -> dict[str, dict[str, int]]:
     """Return the bits of the QUBO before and after, with subsets that are found in little time."""
-    from ..learning.formulation import quick_subsets
-    from ..qubo import count_bits
+    from ..qubo import count_bits, quick_subsets
 
     both = {"before": presolved.original, "after": presolved.candidates}
     return {when: count_bits(sets, quick_subsets(sets), workers=workers) for when, sets in both.items()}

@@ -143,7 +143,7 @@ class _Pipeline:
         """Return what the solver takes: the candidate sets, or their QUBO."""
         if solver_named(self.settings.solver_name).takes != "formulation":
             return candidates
-        from .formulation import quick_formulation  # the QUBO wing, which few solvers need
+        from ..qubo import quick_formulation  # the QUBO wing, which few solvers need
 
         with self._timed("formulation"):
             made = quick_formulation(candidates, workers=self._threads, on_progress=self.on_progress)

@@ -43,7 +43,7 @@ class Learned:
     @cached_property
     def subsets(self) -> "Subsets":
         """The subsets that the u bits stand for."""
-        from .formulation import quick_subsets
+        from ..qubo import quick_subsets
 
         return quick_subsets(self.candidates)
 
@@ -57,7 +57,7 @@ class Learned:
     def formulate(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Formulation":
         """Return `formulation`, made now with these workers if it was not made before."""
         if "formulation" not in self.__dict__:
-            from .formulation import quick_formulation
+            from ..qubo import quick_formulation
 
             made = quick_formulation(self.candidates, workers=workers, on_progress=on_progress)
             if made is None:
@@ -80,9 +80,9 @@ class Learned:
     @property
     def paper_bits(self) -> dict[str, int]:
         """The bits that the paper's formulation has for the same subsets."""
-        from .formulation import paper_bits
+        from ..qubo import count_bits
 
-        return paper_bits(self.candidates, self.subsets)
+        return count_bits(self.candidates, self.subsets, order="scc", penalty="paper")
 
     def report(self, path: str | Path) -> None:
         """Write a page (HTML) that shows the network and all that is known of it."""

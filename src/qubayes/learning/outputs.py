@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ..foundation.errors import FormatError, QubayesError
-from ..foundation.files import check_places
+from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import check_network_path, write_network
@@ -37,9 +37,10 @@ class Outputs:
             if path is not None and path.suffix.lower() not in allowed:
                 raise FormatError(f"the {name} {path} has another ending; give it the ending {allowed[0]}")
         if self.qubo is not None:
-            from .formulation import check_model_path  # the QUBO wing is loaded only where it is needed
+            from ..machines import ENDINGS as MODELS  # the QUBO wing is loaded only where it is needed
 
-            check_model_path(self.qubo)
+            if ending(self.qubo) not in MODELS:
+                raise FormatError(f"{self.qubo} does not have the ending of a model; give one of {', '.join(MODELS)}")
 
     def write(
         self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent

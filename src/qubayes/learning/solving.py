@@ -53,7 +53,7 @@ def solve_candidates(
             return _interrupted(candidates, settings, start)
         problem = presolved.candidates
     if settings.needs_formulation(solver):
-        from .formulation import quick_formulation  # the QUBO wing, which other solvers do without
+        from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
 
         problem = quick_formulation(problem, settings.order, settings.penalty, settings.cover, workers, on_progress)
         if problem is None:

@@ -1,19 +1,31 @@
-"""Assembly of the QUBO from its score, at-most-two and ordering terms."""
+"""Assembly of the QUBO, and of its constrained form (Appendix D.4), from score, at-most-two and ordering terms."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
-from ..machines.qubo import Qubo, check_bits, qubo_from_couplers
-from .at_most_two import pair_index
-from .closure import VertexGains
+from ..foundation.errors import SettingError
+from ..foundation.workers import Workers
+from ..machines import AnnealerProblem, inequalities_of
+from ..machines.qubo import Qubo, check_bits, qubo_from_couplers, to_bqm
 from .order_bits import Order
-from .order_penalties import Penalties
+from .penalties import Penalties, VertexGains, pair_index, vertex_gains
 from .relative_sets import Parents, RelativeSets
 
+if TYPE_CHECKING:
+    from dimod import ConstrainedQuadraticModel
 
-class QuadraticTerms(NamedTuple):
+    from .formulation import Formulation
+
+ORDERINGS = ("penalties", "inequalities")
+
+
+class QuboPart(NamedTuple):
     """offset + h.x + sum of weights over pairs of bits; a pair may be repeated."""
 
     h: Floats  # (bits,)
@@ -23,28 +35,23 @@ class QuadraticTerms(NamedTuple):
     offset: float = 0.0
 
 
-def joined(*parts: QuadraticTerms) -> QuadraticTerms:
-    """Return the sum of the parts, their couplers one after another."""
+def summed(*parts: QuboPart) -> Qubo:
+    """Return the QUBO that is the sum of the parts."""
     h = np.sum([part.h for part in parts], axis=0)
     rows, cols, weights = (np.concatenate([part[field] for part in parts]) for field in (1, 2, 3))
-    return QuadraticTerms(h, rows, cols, weights, float(sum(part.offset for part in parts)))
-
-
-def summed(*parts: QuadraticTerms) -> Qubo:
-    """Return the QUBO that is the sum of the parts."""
-    return qubo_from_couplers(*joined(*parts))
+    return qubo_from_couplers(h, rows, cols, weights, float(sum(part.offset for part in parts)))
 
 
 def assemble(relative: RelativeSets, order: Order, gains: list[VertexGains], penalties: Penalties) -> Qubo:
     """Return H(u, r, z): the score with its at-most-two penalties and the ordering terms."""
-    first_r = len(relative.subset_sets.set_start) - 1
+    first_r = relative.subsets.total
     first_z = first_r + len(order.pairs)
     bits = first_z + int(penalties.has_slack.sum())
     check_bits(bits)
     return summed(
         score_terms(bits, relative, gains, penalties),
         slack_terms(bits, first_z, relative, penalties),
-        order_terms(bits, first_r, relative, order, penalties),
+        *order_terms(bits, first_r, relative, order, penalties),
     )
 
 
@@ -53,9 +60,7 @@ def slack_bits(first_z: int, has_slack: Bools) -> Ints:
     return np.where(has_slack, first_z + np.cumsum(has_slack) - 1, -1)
 
 
-def score_terms(
-    bits: int, relative: RelativeSets, gains: list[VertexGains], penalties: Penalties | None
-) -> QuadraticTerms:
+def score_terms(bits: int, relative: RelativeSets, gains: list[VertexGains], penalties: Penalties | None) -> QuboPart:
     """Return -sum f(j) u_j - sum (f(j|k) - f(j) - f(k)) u_j u_k (paper: O bar) + at-most-two penalties on pairs.
 
     With a z bit the penalty is on all pairs of the vertex; without one, on unused pairs, whose couplers are raised to 0
@@ -65,9 +70,9 @@ def score_terms(
     ends = np.cumsum([0, *(len(vertex.pairs) for vertex in gains)])
     rows, cols, weights = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), np.empty(ends[-1])
     for vertex, (own, first) in enumerate(zip(gains, relative.subset_sets.vertex_start.tolist(), strict=False)):
-        h[first : first + len(own.singles)] = -own.singles
-        here = slice(ends[vertex], ends[vertex + 1])
-        j, k = _pairs(len(own.singles))
+        mu, here = len(own.singles), slice(ends[vertex], ends[vertex + 1])
+        h[first : first + mu] = -own.singles
+        j, k = np.triu_indices(mu, 1)
         rows[here], cols[here] = j + first, k + first
         couplers = weights[here]
         np.add(own.singles[j], own.singles[k], out=couplers)
@@ -75,72 +80,52 @@ def score_terms(
         if penalties is not None and penalties.has_slack[vertex]:
             couplers += penalties.at_most_two[vertex]
         elif penalties is not None and penalties.at_most_two[vertex] != 0.0:
-            unused = _unused_pairs(own, first)
+            j, k = own.representations[:, 1:].T - first
+            unused = np.ones(len(couplers), np.bool_)
+            unused[pair_index(j[j != k], k[j != k], mu)] = False
             couplers[unused] = np.maximum(couplers[unused], 0.0) + penalties.at_most_two[vertex]
-    return QuadraticTerms(h, rows, cols, weights, -float(relative.candidates.base_scores.sum()))
+    return QuboPart(h, rows, cols, weights, -float(relative.candidates.base_scores.sum()))
 
 
-def _pairs(mu: int) -> tuple[SmallInts, SmallInts]:
-    """Return all j < k < mu in lexicographic order."""
-    first = np.arange(mu, dtype=np.int32)
-    j = np.repeat(first, first[::-1])
-    begin = first.astype(np.int64) * (2 * mu - first - 1) // 2 - first - 1  # index of (j, k) minus k
-    return j, (np.arange(len(j)) - begin[j]).astype(np.int32)
-
-
-def _unused_pairs(gains: VertexGains, first: int) -> Bools:
-    """Return whether each pair of subsets of a vertex represents no candidate set."""
-    two = gains.representations[:, 1:] - first
-    two = two[two[:, 0] != two[:, 1]]
-    unused = np.ones(len(gains.pairs), np.bool_)
-    unused[pair_index(two[:, 0], two[:, 1], len(gains.singles))] = False
-    return unused
-
-
-def slack_terms(bits: int, first_z: int, relative: RelativeSets, penalties: Penalties) -> QuadraticTerms:
+def slack_terms(bits: int, first_z: int, relative: RelativeSets, penalties: Penalties) -> QuboPart:
     """Return sum_i xi_i z_i (1 - sum_j u_ij); the rest of the penalty, xi_i sum_{j<k} u_ij u_ik: `score_terms`."""
     z_bits, families = slack_bits(first_z, penalties.has_slack), relative.subset_sets
     owners = np.repeat(np.arange(families.n), families.sizes)
     h = np.zeros(bits)
     h[z_bits[penalties.has_slack]] = penalties.at_most_two[penalties.has_slack]
     u = np.flatnonzero(penalties.has_slack[owners]).astype(np.int32)
-    return QuadraticTerms(h, u, z_bits[owners[u]].astype(np.int32), -penalties.at_most_two[owners[u]])
+    return QuboPart(h, u, z_bits[owners[u]].astype(np.int32), -penalties.at_most_two[owners[u]])
 
 
-def order_terms(bits: int, first_r: int, relative: RelativeSets, order: Order, penalties: Penalties) -> QuadraticTerms:
-    """Return the ordering part (paper: C bar): edges and required edges against the order, directed triangles."""
-    return joined(
-        _edge_terms(bits, first_r, relative, order, penalties.edges),
-        _required_terms(bits, first_r, relative.required, order, penalties.required),
-        triangle_terms(bits, first_r, order, penalties.triangles),
-    )
+def order_terms(
+    bits: int, first_r: int, relative: RelativeSets, order: Order, penalties: Penalties
+) -> tuple[QuboPart, QuboPart]:
+    """Return the ordering part (paper: C bar): edges and required edges against the order, directed triangles.
 
-
-def _edge_terms(bits: int, first_r: int, relative: RelativeSets, order: Order, deltas: Floats) -> QuadraticTerms:
-    """Return delta2 u r where the parent is the pair's second vertex, delta2 u (1 - r) where it is its first."""
-    subsets, parents = relative.subset_sets, relative.parents
-    edges = parents.start[subsets.member_owners] + subsets.members - 1
+    An edge costs delta2 u r where the parent is the pair's second vertex, delta2 u (1 - r) where it is its first; a
+    required edge the same with u = 1.
+    """
+    subsets, required = relative.subset_sets, relative.required
+    edges = relative.parents.start[subsets.member_owners] + subsets.members - 1
     u = np.repeat(np.arange(len(subsets.set_start) - 1), np.diff(subsets.set_start))
-    r = order.pair_of(parents.vertices, parents.children)[edges]
-    ordered = r >= 0
-    u, r, edges = u[ordered], r[ordered], edges[ordered]
-    parent_is_second = order.pairs[r, 1] == parents.vertices[edges]
-    h = _added(bits, u, np.where(parent_is_second, 0.0, deltas[edges]))
-    signed = np.where(parent_is_second, deltas[edges], -deltas[edges])
-    return QuadraticTerms(h, u.astype(np.int32), (first_r + r).astype(np.int32), signed)
+    r, signed = _signed(order, relative.parents, penalties.edges)
+    u, r, signed = u[r[edges] >= 0], r[edges][r[edges] >= 0], signed[edges][r[edges] >= 0]
+    h = _added(bits, u, np.maximum(-signed, 0.0))
+    fixed_r, fixed = _signed(order, required, penalties.required)
+    h += _added(bits, first_r + fixed_r[fixed_r >= 0], fixed[fixed_r >= 0])
+    offset = float(np.maximum(-fixed[fixed_r >= 0], 0.0).sum())
+    consistency = QuboPart(h, u.astype(np.int32), (first_r + r).astype(np.int32), signed, offset)
+    return consistency, triangle_terms(bits, first_r, order, penalties.triangles)
 
 
-def _required_terms(bits: int, first_r: int, required: Parents, order: Order, deltas: Floats) -> QuadraticTerms:
-    """Return the same for an edge that is always present: delta r, or delta (1 - r)."""
-    r = order.pair_of(required.vertices, required.children)
-    ordered = r >= 0
-    parent_is_second = order.pairs[r[ordered], 1] == required.vertices[ordered]
-    signed = np.where(parent_is_second, deltas[ordered], -deltas[ordered])
-    h, none = _added(bits, first_r + r[ordered], signed), np.empty(0, np.int32)
-    return QuadraticTerms(h, none, none, np.empty(0), float(deltas[ordered][~parent_is_second].sum()))
+def _signed(order: Order, parents: Parents, deltas: Floats) -> tuple[Ints, Floats]:
+    """Return for each edge its r bit, -1 without one, and delta, negative where the parent is the pair's first."""
+    r = order.pair_of(parents.vertices, parents.children)
+    parent_is_first = np.append(order.pairs[:, 0], -1)[r] == parents.vertices
+    return r, np.where(parent_is_first, -deltas, deltas)
 
 
-def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> QuadraticTerms:
+def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> QuboPart:
     """Return delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w, with 1 - r for a pair written descending.
 
     That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for a triangle that is
@@ -155,7 +140,7 @@ def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Qua
         h -= _added(bits, side[cyclic], deltas[cyclic])
     rows, cols = np.concatenate([ab, ab, bc]), np.concatenate([bc, ac, ac])
     weights = np.concatenate([deltas * x * y, -deltas * x * w, -deltas * y * w])
-    return QuadraticTerms(h, rows.astype(np.int32), cols.astype(np.int32), weights, float(deltas[cyclic].sum()))
+    return QuboPart(h, rows.astype(np.int32), cols.astype(np.int32), weights, float(deltas[cyclic].sum()))
 
 
 def _added(bits: int, places: AnyArray, values: Floats) -> Floats:
@@ -163,3 +148,112 @@ def _added(bits: int, places: AnyArray, values: Floats) -> Floats:
     h = np.zeros(bits)
     np.add.at(h, places, values)
     return h
+
+
+class Row(NamedTuple):
+    """A linear constraint: the sum of weights times bits is <=, >= or == the bound."""
+
+    weights: dict[int, float]  # by bit
+    sense: str
+    bound: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainedForm:
+    """Minimise score + cycles such that at most two of each group of u bits are active. Bits: u, then r."""
+
+    score: Qubo = field(repr=False)  # minus the score of the network
+    cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
+    groups: tuple[tuple[int, int], ...]  # (first, last + 1) u bits of each vertex with more than two
+    lambdas: tuple[int, ...]  # penalty of each bit beyond two in a group
+    labels: tuple[str, ...] = field(repr=False)
+
+
+def constrain(formulation: "Formulation", workers: Workers | None = None) -> ConstrainedForm:
+    """Return the constrained form of the same problem, with the same order bits and ordering penalties."""
+    relative, starts = formulation.relative, formulation.subsets.families.vertex_start.tolist()
+    first_r = formulation.subsets.total
+    bits = first_r + len(formulation.order.pairs)
+    gains = vertex_gains(relative, workers or Workers())
+    limited = np.flatnonzero(formulation.subsets.families.sizes > 2).tolist()
+    return ConstrainedForm(
+        summed(score_terms(bits, relative, gains, None)),
+        summed(*order_terms(bits, first_r, relative, formulation.order, formulation.penalties)),
+        tuple((starts[vertex], starts[vertex + 1]) for vertex in limited),
+        tuple(max(1, ceil(formulation.penalties.at_most_two[vertex])) for vertex in limited),
+        formulation.labels[:bits],
+    )
+
+
+def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
+    """Return the constrained form as a model of dimod, the order kept by penalties or by inequalities."""
+    from dimod import ConstrainedQuadraticModel
+
+    if ordering not in ORDERINGS:
+        raise SettingError(f"ordering = {ordering!r}; choose one of {', '.join(ORDERINGS)}")
+    form = constrain(formulation)
+    objective = to_bqm(form.score, form.labels)
+    if ordering == "penalties":
+        objective.update(to_bqm(form.cycles, form.labels))
+    model = ConstrainedQuadraticModel.from_bqm(objective)
+    for row in [*subset_rows(form), *(order_rows(formulation) if ordering == "inequalities" else ())]:
+        terms = [(form.labels[bit], weight) for bit, weight in row.weights.items()]
+        model.add_constraint_from_iterable(terms, row.sense, row.bound, label=row.label)
+    return model
+
+
+def subset_rows(form: ConstrainedForm) -> Iterator[Row]:
+    """At most two active subsets of each vertex that has more."""
+    for number, (first, last) in enumerate(form.groups):
+        yield Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{number}]")
+
+
+def order_rows(formulation: "Formulation") -> Iterator[Row]:
+    """Rows of Appendix D.4.
+
+    0 <= r_ij + r_jk - r_ik <= 1; subsets of i with j <= 2 - 2 r_ij, subsets of j with i <= 2 r_ij.
+    A pair that is written descending has 1 - r in the place of r.
+    """
+    names, first_r = formulation.candidates.names, formulation.subsets.total
+    up, first = formulation.order.ascending.tolist(), formulation.order.pairs[:, 0].tolist()
+    for number, (ab, bc, ac) in enumerate(formulation.order.triangles.tolist()):
+        signed = [(pair, weight if up[pair] else -weight) for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
+        constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
+        weights = {first_r + pair: weight for pair, weight in signed}
+        yield Row(weights, ">=", 0.0 - constant, f"backward[{number}]")
+        yield Row(weights, "<=", 1.0 - constant, f"forward[{number}]")
+    for child, parent, pair, holders in _holders(formulation):
+        against = first[pair] == child  # r = 1 puts the child first
+        weights = dict.fromkeys(holders, 1.0) | {first_r + pair: 2.0 if against else -2.0}
+        yield Row(weights, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
+    required = formulation.relative.required
+    pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
+    for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
+        if pair >= 0:
+            label = f"required[{names[parent]}->{names[child]}]"
+            yield Row({first_r + pair: 1.0}, "==", float(first[pair] == parent), label)
+
+
+def _holders(formulation: "Formulation") -> list[tuple[int, int, int, list[int]]]:
+    """Return (child, parent, r bit, u bits of the child that hold the parent) of each possible edge with an r bit."""
+    families, found = formulation.subsets.families, []
+    for child, (first, last) in enumerate(pairwise(families.vertex_start.tolist())):
+        holders: dict[int, list[int]] = {}
+        for bit, subset in zip(range(first, last), families.sets_of(child), strict=True):
+            for parent in subset:
+                holders.setdefault(parent, []).append(bit)
+        parents = np.array(sorted(holders), dtype=np.int64)
+        pairs = formulation.order.pair_of(parents, np.full(len(parents), child)).tolist()
+        found += [(child, v, pair, holders[v]) for v, pair in zip(parents.tolist(), pairs, strict=True) if pair >= 0]
+    return found
+
+
+def annealer_problem(formulation: "Formulation") -> AnnealerProblem:
+    """Return the constrained form for Fujitsu's Digital Annealer: score, cycles and inequalities apart."""
+    form = constrain(formulation)
+    rows = [
+        (range(first, last), [1.0] * (last - first), -2.0, weight)
+        for (first, last), weight in zip(form.groups, form.lambdas, strict=True)
+    ]
+    return AnnealerProblem(form.score, form.cycles, inequalities_of(rows), form.labels)

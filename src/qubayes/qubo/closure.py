@@ -5,64 +5,17 @@ their unions, the losses of parents, and the representations of candidate sets b
 vertex, on sets in local numbers (`relative_sets.py`).
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
-from ..foundation.errors import QubayesError
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts
 from ..foundation.families import VertexSet
 from ..foundation.hash_table import slot_of, table_slots
-from ..foundation.jit import kernel
-from ..foundation.workers import Workers, run
-from .at_most_two import AtMostTwo, Chosen, at_most_two, choose_representations
+from ..foundation.jit import inner, kernel
 from .relative_sets import LocalSets, RelativeSets
-
-
-class VertexGains(NamedTuple):
-    """Gains of one vertex over its base, and how its candidate sets are written by subsets."""
-
-    singles: Floats  # (mu,) gain of each subset
-    pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
-    limit: AtMostTwo
-    representations: SmallInts  # (candidate sets of the vertex, 3) numbers of the set, of the subset, of the subset
-
-
-def vertex_gains(relative: RelativeSets, workers: Workers) -> list[VertexGains]:
-    """Return the gains of every vertex, computed on all cores."""
-    n = relative.candidates.n
-    found: dict[int, VertexGains] = dict(run(_vertex_gains, relative, range(n), workers))
-    return [found[vertex] for vertex in range(n)]
-
-
-def _vertex_gains(relative: RelativeSets, vertex: int) -> VertexGains:
-    listed, chosen = _representations(relative, vertex)
-    singles, pairs = subset_gains(relative, vertex)
-    first_set = relative.candidate_sets.vertex_start[vertex]
-    first_subset = relative.subset_sets.vertex_start[vertex]
-    numbers = np.array([first_set, first_subset, first_subset], np.int32)
-    return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), listed[chosen.rows] + numbers)
-
-
-def count_slack(relative: RelativeSets, workers: Workers) -> int:
-    """Return the number of vertices that need a z bit with tight penalties, without keeping their gains."""
-    return sum(slack for _, slack in run(_needs_slack, relative, range(relative.candidates.n), workers))
-
-
-def _needs_slack(relative: RelativeSets, vertex: int) -> bool:
-    chosen = _representations(relative, vertex)[1]
-    return chosen.has_triangle and at_most_two(*subset_gains(relative, vertex), chosen).slack
-
-
-def _representations(relative: RelativeSets, vertex: int) -> tuple[SmallInts, Chosen]:
-    """Return all representations of the candidate sets of the vertex, and the choice of one for each set."""
-    candidates, subsets = relative.sets_of(vertex)
-    listed = representations(candidates, subsets)
-    if len(listed) and listed[:, 1].min() < 0:
-        name = relative.candidates.names[vertex]
-        raise QubayesError(f"a candidate set of {name} is no union of two of its subsets; cover the candidates again")
-    return listed, choose_representations(listed, len(subsets.sizes))
 
 
 def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
@@ -71,20 +24,22 @@ def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
         (candidates, subsets), gains = relative.sets_of(vertex), relative.gains_of(vertex)
         singles = np.ascontiguousarray(closure_gains(look_up(candidates, subsets), gains)[:, -1])
         return singles, pair_gains(candidates, gains, subsets, singles)
-    assert relative.subsets is not None
     sets = list(relative.subsets.families.sets_of(vertex))
-    unions = [*sets, *(tuple(sorted({*first, *second})) for first, second in combinations(sets, 2))]
-    true = np.array([union_gain(relative, vertex, union) for union in unions])
+    unions = [*sets, *(tuple({*first, *second}) for first, second in combinations(sets, 2))]
+    true = union_gains(relative, vertex, unions)
     return true[: len(sets)], true[len(sets) :]
 
 
-def union_gain(relative: RelativeSets, vertex: int, union: VertexSet) -> float:
+def union_gains(relative: RelativeSets, vertex: int, unions: Sequence[VertexSet]) -> Floats:
     """Return log S(base | union) - log S(base) by the given scores; 0 where the set is too large (paper, §2.1)."""
     assert relative.union_scores is not None
-    parents = tuple(sorted({*relative.candidates.base(vertex), *union}))
-    if len(parents) > relative.largest_set:
-        return 0.0
-    return float(relative.union_scores(vertex, [parents])[0] - relative.candidates.base_scores[vertex])
+    base, gains = relative.candidates.base(vertex), np.zeros(len(unions))
+    parents = [tuple(sorted({*base, *union})) for union in unions]
+    small = [k for k, union in enumerate(unions) if union and len(parents[k]) <= relative.largest_set]
+    if small:
+        scores = np.asarray(relative.union_scores(vertex, [parents[k] for k in small]))
+        gains[small] = scores - relative.candidates.base_scores[vertex]
+    return gains
 
 
 def look_up(known: LocalSets, sought: LocalSets) -> SmallInts:
@@ -149,25 +104,19 @@ def representations(candidates: LocalSets, subsets: LocalSets) -> SmallInts:
     found, sizes = look_up(subsets, candidates), candidates.sizes
     rows = [np.empty((0, 3), np.int32)]
     for size in range(1, int(sizes.max(initial=0)) + 1):
-        sets = np.flatnonzero(sizes == size)
-        itself = found[sets, (1 << size) - 1]
+        sets, whole = np.flatnonzero(sizes == size), (1 << size) - 1
+        itself = found[sets, whole]
         rows.append(np.column_stack([sets, itself, itself])[itself >= 0])
-        rows.append(_pairs_of(sets[itself < 0], found, size))
+        sets, masks = sets[itself < 0], np.arange(1, whole)
+        first, second = np.nonzero((masks[:, None] < masks) & ((masks[:, None] | masks) == whole))
+        U, V = found[np.ix_(sets, masks[first])], found[np.ix_(sets, masks[second])]
+        where, column = np.nonzero((U >= 0) & (V >= 0))
+        U, V = U[where, column], V[where, column]
+        rows.append(np.column_stack([sets[where], np.minimum(U, V), np.maximum(U, V)]))
+        none = np.delete(sets, where)
+        rows.append(np.column_stack([none, np.full((len(none), 2), -1)]))
     listed = np.concatenate(rows).astype(np.int32)
     return listed[np.argsort(listed[:, 0], kind="stable")]
-
-
-def _pairs_of(sets: Ints, found: SmallInts, size: int) -> AnyArray:
-    """Return rows (set, U, V) of these candidate sets, all of one size and none of them a subset."""
-    masks = np.arange(1, (1 << size) - 1)
-    first, second = np.nonzero((masks[:, None] < masks) & ((masks[:, None] | masks) == (1 << size) - 1))
-    U, V = found[np.ix_(sets, masks[first])], found[np.ix_(sets, masks[second])]
-    hits = (U >= 0) & (V >= 0)
-    where, column = np.nonzero(hits)
-    U, V = U[where, column], V[where, column]
-    none = sets[~hits.any(axis=1)]
-    with_none = np.column_stack([none, np.full((len(none), 2), -1)])
-    return np.concatenate([np.column_stack([sets[where], np.minimum(U, V), np.maximum(U, V)]), with_none])
 
 
 class _Holders(NamedTuple):
@@ -216,39 +165,52 @@ def _pair_gains(
     pairs: Floats,
 ) -> None:
     """Fill `pairs`; `parts` is scratch for the keys of the parts of V - U, and parts[0] = 0 that of the empty one."""
-    table, best, used, inside = rests
-    pair, width = 0, candidates.width
+    pair = 0
     for j in range(len(singles)):
-        first, last, entries = subsets.start[j], subsets.start[j + 1], 0
-        for i in range(first, last):
-            inside[subsets.members[i]] = True
-        for i in range(first, last):
-            member = subsets.members[i]
-            for h in range(holders.start[member], holders.start[member + 1]):
-                number, key = holders.sets[h], parts[0]
-                for c in range(candidates.start[number], candidates.start[number + 1]):
-                    if not inside[candidates.members[c]]:
-                        key = (key << width) | candidates.members[c]
-                slot = slot_of(table, key)
-                if key != 0 and table[slot] == 0:
-                    table[slot], best[slot], used[entries] = key, gains[number], slot
-                    entries += 1
-                elif key != 0:
-                    best[slot] = max(best[slot], gains[number])
+        U = subsets.members[subsets.start[j] : subsets.start[j + 1]]
+        for member in U:
+            rests.inside[member] = True
+        entries = _enter_rests(U, candidates, gains, holders, rests)
         for k in range(j + 1, len(singles)):
-            value, count = max(singles[j], singles[k]), 1
-            for i in range(subsets.start[k], subsets.start[k + 1]):
-                if not inside[subsets.members[i]]:
-                    for part in range(count):
-                        key = (parts[part] << width) | subsets.members[i]
-                        parts[count + part] = key
-                        slot = slot_of(table, key)
-                        if table[slot] != 0:
-                            value = max(value, best[slot])
-                    count *= 2
-            pairs[pair] = value
+            V = subsets.members[subsets.start[k] : subsets.start[k + 1]]
+            pairs[pair] = max(singles[j], singles[k], _best_rest(V, candidates.width, rests, parts))
             pair += 1
         for entry in range(entries):
-            table[used[entry]] = 0
-        for i in range(first, last):
-            inside[subsets.members[i]] = False
+            rests.keys[rests.used[entry]] = 0
+        for member in U:
+            rests.inside[member] = False
+
+
+@inner
+def _enter_rests(U: SmallInts, candidates: LocalSets, gains: Floats, holders: _Holders, rests: _Rests) -> int:
+    """Enter the rests of the candidate sets that meet U into the table; return the number of entries."""
+    entries = 0
+    for member in U:
+        for h in range(holders.start[member], holders.start[member + 1]):
+            number, key = holders.sets[h], 0
+            for c in range(candidates.start[number], candidates.start[number + 1]):
+                if not rests.inside[candidates.members[c]]:
+                    key = (key << candidates.width) | candidates.members[c]
+            slot = slot_of(rests.keys, key)
+            if key != 0 and rests.keys[slot] == 0:
+                rests.keys[slot], rests.best[slot], rests.used[entries] = key, gains[number], slot
+                entries += 1
+            elif key != 0:
+                rests.best[slot] = max(rests.best[slot], gains[number])
+    return entries
+
+
+@inner
+def _best_rest(V: SmallInts, width: int, rests: _Rests, parts: Ints) -> float:
+    """Return the best gain of a rest inside V - U; 0 if there is none."""
+    value, count = 0.0, 1
+    for member in V:
+        if not rests.inside[member]:
+            for part in range(count):
+                key = (parts[part] << width) | member
+                parts[count + part] = key
+                slot = slot_of(rests.keys, key)
+                if rests.keys[slot] != 0:
+                    value = max(value, rests.best[slot])
+            count *= 2
+    return value

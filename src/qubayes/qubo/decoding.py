@@ -14,7 +14,7 @@ from ..foundation.errors import QubayesError
 from ..foundation.families import VertexSet
 from ..foundation.graph import find_cycle, topological_order
 from ..machines.qubo import energy
-from .closure import union_gain
+from .closure import union_gains
 from .relative_sets import Parents
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet,
         union, base = tuple(np.flatnonzero(row).tolist()), candidates.base(vertex)
         both = tuple(sorted({*union, *base}))
         parents.append(both if len(both) <= relative.largest_set else base)
-        score += union_gain(relative, vertex, union) if union else 0.0
+        score += float(union_gains(relative, vertex, [union])[0])
     return tuple(parents), score
 
 
@@ -211,12 +211,6 @@ def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
     return chosen
 
 
-def _positions(order: list[int]) -> Ints:
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order))
-    return position
-
-
 def encode_sets(formulation: "Formulation", chosen: npt.ArrayLike, order: list[int] | None = None) -> Bools:
     """Return the state of the DAG that gives each vertex the candidate set of this number; its energy is -score.
 
@@ -226,8 +220,7 @@ def encode_sets(formulation: "Formulation", chosen: npt.ArrayLike, order: list[i
     order = order or list(topological_order(formulation.candidates.families.sets_at(numbers)))
     if len(order) < formulation.candidates.n:
         raise QubayesError("the parent sets form a directed cycle; give those of a DAG")
-    state, position = active_state(formulation, numbers), _positions(order)
-    first_r = formulation.subsets.total
+    state, position, first_r = active_state(formulation, numbers), np.argsort(order), formulation.subsets.total
     state[first_r : first_r + len(pairs)] = position[pairs[:, 0]] < position[pairs[:, 1]]
     return state
 
@@ -249,6 +242,6 @@ def encode(formulation: "Formulation", parents: tuple[VertexSet, ...]) -> Bools:
         sets = list(candidates.families.sets_of(vertex))
         if tuple(sorted(wanted)) not in sets:
             names = ", ".join(candidates.names[parent] for parent in wanted) or "no parents"
-            raise QubayesError(f"{candidates.names[vertex]} with {names} is no candidate set; encode candidate sets")
+            raise QubayesError(f"{candidates.names[vertex]} with {names} is not a candidate set; encode candidate sets")
         chosen[vertex] = candidates.families.vertex_start[vertex] + sets.index(tuple(sorted(wanted)))
     return encode_sets(formulation, chosen)

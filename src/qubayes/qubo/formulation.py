@@ -13,21 +13,22 @@ from ..foundation.arrays import Bools, Ints, SmallInts, frozen
 from ..foundation.errors import SettingError, TooLargeError
 from ..foundation.files import ending
 from ..foundation.memory import memory_here
-from ..foundation.workers import Workers
+from ..foundation.progress import OnProgress, silent
+from ..foundation.workers import Workers, run
 from ..machines import write_model, write_qubo
 from ..machines.qubo import Qubo, coefficient_range, to_bqm
-from .assembly import assemble, slack_bits
-from .closure import count_slack, vertex_gains
-from .constrained import annealer_problem, to_cqm
+from .assembly import annealer_problem, assemble, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
-from .order_bits import Order, balanced, choose_order
-from .order_penalties import PENALTIES, Penalties, paper, tight
+from .order_bits import Order, balanced, choose_order, eliminations
+from .penalties import PENALTIES, Penalties, needs_slack, paper, tight, vertex_gains
 from .relative_sets import RelativeSets, UnionScores, relate
-from .subsets import Subsets, cover
+from .subsets import Budget, Subsets, cover
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
 
+# A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
+QUICK = Budget(effort=0.1, rounds=0)
 BYTES_OF_PAIR = 90  # at the peak, while couplers are sorted; measured with benchmarks/formulation.py
 
 
@@ -56,7 +57,6 @@ class Formulation:
     @property
     def subsets(self) -> Subsets:
         """The subsets that the u bits stand for."""
-        assert self.relative.subsets is not None
         return self.relative.subsets
 
     @property
@@ -178,7 +178,7 @@ def formulate(
     _check_penalty(penalty)
     _check_memory(subsets)
     relative = relate(candidates, subsets, union_scores)
-    pairs = choose_order(relative, order)
+    pairs = choose_order(candidates, order)
     _check_memory(subsets, len(pairs.triangles))
     gains = vertex_gains(relative, workers or Workers())
     if penalty == "paper":
@@ -212,9 +212,33 @@ def count_bits(
     True
     """
     _check_penalty(penalty)
-    relative = relate(candidates, subsets)
-    z = candidates.n if penalty == "paper" else count_slack(relative, workers or Workers())
-    return _counts(subsets.total, len(choose_order(relative, order).pairs), z)
+    r = sum(filled.pairs for _, filled in eliminations(candidates, order))
+    if penalty == "paper":
+        return _counts(subsets.total, r, candidates.n)
+    slack = run(needs_slack, relate(candidates, subsets), range(candidates.n), workers or Workers())
+    return _counts(subsets.total, r, sum(needed for _, needed in slack))
+
+
+def quick_subsets(
+    candidates: Candidates, method: str = "auto", workers: Workers | None = None, on_progress: OnProgress = silent
+) -> Subsets:
+    """Return subsets whose unions of two give every candidate set, found in little time."""
+    return cover(candidates, method=method, budget=QUICK, workers=workers, on_progress=on_progress)
+
+
+def quick_formulation(
+    candidates: Candidates,
+    order: str = "chordal",
+    penalty: str = "tight",
+    method: str = "auto",
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Formulation | None:
+    """Return the QUBO of subsets that are found in little time; None if that was interrupted."""
+    subsets = quick_subsets(candidates, method, workers, on_progress)
+    if subsets.status != "finished":
+        return None
+    return formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
 
 
 def _counts(u: int, r: int, z: int) -> dict[str, int]:

@@ -16,11 +16,12 @@ from ..foundation.arrays import Floats, Ints, SmallInts, frozen
 from ..foundation.errors import QubayesError
 from ..foundation.families import Families, VertexSet
 from ..machines.qubo import Qubo, check_bits
-from .assembly import QuadraticTerms, order_terms, summed
+from .assembly import QuboPart, order_terms, summed
 from .closure import closure_gains, look_up
-from .order_bits import Order, choose_order
-from .order_penalties import MARGIN, Penalties, order_bounds, order_losses
+from .order_bits import Order, choose_order, eliminations
+from .penalties import MARGIN, Penalties, order_bounds
 from .relative_sets import LocalSets, RelativeSets, relate
+from .subsets import Subsets
 
 MOST_PARENTS = 4
 _BLOCK = 1 << 16  # sets whose parts are looked up at once
@@ -39,16 +40,20 @@ class Sizes(NamedTuple):
 class OGorman:
     """A QUBO over edges whose least energy is minus the best score."""
 
-    candidates: Candidates = field(repr=False)
     relative: RelativeSets = field(repr=False)
     order: Order = field(repr=False)
     sizes: Sizes = field(repr=False)
     qubo: Qubo = field(repr=False)
 
     @property
+    def candidates(self) -> Candidates:
+        """The candidate sets that were formulated."""
+        return self.relative.candidates
+
+    @property
     def bits(self) -> dict[str, int]:
         """Number of d, r and auxiliary bits, and their total."""
-        return bits_of(self.sizes, self.order)
+        return bits_of(self.sizes, len(self.order.pairs))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -74,6 +79,16 @@ class OGorman:
         return tuple(tuple(sorted(members)) for members in chosen)
 
 
+def edge_subsets(candidates: Candidates) -> Subsets:
+    """Return each possible parent of a vertex as a subset: then d is u, and the ordering part is the same."""
+    arcs = candidates.families.arcs()
+    lists = [
+        [(parent,) for parent in np.flatnonzero(arcs[:, vertex]).tolist() if parent not in candidates.base(vertex)]
+        for vertex in range(candidates.n)
+    ]
+    return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "edges", 0.0)
+
+
 def sizes_of(relative: RelativeSets) -> Sizes:
     """Return the counts of the paper's Baselines paragraph."""
     families = relative.candidate_sets
@@ -86,40 +101,31 @@ def sizes_of(relative: RelativeSets) -> Sizes:
     return Sizes(parents, degrees, products, slacks)
 
 
-def bits_of(sizes: Sizes, order: Order) -> dict[str, int]:
-    """Return the number of d, r and auxiliary bits, and their total, without building the QUBO."""
-    d, r, auxiliary = int(sizes.parents.sum()), len(order.pairs), int((sizes.products + sizes.slacks).sum())
-    return {"d": d, "r": r, "auxiliary": auxiliary, "total": d + r + auxiliary}
+def bits_of(sizes: Sizes, pairs: int) -> dict[str, int]:
+    """Return the number of d, r and auxiliary bits, and their total."""
+    d, auxiliary = int(sizes.parents.sum()), int((sizes.products + sizes.slacks).sum())
+    return {"d": d, "r": pairs, "auxiliary": auxiliary, "total": d + pairs + auxiliary}
 
 
 def ogorman_bits(candidates: Candidates, *, order: str = "scc") -> dict[str, int]:
-    """Return the number of bits of the baseline."""
-    relative = relate(candidates)
-    return bits_of(sizes_of(relative), choose_order(relative, order))
+    """Return the number of bits of the baseline, without the QUBO."""
+    pairs = sum(filled.pairs for _, filled in eliminations(candidates, order))
+    return bits_of(sizes_of(relate(candidates, edge_subsets(candidates))), pairs)
 
 
 def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
     """Return the baseline as a QUBO, for sets of at most four parents, with proved penalties (docs/theory.md §7)."""
-    relative = relate(candidates)
-    sizes, pairs = sizes_of(relative), choose_order(relative, order)
+    relative = relate(candidates, edge_subsets(candidates))
+    sizes, pairs = sizes_of(relative), choose_order(candidates, order)
     if sizes.degrees.max(initial=0) > MOST_PARENTS:
         raise QubayesError(f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}")
-    counts = bits_of(sizes, pairs)
+    counts = bits_of(sizes, len(pairs.pairs))
     check_bits(counts["total"])
-    bounds, unused = order_bounds(order_losses(relative, pairs), relative, pairs), np.zeros(candidates.n)
-    edges, required, triangles = (MARGIN * bound for bound in bounds)
-    penalties = Penalties(edges, required, triangles, unused, unused > 0)
-    singletons = relative._replace(subset_sets=_singletons(relative))
-    cycles = order_terms(counts["total"], counts["d"], singletons, pairs, penalties)
-    scores = _score_terms(relative, sizes, counts["d"] + counts["r"], counts["total"])
-    return OGorman(candidates, relative, pairs, sizes, summed(scores, cycles))
-
-
-def _singletons(relative: RelativeSets) -> Families:
-    """Return each possible parent as a subset of its own: then d is u, and the ordering part is the same."""
-    start = relative.parents.start
-    places = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start)) + 1
-    return Families(start, np.arange(start[-1] + 1), places.astype(np.int32))
+    edges, required, triangles = (MARGIN * bound for bound in order_bounds(relative, pairs))
+    penalties = Penalties(edges, required, triangles, np.zeros(candidates.n), np.zeros(candidates.n, np.bool_))
+    cycles = order_terms(counts["total"], counts["d"], relative, pairs, penalties)
+    scores = score_terms(relative, sizes, counts["d"] + counts["r"], counts["total"])
+    return OGorman(relative, pairs, sizes, summed(scores, *cycles))
 
 
 def products_of(parents: int, degree: int) -> list[tuple[int, int]]:
@@ -141,13 +147,13 @@ class Monomials(NamedTuple):
     weights: Floats  # (terms,)
 
 
-def _score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bits: int) -> QuadraticTerms:
+def score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bits: int) -> QuboPart:
     """Return minus the scores, reduced to degree two, and the bounds on the numbers of parents."""
     h, offset, place = np.zeros(bits), -float(relative.candidates.base_scores.sum()), first_auxiliary
     rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
     for vertex in np.flatnonzero(sizes.degrees).tolist():
         parents, degree, auxiliary = int(sizes.parents[vertex]), int(sizes.degrees[vertex]), int(sizes.products[vertex])
-        monomials = Monomials(*score_monomials(relative, vertex, parents, degree))
+        monomials = score_monomials(relative, vertex, parents, degree)
         slacks = int(sizes.slacks[vertex])
         d = relative.parents.start[vertex] + np.arange(parents)
         bit_of = np.concatenate([d, np.arange(place, place + auxiliary + slacks)]).astype(np.int32)
@@ -158,40 +164,32 @@ def _score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bit
             rows.append(bit_of[part.rows])
             cols.append(bit_of[part.cols])
             weights.append(part.weights)
-    return QuadraticTerms(h, np.concatenate(rows), np.concatenate(cols), np.concatenate(weights), offset)
+    return QuboPart(h, np.concatenate(rows), np.concatenate(cols), np.concatenate(weights), offset)
 
 
-def score_monomials(relative: RelativeSets, vertex: int, parents: int, degree: int) -> tuple[SmallInts, Floats]:
-    """Return the multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents."""
+def score_monomials(relative: RelativeSets, vertex: int, parents: int, degree: int) -> Monomials:
+    """Return the multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents.
+
+    The weight of a set W is the sum over V inside W of (-1)^(1 + |W - V|) gain(V) (Moebius inversion).
+    """
     candidates, gains = relative.sets_of(vertex)[0], relative.gains_of(vertex)
-    members = [_combinations(parents, size) for size in range(1, degree + 1)]
-    weights = [_moebius(candidates, gains, rows[:, :size]) for size, rows in enumerate(members, 1)]
-    return np.concatenate(members), np.concatenate(weights)
+    members, weights = [], []
+    for size in range(1, degree + 1):
+        flat = np.fromiter((j for chosen in combinations(range(parents), size) for j in chosen), np.int32)
+        sets = flat.reshape(-1, size)
+        members.append(np.pad(sets, ((0, 0), (0, MOST_PARENTS - size)), constant_values=-1))
+        for begin in range(0, len(sets), _BLOCK):
+            rows = sets[begin : begin + _BLOCK] + 1
+            start = np.arange(len(rows) + 1, dtype=np.int64) * size
+            sought = LocalSets(frozen(start), frozen(rows.ravel()), candidates.width)
+            best, total = closure_gains(look_up(candidates, sought), gains), np.zeros(len(rows))
+            for mask in range(1 << size):
+                total -= (-1) ** (size - mask.bit_count()) * best[:, mask]
+            weights.append(total)
+    return Monomials(np.concatenate(members), np.concatenate(weights))
 
 
-def _combinations(parents: int, size: int) -> SmallInts:
-    flat = np.fromiter((j for chosen in combinations(range(parents), size) for j in chosen), np.int32)
-    rows = np.full((len(flat) // size, MOST_PARENTS), -1, np.int32)
-    rows[:, :size] = flat.reshape(-1, size)
-    return rows
-
-
-def _moebius(candidates: LocalSets, gains: Floats, members: SmallInts) -> Floats:
-    """Return pi(W) = sum over V inside W of (-1)^(1 + |W - V|) gain(V) for each row W, all of one size."""
-    sets, size = members.shape
-    weights = np.zeros(sets)
-    for begin in range(0, sets, _BLOCK):
-        rows = members[begin : begin + _BLOCK] + 1
-        start = np.arange(len(rows) + 1, dtype=np.int64) * size
-        sought = LocalSets(frozen(start), frozen(rows.ravel()), candidates.width)
-        best = closure_gains(look_up(candidates, sought), gains)
-        for mask in range(1 << size):
-            sign = (-1) ** (size - mask.bit_count())
-            weights[begin : begin + _BLOCK] -= sign * best[:, mask]
-    return weights
-
-
-def _reduced(monomials: Monomials, parents: int, degree: int) -> QuadraticTerms:
+def _reduced(monomials: Monomials, parents: int, degree: int) -> QuboPart:
     """Return the polynomial with products a = d d', each enforced by M (3 a + d d' - 2 a d - 2 a d') (Rosenberg)."""
     products = np.array(products_of(parents, degree), np.int32).reshape(-1, 2)
     number = np.full((parents, parents), -1, np.int32)
@@ -210,10 +208,10 @@ def _reduced(monomials: Monomials, parents: int, degree: int) -> QuadraticTerms:
     aux, (j, k) = parents + np.arange(len(products)), products.T
     h = np.concatenate([np.zeros(parents), 3 * M])
     rows, cols = np.concatenate([first, j, aux, aux]), np.concatenate([second, k, j, k])
-    return QuadraticTerms(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
+    return QuboPart(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
 
 
-def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> QuadraticTerms:
+def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> QuboPart:
     """Return delta (m - sum of d - y)^2 with y = y_1 + 2 y_2 + 4 y_4: zero for at most m parents and the right y.
 
     delta exceeds what one parent can add to the polynomial: the sum of the negative weights of the terms that hold it.
@@ -227,4 +225,4 @@ def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, de
     h = np.zeros(parents + auxiliary + slacks)
     h[bits] = delta * (factors**2 - 2 * degree * factors)
     j, k = np.triu_indices(len(bits), 1)
-    return QuadraticTerms(h, bits[j], bits[k], 2 * delta * factors[j] * factors[k], delta * degree**2)
+    return QuboPart(h, bits[j], bits[k], 2 * delta * factors[j] * factors[k], delta * degree**2)

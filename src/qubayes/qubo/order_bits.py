@@ -1,23 +1,31 @@
 """Order bits r: the pairs of vertices whose order the QUBO decides, and the triangles that must not be cyclic.
 
 `scc` is the paper's E, all pairs inside a strongly connected component of the candidate graph; `chordal` keeps only the
-pairs of a vertex elimination, which are enough (docs/theory.md §2).
+pairs of a vertex elimination, which are enough (docs/theory.md §2). In an elimination the vertices leave one after
+another, and each joins its predecessors to its successors when it leaves. Kernels hold the arcs as bit sets: arcs[0, a]
+holds b, and arcs[1, b] holds a, for each arc a -> b.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
+from ..candidates import Candidates
+from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
 from ..foundation.errors import SettingError
 from ..foundation.graph import strong_components
-from ..foundation.jit import kernel
-from .elimination import best_elimination
-from .relative_sets import RelativeSets
+from ..foundation.jit import inner, kernel
+from ..foundation.words import popcount
 
 ORDERS = ("chordal", "scc")
 GOLDEN = (5**0.5 - 1) / 2
 SWEEPS = 30  # of turning pairs round
+GREEDY_STARTS = 3  # of each kind
+THOROUGH = 300  # vertices up to which greedy costs are kept exact
+SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
+HOT, COLD = 1 / 500, 1 / 20_000  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
 
 
 class Order(NamedTuple):
@@ -49,22 +57,20 @@ class Order(NamedTuple):
         return np.where(found, places, -1)
 
 
-def choose_order(relative: RelativeSets, kind: str, seed: int = 0) -> Order:
+class Filled(NamedTuple):
+    """The useful arcs of an elimination: those that can be part of what closes a cycle."""
+
+    sequence: Ints  # in which the vertices leave
+    useful: Bools  # (n, n) whether a -> b is useful
+    pairs: int  # unordered pairs with a useful arc
+
+
+def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> Order:
     """Return the order bits of the candidate graph (an arc from each possible or required parent to its child)."""
-    if kind not in ORDERS:
-        raise SettingError(f"order = {kind!r}; choose one of {', '.join(ORDERS)}")
-    n = relative.candidates.n
-    arcs = np.zeros((n, n), np.bool_)
-    for parents in (relative.parents, relative.required):
-        arcs[parents.vertices, parents.children] = True
     all_pairs, all_corners = [np.empty((0, 2), np.int64)], [np.empty((0, 3), np.int64)]
-    for component in strong_components(arcs):
-        if len(component) > 1:
-            useful, sequence = ~np.eye(len(component), dtype=np.bool_), np.arange(len(component))
-            if kind == "chordal":
-                sequence, useful, _ = best_elimination(arcs[np.ix_(component, component)], seed)
-            all_pairs.append(component[np.argwhere(np.triu(useful | useful.T))])
-            all_corners.append(component[_corners(useful, sequence)])
+    for component, filled in eliminations(candidates, kind, seed):
+        all_pairs.append(component[np.argwhere(np.triu(filled.useful | filled.useful.T))])
+        all_corners.append(np.sort(component[_corners(filled)], axis=1))
     pairs, corners = np.concatenate(all_pairs), np.concatenate(all_corners)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     a, b, c = corners[np.lexsort((corners[:, 2], corners[:, 1], corners[:, 0]))].T
@@ -73,17 +79,29 @@ def choose_order(relative: RelativeSets, kind: str, seed: int = 0) -> Order:
     return order._replace(triangles=frozen(triangles.astype(np.int32)))
 
 
-def _corners(arcs: Bools, sequence: Ints) -> Ints:
+def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[tuple[Ints, Filled]]:
+    """Yield the vertices of each component with a cycle, and the arcs inside it whose pairs get an order bit."""
+    if kind not in ORDERS:
+        raise SettingError(f"order = {kind!r}; choose one of {', '.join(ORDERS)}")
+    arcs = candidates.families.arcs()
+    for component in strong_components(arcs):
+        if (size := len(component)) > 1 and kind == "chordal":
+            yield component, best_elimination(arcs[np.ix_(component, component)], seed)
+        elif size > 1:
+            yield component, Filled(np.arange(size), ~np.eye(size, dtype=np.bool_), size * (size - 1) // 2)
+
+
+def _corners(filled: Filled) -> Ints:
     """Return the triangles {p, v, q} with useful arcs p -> v -> q and p -> q, where v is the first to leave."""
-    here = np.ones(len(arcs), np.bool_)
+    arcs, here = filled.useful, np.ones(len(filled.useful), np.bool_)
     corners = [np.empty((0, 3), np.int64)]
-    for v in sequence.tolist():
+    for v in filled.sequence.tolist():
         here[v] = False
         around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
         closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
         p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
         corners.append(np.column_stack([np.full(len(p), v), p, q]))
-    return np.sort(np.concatenate(corners), axis=1)
+    return np.concatenate(corners)
 
 
 def balanced(order: Order, deltas: Floats) -> Order:
@@ -99,25 +117,16 @@ def balanced(order: Order, deltas: Floats) -> Order:
         return order
     low, high = order.pairs.min(axis=1), order.pairs.max(axis=1)
     signs = np.where((high - low) * GOLDEN % 1.0 < 0.5, 1.0, -1.0)  # 1: ascending, -1: descending
-    start, others, pulls = _meetings(order, deltas)
-    _turn(start, others, pulls, signs, np.zeros(len(signs)), SWEEPS)
-    pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))
-    return order._replace(pairs=frozen(pairs.astype(np.int32)))
-
-
-def _meetings(order: Order, deltas: Floats) -> tuple[Ints, SmallInts, Floats]:
-    """Return (start, others, pulls): for each pair those that it meets in triangles, in the order of the triangles.
-
-    A pull is minus half the coupler of the two pairs where both are written ascending.
-    """
     sides = order.triangles.ravel()  # entry 3 t + s is side s of triangle t
     entries = np.argsort(sides, kind="stable")
     two = np.array([[1, 2], [0, 2], [0, 1]])[entries % 3]
-    others = order.triangles[entries[:, None] // 3, two]
+    others = order.triangles[entries[:, None] // 3, two]  # that each pair meets in triangles
     ab_bc = two + entries[:, None] % 3 == 1  # the sides ab (0) and bc (1), whose product has the other sign
-    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]
-    start = 2 * np.concatenate([[0], np.cumsum(np.bincount(sides, minlength=len(order.pairs)))])
-    return start, others.ravel(), pulls.ravel()
+    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]  # minus half the coupler, both ascending
+    start = 2 * np.concatenate([[0], np.cumsum(np.bincount(sides, minlength=len(signs)))])
+    _turn(start, others.ravel(), pulls.ravel(), signs, np.zeros(len(signs)), SWEEPS)
+    pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))
+    return order._replace(pairs=frozen(pairs.astype(np.int32)))
 
 
 @kernel
@@ -140,3 +149,220 @@ def _turn(start: Ints, others: SmallInts, pulls: Floats, signs: Floats, linear: 
                 signs[p], linear[p], turned = -signs[p], -linear[p], True
         if not turned:
             break
+
+
+def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
+    """Return an elimination of the graph with few pairs: the best of several greedy ones, annealed."""
+    arcs, n = packed_arcs(adjacency), len(adjacency)
+    random = np.random.default_rng(np.random.SeedSequence(seed))
+    neighbours, thorough = arcs[0] | arcs[1], n <= THOROUGH
+    noises = 0.9 * random.random((GREEDY_STARTS, n))
+    sequences = [
+        greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
+    ]
+    best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
+    tries = int(min(20_000, SEARCH_WORK / (n * n * arcs.shape[2])))
+    moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
+    pairs = max(500, best.pairs)
+    hot, cold = HOT * pairs, COLD * pairs
+    allowances = draws * hot * (cold / hot) ** (np.arange(tries) / tries)
+    annealed = eliminate(adjacency, anneal_sequence(arcs, best.sequence, moves, allowances))
+    return min(best, annealed, key=lambda filled: filled.pairs)
+
+
+def packed_arcs(adjacency: Bools) -> Words:
+    """Return (2, n, words): the successors and the predecessors of each vertex as bit sets."""
+    n = len(adjacency)
+    padded = np.zeros((2, n, -(-n // 64) * 64), np.bool_)
+    padded[0, :, :n], padded[1, :, :n] = adjacency, adjacency.T
+    return np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
+
+
+def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
+    """Return the useful arcs when the vertices leave in this sequence.
+
+    Called twice for a component, so in Python, where a row of arcs is the bits of a number.
+    """
+    outward, inward = ([int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency))
+    n, leaving = len(outward), sequence.tolist()
+    later = (1 << n) - 1
+    for v in leaving:
+        later ^= 1 << v
+        outward[v] &= later
+        inward[v] &= later
+        for a in _members(inward[v]):
+            outward[a] = (outward[a] | outward[v]) & ~(1 << a)
+        for b in _members(outward[v]):
+            inward[b] = (inward[b] | inward[v]) & ~(1 << b)
+    useful_in, useful_out, pairs = [0] * n, [0] * n, 0
+    useful = np.zeros((n, n), np.bool_)
+    for v in reversed(leaving):
+        both, either = outward[v] & inward[v], outward[v] | inward[v]
+        for b in _members(either):
+            bit = 1 << b
+            leaves = outward[v] & bit and (both & bit or useful_in[b] & inward[v])
+            enters = inward[v] & bit and (both & bit or useful_out[b] & outward[v])
+            if leaves:
+                useful_out[v] |= bit
+                useful_in[b] |= 1 << v
+                useful[v, b] = True
+            if enters:
+                useful_in[v] |= bit
+                useful_out[b] |= 1 << v
+                useful[b, v] = True
+            pairs += bool(leaves or enters)
+    return Filled(sequence, useful, pairs)
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def count_pairs(arcs: Words, sequence: Ints) -> int:
+    """Return the number of pairs joined by an arc during the elimination: an upper bound on the useful ones."""
+    return int(_count_pairs(arcs, *_scratch(arcs), sequence, len(sequence) ** 2))
+
+
+def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough: bool) -> Ints:
+    """Return a sequence in which each vertex adds few pairs (or has few neighbours) when it leaves, ties by `noise`.
+
+    Costs are kept exact everywhere if `thorough`, else only next to the vertex that left.
+    """
+    n = len(neighbours)
+    sequence, costs, stale = np.full(n, -1), np.zeros(n), np.ones(n, np.bool_)
+    _choose_greedily(neighbours.copy(), noise, by_degree, thorough, costs, stale, sequence)
+    return sequence
+
+
+def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
+    """Return the best sequence met while moves (from place, to place) are accepted by Metropolis' rule.
+
+    The energy is the number of pairs; move k is accepted if it adds at most allowances[k], which are exponential
+    draws times the temperature.
+    """
+    states: Ints = np.stack([sequence] * 3)
+    _anneal(arcs, *_scratch(arcs), states, moves, allowances.astype(np.int64))
+    best: Ints = states[0]
+    return best
+
+
+def _scratch(arcs: Words) -> tuple[Words, Words]:
+    """Return a copy of the arcs that an elimination may change, and (2, words) the set of all vertices, twice."""
+    n = arcs.shape[1]
+    everyone = np.packbits(np.arange(64 * arcs.shape[2]) < n, bitorder="little").view(np.uint64)
+    return arcs.copy(), np.stack([everyone] * 2)
+
+
+@inner
+def _has(row: Words, b: int) -> Any:
+    return (row[b >> 6] >> np.uint64(b & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@inner
+def _clear(row: Words, b: int) -> None:
+    row[b >> 6] &= ~(np.uint64(1) << np.uint64(b & 63))
+
+
+@inner
+def _join(rows: Words, members: Words, added: Words) -> None:
+    """Add the set `added` to the row of each member, but never a vertex to its own row."""
+    for w in range(len(members)):
+        word = members[w]
+        while word != np.uint64(0):
+            lowest = word & (~word + np.uint64(1))
+            b = 64 * w + popcount(lowest - np.uint64(1))
+            word ^= lowest
+            for x in range(len(added)):
+                rows[b, x] |= added[x]
+            rows[b, w] &= ~lowest
+
+
+@kernel
+def _choose_greedily(
+    rows: Words, noise: Floats, by_degree: bool, thorough: bool, costs: Floats, stale: Bools, sequence: Ints
+) -> None:
+    """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
+    n, words = rows.shape
+    for t in range(n):
+        chosen, least = t, inf
+        for v in range(n):
+            if stale[v] and costs[v] != inf:
+                degree, missing = 0, 0
+                for w in range(words):
+                    degree += popcount(rows[v, w])
+                for b in range(n):
+                    if not by_degree and _has(rows[v], b):
+                        for w in range(words):
+                            missing += popcount(rows[v, w] & ~rows[b, w])
+                costs[v] = degree if by_degree else (missing - degree) / 2  # each neighbour misses itself
+                stale[v] = thorough
+            if costs[v] + noise[v] < least:
+                chosen, least = v, costs[v] + noise[v]
+        sequence[t] = chosen
+        costs[chosen] = inf
+        _join(rows, rows[chosen], rows[chosen])
+        for b in range(n):
+            if _has(rows[chosen], b):
+                _clear(rows[b], chosen)
+                stale[b] = True
+
+
+@kernel
+def _anneal(arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints) -> None:
+    """Leave the best sequence met in states[0]; states (best, current, trial) all hold the first sequence."""
+    best, here, trial = states[0], states[1], states[2]
+    least = now = _count_pairs(arcs, scratch, later, here, len(here) ** 2)
+    for k in range(len(moves)):
+        source, target, limit = moves[k, 0], moves[k, 1], now + allowances[k]
+        step = 1 if target > source else -1
+        for t in range(source, target, step):
+            trial[t] = here[t + step]
+        trial[target] = here[source]
+        pairs = _count_pairs(arcs, scratch, later, trial, limit)
+        accepted = pairs <= limit
+        for t in range(min(source, target), max(source, target) + 1):
+            if accepted:
+                here[t] = trial[t]
+            else:
+                trial[t] = here[t]
+        if accepted:
+            now = pairs
+            if now < least:
+                least = now
+                for t in range(len(here)):
+                    best[t] = here[t]
+
+
+@kernel
+def _count_pairs(arcs: Words, scratch: Words, later: Words, sequence: Ints, limit: int) -> Any:
+    """Return the number of pairs joined when the vertices leave in this sequence; stop early above `limit`.
+
+    later[0] is used up: the vertices that have not left.
+    """
+    n, words = arcs.shape[1], arcs.shape[2]
+    for w in range(words):
+        later[0, w] = later[1, w]
+    for side in range(2):
+        for v in range(n):
+            for w in range(words):
+                scratch[side, v, w] = arcs[side, v, w]
+    pairs = 0
+    for t in range(n):
+        v = sequence[t]
+        _clear(later[0], v)
+        complete = True
+        for w in range(words):
+            scratch[0, v, w] &= later[0, w]
+            scratch[1, v, w] &= later[0, w]
+            pairs += popcount(scratch[0, v, w] | scratch[1, v, w])
+            complete &= scratch[0, v, w] == later[0, w] and scratch[1, v, w] == later[0, w]
+        if complete:  # so are the rest
+            return pairs + (n - t - 1) * (n - t - 2) // 2
+        if pairs > limit:
+            break
+        for side in range(2):
+            _join(scratch[side], scratch[1 - side, v], scratch[side, v])
+    return pairs

@@ -58,7 +58,7 @@ class RelativeSets(NamedTuple):
     """Candidates and subsets without the bases: what the bits and coefficients of a formulation are made of."""
 
     candidates: Candidates
-    subsets: Subsets | None  # None for O'Gorman's formulation
+    subsets: Subsets
     parents: Parents  # possible parents beyond the bases
     required: Parents  # the bases
     candidate_sets: Families  # members are local numbers
@@ -94,22 +94,26 @@ class RelativeSets(NamedTuple):
         return self.candidates.stamp.max_parents or int(sizes.max(initial=0))
 
 
-def relate(
-    candidates: Candidates, subsets: Subsets | None = None, union_scores: UnionScores | None = None
-) -> RelativeSets:
-    """Return the candidates and subsets relative to the bases; without subsets each vertex has none."""
+def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None) -> RelativeSets:
+    """Return the candidates and subsets relative to the bases."""
     check_sets(len(candidates.scores))
-    required = _bases(candidates.families)
-    free = _without(candidates.families, required)
-    keys, n = np.unique(free.member_owners * free.n + free.members), candidates.n
-    start = np.searchsorted(keys, np.arange(n + 1) * n)
-    parents = Parents(frozen(start), frozen((keys % max(n, 1)).astype(np.int32)))
-    if subsets is not None:
-        _check_subsets(candidates, subsets, parents)
-    families = subsets.families if subsets is not None else Families.of([[]] * n)
-    gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
-    local = _localised(free, parents), _localised(families, parents)
-    return RelativeSets(candidates, subsets, parents, required, *local, frozen(gains), union_scores)
+    families, n = candidates.families, candidates.n
+    bases = families.chosen(families.vertex_start[1:] - 1)
+    required = Parents(bases.set_start, bases.members)
+    keys = _edge_keys(families)
+    optional = ~np.isin(keys, required.keys)
+    kept = np.concatenate([[0], np.cumsum(optional)])
+    free = Families(families.vertex_start, frozen(kept[families.set_start]), frozen(families.members[optional]))
+    possible = np.unique(keys[optional])
+    start = np.searchsorted(possible, np.arange(n + 1) * n)
+    parents = Parents(frozen(start), frozen((possible % max(n, 1)).astype(np.int32)))
+    _check_subsets(candidates, subsets, possible)
+    local = []
+    for sets in (free, subsets.families):
+        numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
+        local.append(sets._replace(members=frozen(numbers.astype(np.int32))))
+    gains = candidates.scores - np.repeat(candidates.base_scores, families.sizes)
+    return RelativeSets(candidates, subsets, parents, required, local[0], local[1], frozen(gains), union_scores)
 
 
 def check_sets(sets: int) -> None:
@@ -118,31 +122,17 @@ def check_sets(sets: int) -> None:
         raise QubayesError(f"{sets} candidate sets; at most {MOST_SETS} can be formulated: allow fewer parents")
 
 
-def _bases(families: Families) -> Parents:
-    last = families.chosen(families.vertex_start[1:] - 1)
-    return Parents(last.set_start, last.members)
+def _edge_keys(families: Families) -> Ints:
+    """Return (members,) a number of the edge from each member to the vertex of its set."""
+    return families.member_owners * families.n + families.members
 
 
-def _without(families: Families, required: Parents) -> Families:
-    """Return the same sets without the members of their vertex's base."""
-    if not len(required.vertices):
-        return families
-    keep = ~np.isin(families.member_owners * families.n + families.members, required.keys)
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return Families(families.vertex_start, frozen(kept[families.set_start]), frozen(families.members[keep]))
-
-
-def _localised(families: Families, parents: Parents) -> Families:
-    places = np.searchsorted(parents.keys, families.member_owners * families.n + families.members)
-    members = places - parents.start[families.member_owners] + 1
-    return families._replace(members=frozen(members.astype(np.int32)))
-
-
-def _check_subsets(candidates: Candidates, subsets: Subsets, parents: Parents) -> None:
+def _check_subsets(candidates: Candidates, subsets: Subsets, possible: Ints) -> None:
+    """Raise unless the subsets are non-empty sets of possible parents of the same variables."""
     if candidates.names != subsets.names:
         raise QubayesError("candidates and subsets are of different variables; cover these candidates first")
     families = subsets.families
-    known = np.isin(families.member_owners * families.n + families.members, parents.keys)
+    known = np.isin(_edge_keys(families), possible)
     if not known.all():
         vertex = candidates.names[families.member_owners[~known][0]]
         raise QubayesError(f"a subset of {vertex} has a member that no candidate set of it has; cover it again")

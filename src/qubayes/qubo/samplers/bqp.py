@@ -14,7 +14,7 @@ from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
 from ...search.run import Ending, Run
 from .. import Formulation, encode_sets
-from ..constrained import ConstrainedForm, Row, constrain, order_rows, subset_rows
+from ..assembly import ConstrainedForm, Row, constrain, order_rows, subset_rows
 from ..decoding import closure_sets
 
 BACKENDS = ("auto", "scip", "gurobi")

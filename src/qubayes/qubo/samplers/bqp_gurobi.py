@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from ...machines.qubo import upper_triangle
 from ...search.run import Ending, Run
 from .. import Formulation
-from ..constrained import Row
+from ..assembly import Row
 from .bqp import ConstrainedProgram, LicenceError, ended, not_built
 
 TOO_LARGE, NO_LICENCE = GRB.Error.SIZE_LIMIT_EXCEEDED, GRB.Error.NO_LICENSE

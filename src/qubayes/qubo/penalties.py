@@ -1,0 +1,276 @@
+"""Penalties, each above its own proved bound: on edges against the order, cyclic triangles, and a third subset.
+
+`tight` takes the bounds of docs/theory.md §3 and §4, `paper` the three numbers of the paper.
+
+What keeps a vertex at two active subsets: each candidate set is written by one representation, a pair of subsets. If
+the pairs in use hold no triangle, a penalty on the unused pairs keeps a third subset out. Otherwise the vertex needs a
+slack bit z, unless a third subset never gains.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ..foundation.arrays import AnyArray, Bools, Floats, SmallInts
+from ..foundation.errors import QubayesError
+from ..foundation.graph import reachable
+from ..foundation.jit import kernel
+from ..foundation.workers import Workers, run
+from .closure import parent_losses, representations, subset_gains
+from .order_bits import Order
+from .relative_sets import Parents, RelativeSets
+
+PENALTIES = ("tight", "paper")
+MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of scores
+FLOOR = 0.01  # least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range small
+TOLERANCE = 1e-9  # a third subset that loses less than this may gain by rounding: scores are rounded sums
+
+
+class Penalties(NamedTuple):
+    """Penalty coefficients of all violations."""
+
+    edges: Floats  # (edges,) delta2: a subset holds this possible parent though it comes later
+    required: Floats  # (required edges,) the same for a required parent
+    triangles: Floats  # (t,) delta1: a directed triangle of r bits
+    at_most_two: Floats  # (n,) xi with a z bit; without one, for two active subsets that represent no candidate set
+    has_slack: Bools  # (n,) whether the vertex has a z bit
+
+
+class AtMostTwo(NamedTuple):
+    """The penalty that keeps a vertex at two active subsets."""
+
+    bound: float  # the penalty must exceed it; -inf where no penalty is needed
+    slack: bool  # whether the vertex needs a slack bit
+
+
+class VertexGains(NamedTuple):
+    """Gains of one vertex over its base, and how its candidate sets are written by subsets."""
+
+    singles: Floats  # (mu,) gain of each subset
+    pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
+    limit: AtMostTwo
+    representations: SmallInts  # (candidate sets of the vertex, 3) numbers of the set, of the subset, of the subset
+
+
+class Chosen(NamedTuple):
+    """One representation of each candidate set, and the graph of their pairs of subsets."""
+
+    rows: SmallInts  # (candidate sets, 3) the set and two of its subsets, equal if one
+    joined: Bools  # (mu, mu) whether two subsets represent a candidate set; empty if there is a triangle
+    has_triangle: bool
+
+
+def tight(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
+    """Return penalties just above their own bounds, none below a hundredth of the largest."""
+    bounds = order_bounds(relative, order)
+    floor = FLOOR * max((float(part.max()) for part in bounds if part.size), default=0.0)
+    limits = np.array([vertex.limit.bound for vertex in gains])
+    needed = np.isfinite(limits)
+    has_slack = np.array([vertex.limit.slack for vertex in gains], dtype=np.bool_)
+    at_most_two = np.where(needed, _raised(np.where(needed, limits, 0.0), floor), 0.0)
+    edges, required, triangles = (_raised(part, floor) for part in bounds)
+    return Penalties(edges, required, triangles, at_most_two, has_slack & needed)
+
+
+def _raised(bounds: Floats, floor: float) -> Floats:
+    """Return MARGIN times the bounds, at least the floor, rounded up to a grid on which sums of millions are exact.
+
+    On the grid, coefficients that cancel are exactly zero.
+    """
+    if not bounds.size or floor <= 0.0:
+        return bounds * MARGIN
+    grid = 2.0 ** (np.floor(np.log2(floor)) - 12)
+    raised: Floats = np.ceil(np.maximum(bounds, floor) * MARGIN / grid) * grid
+    return raised
+
+
+def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
+    """Return delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0 (Section 5.2), and a z bit per vertex.
+
+    xi0 = -3 min over vertices and pairs of subsets, the empty one among them, of pi bar (Lemma `sufficient1`). Where
+    edges are required (never in the paper) a vertex answers for its required ancestors too. For n = 2 the printed
+    delta2 is zero and lets a cycle through: n - 2 is then taken as 1.
+    """
+    n, steepest = relative.candidates.n, 0.0
+    for vertex in gains:
+        j, k = np.triu_indices(len(vertex.singles), 1)
+        synergies = vertex.pairs - vertex.singles[j] - vertex.singles[k]
+        steepest = max(steepest, vertex.singles.max(initial=0.0), synergies.max(initial=0.0))
+    most = relative.gains[relative.candidates.families.vertex_start[:-1]]  # the best set of a vertex comes first
+    delta1 = 1.1 * float(_with_ancestors(most, relative.required, order).max(initial=0.0))
+    delta2, xi = 1.1 * max(n - 2, 1) * delta1, 1.1 * (3.0 * float(steepest))
+    edges, required = np.full(len(relative.parents.vertices), delta2), np.full(len(relative.required.vertices), delta2)
+    return Penalties(edges, required, np.full(len(order.triangles), delta1), np.full(n, xi), np.ones(n, np.bool_))
+
+
+def order_bounds(relative: RelativeSets, order: Order) -> tuple[Floats, Floats, Floats]:
+    """Return what the penalties on edges, required edges and triangles must exceed (docs/theory.md, Theorem 2)."""
+    parents, required = relative.parents, relative.required
+    edges, vertices = order_losses(relative, order)
+    first = _with_ancestors(vertices, required, order)
+    ordered = order.pair_of(parents.vertices, parents.children) >= 0
+    last = np.zeros(len(first))
+    np.add.at(last, parents.vertices[ordered], edges[ordered])
+    bound = order.pair_of(required.vertices, required.children) >= 0
+    last[required.vertices[bound]] = np.inf  # a required parent cannot go to the end
+    corner = np.minimum(first, last)[order.corners()]
+    return edges, first[required.children], corner.min(axis=1, initial=np.inf)
+
+
+def order_losses(relative: RelativeSets, order: Order) -> tuple[Floats, Floats]:
+    """Return the most that vertices can lose with their parents (docs/theory.md §3).
+
+    (edges,) with each possible parent; (n,) with all possible parents at once that share an r bit with the vertex.
+    """
+    parents, n = relative.parents, relative.candidates.n
+    ordered = order.pair_of(parents.vertices, parents.children) >= 0
+    edges, vertices = np.zeros(len(ordered)), np.zeros(n)
+    for vertex in range(n):
+        own, sets = slice(*parents.start[vertex : vertex + 2]), relative.sets_of(vertex)[0]
+        edges[own], vertices[vertex] = parent_losses(sets, relative.gains_of(vertex), ordered[own])
+    return edges, vertices
+
+
+def _with_ancestors(values: Floats, required: Parents, order: Order) -> Floats:
+    """Return for each vertex the sum over it and all that must precede it through required edges with an r bit."""
+    bound = order.pair_of(required.vertices, required.children) >= 0
+    if not bound.any():
+        return values
+    upward = np.zeros((len(values), len(values)), np.bool_)
+    upward[required.children[bound], required.vertices[bound]] = True
+    sums: Floats = np.where(reachable(upward), values, 0.0).sum(axis=1)
+    return sums
+
+
+def vertex_gains(relative: RelativeSets, workers: Workers) -> list[VertexGains]:
+    """Return the gains of every vertex, computed on all cores."""
+    n = relative.candidates.n
+    found: dict[int, VertexGains] = dict(run(gains_of_vertex, relative, range(n), workers))
+    return [found[vertex] for vertex in range(n)]
+
+
+def gains_of_vertex(relative: RelativeSets, vertex: int) -> VertexGains:
+    """Return the gains of one vertex."""
+    chosen, (singles, pairs) = choose_representations(relative, vertex), subset_gains(relative, vertex)
+    first_set, first_subset = relative.candidate_sets.vertex_start[vertex], relative.subset_sets.vertex_start[vertex]
+    numbers = np.array([first_set, first_subset, first_subset], np.int32)
+    return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), chosen.rows + numbers)
+
+
+def needs_slack(relative: RelativeSets, vertex: int) -> bool:
+    """Return whether the vertex has a z bit with tight penalties; its gains are not kept."""
+    chosen = choose_representations(relative, vertex)
+    return chosen.has_triangle and at_most_two(*subset_gains(relative, vertex), chosen).slack
+
+
+def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
+    """Return one representation of each candidate set of the vertex, and the graph of the chosen pairs.
+
+    The greedy choice (sets with the fewest representations first) avoids triangles; where it fails, the first
+    representation of each set is chosen.
+    """
+    candidates, subsets = relative.sets_of(vertex)
+    listed, mu = representations(candidates, subsets), len(subsets.sizes)
+    if len(listed) and listed[:, 1].min() < 0:
+        name = relative.candidates.names[vertex]
+        raise QubayesError(f"a candidate set of {name} is not a union of two of its subsets; cover them again")
+    numbers = listed[:, 0]
+    first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(listed)])
+    last = np.append(first[1:], len(listed))
+    pairs = np.flatnonzero(listed[first, 1] != listed[first, 2])  # the other sets are subsets themselves
+    failed = Chosen(listed[first], np.zeros((0, 0), np.bool_), True)
+    if 4 * len(pairs) > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
+        return failed
+    chosen, joined = first.copy(), np.zeros((mu, mu), np.bool_)
+    neighbours: dict[int, int] = {}  # of a subset, as the bits of a number
+    for number in pairs[np.argsort((last - first)[pairs], kind="stable")].tolist():
+        for row, (_, j, k) in enumerate(listed[first[number] : last[number]].tolist(), int(first[number])):
+            of_j, of_k = neighbours.get(j, 0), neighbours.get(k, 0)
+            if not of_j & of_k:
+                neighbours[j], neighbours[k] = of_j | 1 << k, of_k | 1 << j
+                chosen[number] = row
+                joined[j, k] = joined[k, j] = True
+                break
+        else:
+            return failed
+    return Chosen(listed[chosen], joined, False)
+
+
+def at_most_two(singles: Floats, pairs: Floats, chosen: Chosen) -> AtMostTwo:
+    """Return the penalty that a vertex with these gains and representations needs."""
+    slack_bound = third_gain(singles, pairs)
+    if slack_bound < -TOLERANCE:
+        return AtMostTwo(-inf, False)
+    bound = slack_bound if chosen.has_triangle else unused_bound(singles, pairs, chosen.joined)
+    return AtMostTwo(max(bound, 0.0), chosen.has_triangle)
+
+
+def pair_index(j: AnyArray, k: AnyArray, mu: int) -> AnyArray:
+    """Return the lexicographic index of each pair {j, k} of mu subsets."""
+    low, high = np.minimum(j, k), np.maximum(j, k)
+    return np.asarray(low * (2 * mu - low - 1) // 2 + high - low - 1)
+
+
+def third_gain(singles: Floats, pairs: Floats) -> float:
+    """Return an upper bound on the gain of each active subset beyond two (Lemma 2); -inf for at most two subsets.
+
+    Subsets leave one by one, each time one that can gain little among those left. Any three or more active subsets
+    contain a first to leave, and its gain is at most the bound for each one beyond two.
+    """
+    mu = len(singles)
+    return float(_third_gain(singles, pairs, np.ones(mu, np.bool_), np.empty(mu)))
+
+
+def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
+    """Return what the couplers of unused pairs must exceed, where the joined pairs hold no triangle (Lemma 3).
+
+    Among k active subsets one is joined to t others, 2 t <= k. It gains at most half its own score for each unjoined
+    one if t = 0, f(b|j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the joined pairs.
+    """
+    b, j = np.nonzero(joined)
+    added = pairs[pair_index(b, j, len(singles))] - singles[j]
+    core = np.ones(len(joined), np.bool_)
+    while (leaving := core & ((joined & core).sum(axis=1) < 2)).any():
+        core &= ~leaving
+    in_core = [_gain_of(b, singles, pairs, core & joined[b]) for b in np.flatnonzero(core).tolist()]
+    return float(max(0.5 * singles.max(), added.max(initial=-inf), *in_core))
+
+
+@kernel
+def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
+    """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf without two such."""
+    mu = len(singles)
+    first, second, first_at = -inf, -inf, -1  # of max(0, f(b|j) - f(j))
+    pull, next_pull, pull_at = -inf, -inf, -1  # of f(b|l) - f(b) - f(l)
+    for j in range(mu):
+        if j == b or not there[j]:
+            continue
+        low, high = min(b, j), max(b, j)
+        joint = pairs[low * (2 * mu - low - 1) // 2 + high - low - 1]  # pair_index
+        added, synergy = max(0.0, joint - singles[j]), joint - singles[b] - singles[j]
+        if added > first:
+            first, second, first_at = added, first, j
+        elif added > second:
+            second = added
+        if synergy > pull:
+            pull, next_pull, pull_at = synergy, pull, j
+        elif synergy > next_pull:
+            next_pull = synergy
+    if first_at != pull_at:
+        return first + pull
+    return max(first + next_pull, second + pull)
+
+
+@kernel
+def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> float:
+    mu = len(singles)
+    for b in range(mu):
+        gains[b] = _gain_of(b, singles, pairs, there)
+    bound = -inf
+    for _ in range(mu - 2):
+        chosen = np.argmin(gains)  # gains fall as others leave, so stale ones are good enough to choose by
+        bound = max(bound, _gain_of(chosen, singles, pairs, there))
+        there[chosen] = False
+        gains[chosen] = inf
+    return bound
