@@ -4,7 +4,7 @@ import random
 
 from hypothesis import strategies as st
 
-from qubayes.foundation.provenance import versions
+from qubayes.foundation.environment import versions
 from qubayes.network import Network
 from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.foundation.hash_table import slot_of, table_slots, vertex_words
 from qubayes.foundation.jit import kernel
+from qubayes.foundation.words import slot_of, table_slots
 
 WORDS = st.integers(-(2**63), 2**63 - 1).filter(bool)
 
@@ -36,9 +36,3 @@ def test_a_table_is_a_dictionary(words):
 def test_half_of_the_slots_stay_free(entries):
     slots = table_slots(entries)
     assert slots >= 2 * entries and slots & (slots - 1) == 0 and slots <= max(4, 4 * entries)
-
-
-def test_words_are_those_of_the_seed():
-    assert (vertex_words(9, 1) == vertex_words(9, 1)).all()
-    assert (vertex_words(9) != vertex_words(9)).any()
-    assert len(set(vertex_words(1000).tolist())) == 1000

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from qubayes.foundation.interrupt import stopping
+from qubayes.foundation.progress import stopping
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
 

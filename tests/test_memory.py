@@ -10,7 +10,7 @@ from benchmarks.paper.store import Store
 from candidate_cases import run
 from qubayes.candidates import write_candidates
 from qubayes.candidates.example import example
-from qubayes.foundation import memory
+from qubayes.foundation import environment
 from qubayes.foundation.errors import TooLargeError
 from qubayes.qubo import count_bits, formulate
 from qubayes.qubo import formulation as module
@@ -22,9 +22,9 @@ from solve_cases import random_candidates
 def machine(monkeypatch, tmp_path):
     """A machine of 10 pages of 1000 bytes, without limits; the folder of limits, and the list of groups."""
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}.__getitem__, raising=False)
-    monkeypatch.setattr(memory, "address_limit", lambda: None)
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(memory, "_LIMITS", tmp_path)
+    monkeypatch.setattr(environment, "address_limit", lambda: None)
+    monkeypatch.setattr(environment, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(environment, "_LIMITS", tmp_path)
     return tmp_path
 
 
@@ -42,17 +42,17 @@ def test_the_least_limit_of_all_groups_counts(machine, lines, place, name, inner
     folder = machine / place / ("jobs/7" if inner else "jobs")
     folder.mkdir(parents=True)
     (folder / name).write_text(limit)
-    assert memory.memory_here() == least
+    assert environment.memory_here() == least
 
 
 def test_a_limit_of_the_process_counts(machine, monkeypatch):
-    monkeypatch.setattr(memory, "address_limit", lambda: 3000)
-    assert memory.memory_here() == 3000
+    monkeypatch.setattr(environment, "address_limit", lambda: 3000)
+    assert environment.memory_here() == 3000
 
 
 def test_nobody_can_tell(machine, monkeypatch):
     monkeypatch.delattr(os, "sysconf")
-    assert memory.memory_here() is None
+    assert environment.memory_here() is None
 
 
 def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):

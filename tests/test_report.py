@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import reference.pictures as reference
 from qubayes.candidates.candidates import Candidates
+from qubayes.foundation.environment import versions
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
-from qubayes.foundation.provenance import versions
 from qubayes.learning import learn
 from qubayes.learning.learned import Learned
 from qubayes.learning.summary import report_of

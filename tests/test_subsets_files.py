@@ -88,7 +88,7 @@ def test_layout_is_what_the_docstring_says(tmp_path: Path) -> None:
         (packed({**FACTS, "sets": -1}), "numbers of sets"),
         (packed({**FACTS, "method": None}), "method"),
         (packed({**FACTS, "seconds": "1"}), "seconds"),
-        (packed({**FACTS, "seconds": float("nan")}), "not JSON: NaN"),
+        (packed({**FACTS, "seconds": float("nan")}), "not JSON: the number NaN is not finite"),
         (packed({**FACTS, "seconds": -1.0}), "seconds"),
         (packed({**FACTS, "status": 1}), "status"),
         (packed(FACTS, ([0, 2, 1], [0, 1], [1, 0], [1])), "ascending sets"),

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
-from ..foundation.memory import address_limit
 from ..foundation.progress import OnProgress, Progress, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries

@@ -24,9 +24,9 @@ import narwhals as nw
 import numpy as np
 
 from ..foundation.arrays import AnyArray
+from ..foundation.environment import limit_address_space
 from ..foundation.errors import DataError, FormatError, MissingPackageError, QubayesError
 from ..foundation.files import opened
-from ..foundation.memory import limit_address_space
 from .columns import Column
 
 _LENGTH = struct.Struct("<Q")

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,80 +45,55 @@ def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[A
     layout = kind.layout(facts)
     if [len(array) for array in arrays] != [length for _, length in layout]:
         raise FormatError(f"cannot write {kind.content}: the arrays do not have the lengths that belong together")
-    parts = [
-        _bytes_of(np.ascontiguousarray(array, dtype=number)) for array, (number, _) in zip(arrays, layout, strict=True)
-    ]
+    parts: list[Any] = [_START.pack(kind.magic, _VERSION, len(header)), header]
+    for array, (number, _) in zip(arrays, layout, strict=True):
+        parts.append(np.ascontiguousarray(array, dtype=number).view(np.uint8).data)
     checksum = 0
-    for part in (_START.pack(kind.magic, _VERSION, len(header)), header, *parts):
+    for part in parts:
         checksum = zlib.crc32(part, checksum)
         file.write(part)
     file.write(_END.pack(checksum))
 
 
 def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
-    """Return the facts and the arrays that `write_arrays` wrote; the caller checks the values."""
+    """Return the facts and the arrays that `write_arrays` wrote; the caller checks the values.
+
+    Nothing is allocated before the sizes agree with that of the file.
+    """
     with opened(path, packed=False) as file:
-        return _read(file, os.fstat(file.fileno()).st_size, kind)
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(_START.size)
+        if len(start) < _START.size or not start.startswith(kind.magic):
+            raise FormatError(f"not a file of {kind.content} made by qubayes; {kind.advice}")
+        _, version, length = _START.unpack(start)
+        if version != _VERSION:
+            raise FormatError(f"the file has version {version}; this qubayes reads version {_VERSION}")
+        if length > size - _START.size:
+            raise FormatError(f"the file has {size} bytes and promises a header of {length}; it was cut short")
+        header = file.read(length)
+        facts = json_object(header)
+        layout = kind.layout(facts)
+        body = sum(length * np.dtype(number).itemsize for number, length in layout)
+        if size != len(start) + len(header) + body + _END.size:
+            raise FormatError(f"the file has {size} bytes and its header promises {body} in arrays; it was cut short")
+        checksum = zlib.crc32(header, zlib.crc32(start))
+        arrays = [np.empty(length, dtype=number) for number, length in layout]
+        for array in arrays:
+            view: Any = array.view(np.uint8).data
+            for begin in range(0, len(view), _BLOCK):
+                part = view[begin : begin + _BLOCK]
+                if file.readinto(part) != len(part):  # type: ignore[attr-defined]
+                    raise FormatError("the file became shorter while it was read; read it again when it is finished")
+                checksum = zlib.crc32(part, checksum)
+        if file.read(_END.size) != _END.pack(checksum):
+            raise FormatError("the checksum does not agree; the file was damaged: make it again")
+    return facts, [frozen(array) for array in arrays]
 
 
 def sizes_of(facts: Facts) -> tuple[int, int, int]:
     """Return the numbers of vertices, sets and members of the named families in the facts."""
     names, sets, members = (facts.get(key) for key in ("names", "sets", "members"))
-    if not _are_names(names) or not _is_count(sets) or not _is_count(members):
+    named = isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    if not named or not all(type(count) is int and 0 <= count < 2**60 for count in (sets, members)):
         raise FormatError("the header does not hold different names and the numbers of sets and members")
-    return len(names), sets, members
-
-
-def _read(file: IO[bytes], size: int, kind: Format) -> tuple[Facts, list[AnyArray]]:
-    """Read facts and arrays; allocate nothing before the sizes agree with that of the file."""
-    start = file.read(_START.size)
-    header = file.read(_header_length(start, size, kind))
-    facts = json_object(header)
-    layout = kind.layout(facts)
-    body = sum(length * np.dtype(number).itemsize for number, length in layout)
-    if size != len(start) + len(header) + body + _END.size:
-        raise FormatError(f"the file has {size} bytes and its header promises {body} in arrays; it was cut short")
-    checksum = zlib.crc32(header, zlib.crc32(start))
-    arrays = []
-    for number, length in layout:
-        array = np.empty(length, dtype=number)
-        checksum = _fill(array, file, checksum)
-        arrays.append(frozen(array))
-    if file.read(_END.size) != _END.pack(checksum):
-        raise FormatError("the checksum does not agree; the file was damaged: make it again")
-    return facts, arrays
-
-
-def _header_length(start: bytes, size: int, kind: Format) -> int:
-    if len(start) < _START.size or not start.startswith(kind.magic):
-        raise FormatError(f"not a file of {kind.content} made by qubayes; {kind.advice}")
-    _, version, length = _START.unpack(start)
-    if version != _VERSION:
-        raise FormatError(f"the file has version {version}; this qubayes reads version {_VERSION}")
-    if length > size - _START.size:
-        raise FormatError(f"the file has {size} bytes and promises a header of {length}; it was cut short")
-    return int(length)
-
-
-def _fill(array: AnyArray, file: IO[bytes], checksum: int) -> int:
-    """Fill the array from the file; return the checksum continued over its bytes."""
-    view = _bytes_of(array)
-    for begin in range(0, len(view), _BLOCK):
-        part = view[begin : begin + _BLOCK]
-        if file.readinto(part) != len(part):  # type: ignore[attr-defined]
-            raise FormatError("the file became shorter while it was read; read it again when its writer has finished")
-        checksum = zlib.crc32(part, checksum)
-    return checksum
-
-
-def _bytes_of(array: AnyArray) -> Any:
-    """Return the memory of the array as bytes."""
-    return array.view(np.uint8).data
-
-
-def _are_names(value: object) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
-
-
-def _is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 2**60
+    return len(facts["names"]), facts["sets"], facts["members"]

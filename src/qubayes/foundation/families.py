@@ -25,7 +25,7 @@ class Families(NamedTuple):
 
     @staticmethod
     def of(lists: Sequence[Sequence[VertexSet]]) -> "Families":
-        """The flat form of one list of sets per vertex."""
+        """Return the flat form of one list of sets per vertex."""
         sets = [vertex_set for family in lists for vertex_set in family]
         vertex_start = np.cumsum([0, *map(len, lists)], dtype=np.int64)
         set_start = np.cumsum([0, *map(len, sets)], dtype=np.int64)
@@ -48,21 +48,21 @@ class Families(NamedTuple):
         return np.repeat(np.arange(self.n), np.diff(self.set_start[self.vertex_start]))
 
     def set_at(self, number: int) -> VertexSet:
-        """The set with this number."""
+        """Return the set with this number."""
         return tuple(self.members[self.set_start[number] : self.set_start[number + 1]].tolist())
 
     def sets_at(self, numbers: npt.ArrayLike) -> tuple[VertexSet, ...]:
-        """The sets with these numbers."""
+        """Return the sets with these numbers."""
         chosen = np.asarray(numbers, dtype=np.int64)
         bounds = zip(self.set_start[chosen].tolist(), self.set_start[chosen + 1].tolist(), strict=True)
         return tuple(tuple(self.members[first:last].tolist()) for first, last in bounds)
 
     def first_inside(self, vertex: int, allowed: Bools) -> int:
-        """The number of the vertex's first set whose members are all allowed; -1 if there is none."""
+        """Return the number of the vertex's first set whose members are all allowed; -1 without one."""
         return int(self._first_inside(vertex, vertex + 1, allowed[None])[0])
 
     def best_inside(self, allowed: Bools) -> Ints:
-        """For each vertex the number of its first set whose members are all allowed in its row; -1 if there is none."""
+        """Return for each vertex the number of its first set whose members are all allowed in its row, or -1."""
         starts = self.set_start[self.vertex_start]
         blocks = np.searchsorted(starts, np.arange(BLOCK, starts[-1], BLOCK))
         bounds = pairwise(np.unique([0, *blocks, self.n]).tolist())
@@ -70,7 +70,7 @@ class Families(NamedTuple):
         return np.concatenate([np.zeros(0, np.int64), *found])
 
     def _first_inside(self, first: int, last: int, allowed: Bools) -> Ints:
-        """The same for the vertices first .. last-1, whose rows are given."""
+        """Return `best_inside` of the vertices first .. last-1, whose rows are given."""
         numbers = self.vertex_start[first : last + 1]
         start = self.set_start[numbers[0] : numbers[-1] + 1]
         owners = np.repeat(np.arange(last - first), np.diff(self.set_start[numbers]))
@@ -80,13 +80,13 @@ class Families(NamedTuple):
         return np.where(found < numbers[1:], found, -1)
 
     def best_of_order(self, order: npt.ArrayLike) -> Ints:
-        """For each vertex the number of its first set whose members all come before it in the order."""
+        """Return for each vertex the number of its first set whose members all come before it in the order."""
         place = np.empty(self.n, np.int64)
         place[np.asarray(order, dtype=np.int64)] = np.arange(self.n)
         return self.best_inside(place[None, :] < place[:, None])
 
     def arcs(self) -> Bools:
-        """(n, n) whether some set of b holds a, at [a, b]."""
+        """Return (n, n) whether some set of b holds a, at [a, b]."""
         arcs = np.zeros((self.n, self.n), np.bool_)
         for vertex in range(self.n):
             first, last = self.set_start[self.vertex_start[vertex : vertex + 2]]
@@ -94,7 +94,7 @@ class Families(NamedTuple):
         return arcs
 
     def chosen(self, numbers: Ints) -> "Families":
-        """These sets alone, given ascending."""
+        """Return the sets with these numbers, given ascending, as families."""
         sizes = np.diff(self.set_start)[numbers]
         start = np.concatenate([[0], np.cumsum(sizes)])
         places = np.arange(start[-1]) + np.repeat(self.set_start[numbers] - start[:-1], sizes)
@@ -103,7 +103,7 @@ class Families(NamedTuple):
         )
 
     def sets_of(self, vertex: int) -> Iterator[VertexSet]:
-        """The sets of one vertex, in order."""
+        """Yield the sets of one vertex, in order."""
         first, last = int(self.vertex_start[vertex]), int(self.vertex_start[vertex + 1])
         bounds = self.set_start[first : last + 1].tolist()
         offset = bounds[0] if bounds else 0
@@ -113,9 +113,9 @@ class Families(NamedTuple):
 
 
 def well_formed(families: Families) -> bool:
-    """Whether the arrays are what they should be: ascending sets of vertices, none with the vertex that it belongs to.
+    """Return True if the arrays hold ascending sets of vertices, none with the vertex that it belongs to.
 
-    For arrays from outside: whatever the numbers are, nothing is read beyond an array's end.
+    For arrays from outside: no numbers in them let anything be read beyond an array's end.
     """
     vertex_start, set_start, members = families
     return (
@@ -123,12 +123,12 @@ def well_formed(families: Families) -> bool:
         and _parts(set_start, len(members))
         and bool(((members >= 0) & (members < families.n)).all())
         and bool((np.diff(members) > 0)[neighbours(set_start)].all())
-        and not bool((members == np.repeat(_owners(vertex_start), np.diff(set_start))).any())
+        and not bool((members == families.member_owners).any())
     )
 
 
 def neighbours(start: Ints) -> Bools:
-    """(start[-1] - 1,) whether k and k + 1 are in the same part."""
+    """Return (start[-1] - 1,) whether k and k + 1 are in the same part."""
     total = int(start[-1])
     same = np.ones(max(total - 1, 0), dtype=np.bool_)
     borders = start[1:-1]
@@ -137,10 +137,5 @@ def neighbours(start: Ints) -> Bools:
 
 
 def _parts(start: Ints, total: int) -> bool:
-    """Whether start cuts 0 .. total-1 into parts."""
+    """Return True if start cuts 0 .. total-1 into parts."""
     return bool(start[0] == 0 and start[-1] == total and (start[1:] >= start[:-1]).all())
-
-
-def _owners(vertex_start: Ints) -> Ints:
-    """(sets,) the vertex of each set."""
-    return np.repeat(np.arange(len(vertex_start) - 1), np.diff(vertex_start))

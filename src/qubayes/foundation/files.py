@@ -15,7 +15,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -45,7 +45,7 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
     try:
         remove_strays(place.parent, place.name)
-        handle, temporary = _locked_beside(place)
+        handle, temporary = _new_locked_file(place)
     except OSError as error:
         raise FormatError(f"cannot write {path}: {error.strerror}; choose another place") from error
     try:
@@ -94,7 +94,7 @@ def _resolved(path: Path) -> Path:
         raise FormatError(f"{path} is a circle of links; choose another ({error})") from error
 
 
-def _locked_beside(path: Path) -> tuple[int, Path]:
+def _new_locked_file(path: Path) -> tuple[int, Path]:
     """Return a new private file in the same folder, open and locked by this process."""
     while True:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
@@ -109,7 +109,7 @@ def _locked_beside(path: Path) -> tuple[int, Path]:
 def lock(handle: int) -> bool:
     """Lock the open file until the handle is closed; return False if another process has locked it.
 
-    Return True also where files cannot be locked (Windows, some file systems): there two writers are not told apart.
+    Return True also where files cannot be locked (Windows, some file systems): there two writers are not noticed.
     """
     if fcntl:
         try:
@@ -149,7 +149,10 @@ def publish(temporary: Path, path: Path) -> None:
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
-        mode = 0o666 & ~_umask()
+        with _reading_umask:  # it can only be read by setting it: two threads could leave the wrong one
+            mask = os.umask(0o077)  # a file of another thread is rather too private than too open
+            os.umask(mask)
+        mode = 0o666 & ~mask
     temporary.chmod(mode)
     temporary.replace(path)
 
@@ -160,29 +163,12 @@ def remove_strays(folder: Path, name: str | None = None) -> None:
     with suppress(OSError), os.scandir(folder) as entries:  # a folder may allow writing and not listing
         for entry in entries:
             if stray.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # locked by its writer, or of another user
-                    _remove_unlocked(entry.path)
-
-
-def _remove_unlocked(path: str) -> None:
-    """Remove the file; raise OSError if a process writes to it."""
-    if not fcntl:
-        Path(path).unlink()
-        return
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        Path(path).unlink()
-    finally:
-        os.close(handle)
-
-
-def _umask() -> int:
-    """Return the permissions that new files of this process lack; the system tells them only when they are set."""
-    with _reading_umask:  # else two threads could leave the wrong one
-        mask = os.umask(0o077)  # a file of another thread is rather too private than too open
-        os.umask(mask)
-    return mask
+                with suppress(OSError), ExitStack() as closing:  # locked by its writer, or of another user
+                    if fcntl:
+                        handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                        closing.callback(os.close, handle)
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    Path(entry.path).unlink()
 
 
 def ending(path: str | Path) -> str:
@@ -285,7 +271,7 @@ def read_text(path: str | Path, most: int | None = None) -> str:
         ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise FormatError(f"{path}, line {line}: a NUL byte; this is no text file")
+        raise FormatError(f"{path}, line {line}: a NUL byte; this is not a text file")
     return text
 
 
@@ -293,14 +279,14 @@ def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
     """Yield the lines of a text file, each with its end; raise for a line of more than `longest` bytes."""
     while line := file.readline(longest + 1):
         if len(line) > longest:
-            raise FormatError(f"a line of more than {longest:,} bytes; this is no text file")
+            raise FormatError(f"a line of more than {longest:,} bytes; this is not a text file")
         yield line.decode("utf-8")
 
 
 def parse_json(text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Return the JSON value of the text; raise for NaN and infinities. `objects` makes values of (key, value) pairs."""
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=objects)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=objects)
     except QubayesError:
         raise
     except RecursionError:
@@ -326,12 +312,8 @@ def shown(value: object, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def _finite(text: str) -> float:
     value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"the number {text[:40]} is too large")
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:40]} is not finite, or too large")
     return value

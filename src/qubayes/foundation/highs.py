@@ -138,17 +138,15 @@ class Highs:
             self._highs.run()
             status = self._highs.getModelStatus()
             if status != highspy.HighsModelStatus.kTimeLimit or self.clock >= end or (stop is not None and stop[0]):
-                return self._solved(status == highspy.HighsModelStatus.kOptimal)
+                break
             length *= 1.5
-
-    def _solved(self, optimal: bool) -> Solved:
         info, solution = self._highs.getInfo(), self._highs.getSolution()
         return Solved(
             np.array(solution.col_value),
             np.array(solution.row_dual) if solution.dual_valid else None,
             info.mip_dual_bound if self._integer and np.isfinite(info.mip_dual_bound) else -math.inf,
             info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible,
-            optimal,
+            status == highspy.HighsModelStatus.kOptimal,
         )
 
 

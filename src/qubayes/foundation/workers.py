@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any, TypeVar
 
 from .. import __version__
-from .errors import MissingPackageError, QubayesError, SettingError
+from .environment import optional
+from .errors import QubayesError, SettingError
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
@@ -54,22 +54,17 @@ def run(
     """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun."""
     if workers.cluster is not None:
         yield from _run_on_cluster(task, shared, items, workers.cluster)
-    elif workers.count == 1 or len(items) == 1:
+        return
+    if workers.count == 1 or len(items) == 1:
         for index, item in enumerate(items):
             yield index, task(shared, item)
-    else:
-        yield from _run_on_threads(task, shared, items, workers.count)
-
-
-def _run_on_threads(
-    task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], threads: int
-) -> Iterator[tuple[int, Result]]:
-    pool = ThreadPoolExecutor(threads)
+        return
+    pool = ThreadPoolExecutor(workers.count)
     waiting = deque(enumerate(items))
     pending: dict[Future[Result], int] = {}
     try:
         while waiting or pending:
-            while waiting and len(pending) < 2 * threads:  # few: results do not pile up while the caller is slow
+            while waiting and len(pending) < 2 * workers.count:  # few: results do not pile up while the caller is slow
                 index, item = waiting.popleft()
                 pending[pool.submit(task, shared, item)] = index
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -127,7 +122,7 @@ class _Batch:
         self._finished.add(future)
 
     def next(self) -> tuple[int, Any, Any]:
-        """Return (index, future, shared input) of the next task that ends; raise if there is no worker for long."""
+        """Return (index, future, shared input) of the next task that ends; raise if all workers are gone for long."""
         seen = looked = time.monotonic()
         while not self._finished.has_ready():
             time.sleep(_TICK)
@@ -237,8 +232,4 @@ def _connected(cluster: Any) -> Iterator[Any]:
 
 
 def _distributed() -> Any:
-    """Return the optional package `distributed`."""
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise MissingPackageError("a cluster needs Dask; install it with: pip install 'qubayes[dask]'") from None
+    return optional("distributed", "a cluster", "dask")

@@ -13,8 +13,7 @@ import numpy as np
 from ..candidates import Candidates, identify, read_candidates, write_candidates
 from ..data import Dataset, read
 from ..foundation.errors import FormatError, QubayesError, SettingError
-from ..foundation.interrupt import stopping
-from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.progress import OnProgress, Progress, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, fit
 from ..search import Solution, solve, solver_named

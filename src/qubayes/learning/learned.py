@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..candidates import Candidates
 from ..data import Dataset
 from ..data.dataset import MOST_CODES
+from ..foundation.environment import versions
 from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, silent
-from ..foundation.provenance import versions
 from ..foundation.workers import Workers
 from ..network import Network
 from ..search import Solution

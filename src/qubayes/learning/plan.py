@@ -17,8 +17,8 @@ from ..candidates.identify import assemble, check, first_level, scan_block, scan
 from ..candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
 from ..candidates.scanning import Above
 from ..data.dataset import Dataset
+from ..foundation.environment import peak_memory
 from ..foundation.errors import SettingError
-from ..foundation.memory import peak_memory
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts
 from ..foundation.families import VertexSet
-from ..foundation.hash_table import slot_of, table_slots
 from ..foundation.jit import inner, kernel
+from ..foundation.words import slot_of, table_slots
 from .relative_sets import LocalSets, RelativeSets
 
 

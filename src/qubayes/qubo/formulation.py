@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..candidates import Candidates
 from ..foundation.arrays import Bools, Ints, SmallInts, frozen
+from ..foundation.environment import memory_here
 from ..foundation.errors import SettingError, TooLargeError
 from ..foundation.files import ending
-from ..foundation.memory import memory_here
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers, run
 from ..machines import write_model, write_qubo

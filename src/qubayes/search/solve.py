@@ -9,8 +9,7 @@ from ..candidates import Candidates
 from ..foundation.arrays import Ints
 from ..foundation.errors import ConstraintError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle
-from ..foundation.interrupt import stopping
-from ..foundation.progress import OnProgress, silent
+from ..foundation.progress import OnProgress, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network
 from .registry import is_solver, load, solver_named

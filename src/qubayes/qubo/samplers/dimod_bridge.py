@@ -15,8 +15,7 @@ from dimod.core.sampler import Sampler
 
 from ...foundation.arrays import AnyArray, Bools
 from ...foundation.errors import MissingPackageError, ServiceError, SettingError
-from ...foundation.interrupt import stopping
-from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.progress import OnProgress, Progress, silent, stopping
 from ...foundation.workers import Workers
 from ...machines.qubo import Qubo, bqm_vectors, qubo_from_couplers, to_bqm
 from ...search.run import Ending, Run, is_number, is_whole, warm_up

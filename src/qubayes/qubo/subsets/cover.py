@@ -11,8 +11,7 @@ from ...candidates import Candidates
 from ...foundation.arrays import frozen
 from ...foundation.errors import SettingError
 from ...foundation.families import Families
-from ...foundation.interrupt import stopping
-from ...foundation.progress import OnProgress, Progress, silent
+from ...foundation.progress import OnProgress, Progress, silent, stopping
 from ...foundation.workers import Workers, run
 from .instance import SetSystem, sets_to_cover
 from .methods import METHODS, Budget, Covered, CoverTask, cover_system, themselves

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 from ...candidates import Candidates
 from ...foundation.arrays import Ints, frozen
 from ...foundation.errors import SettingError
-from ...foundation.interrupt import stopping
-from ...foundation.progress import OnProgress, silent
+from ...foundation.progress import OnProgress, silent, stopping
 from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
 from ..reduction import with_required_edges, without_twins

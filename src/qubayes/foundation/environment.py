@@ -1,0 +1,118 @@
+"""What this process runs with: memory, and the packages that are installed.
+
+Work that needs more memory than there is, is refused before it begins: a system that is out of memory kills processes
+without a message.
+"""
+
+import os
+import platform
+import sys
+from contextlib import suppress
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from .errors import MissingPackageError
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_GROUPS, _LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of a container, a service, a batch job
+_PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
+
+
+def address_limit() -> int | None:
+    """Return the bytes of address space that this process may take (`ulimit -v`), or None without a limit."""
+    if not resource:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def limit_address_space() -> None:
+    """Limit this process to twice the machine's memory and 4 GiB, unless a limit is set: libraries reserve much.
+
+    So a damaged file cannot ask for far more than there is.
+    """
+    if resource and address_limit() is None:
+        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (2 * have + (4 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has had so far; 0 where the system does not say (Windows)."""
+    if not resource:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def memory_here() -> int | None:
+    """Return the bytes that this process can have, or None if no limit is known.
+
+    The least of the machine's memory, the process's own limit and those of its control groups (both versions of
+    Linux's interface).
+    """
+    known = [address_limit()]
+    with suppress(AttributeError, OSError, ValueError):  # Windows
+        known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = _GROUPS.read_text().splitlines()
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, name = (_LIMITS / "memory", "memory.limit_in_bytes") if controllers else (_LIMITS, "memory.max")
+        group = PurePosixPath(path)
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # no such file; "max"
+                known.append(int((root / folder.relative_to("/") / name).read_text()))
+    return min((limit for limit in known if limit is not None and limit > 0), default=None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this program, of Python and of the packages that results may depend on."""
+    found = {"python": platform.python_version(), "system": f"{sys.platform} {platform.machine()}"}
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def optional(package: str, purpose: str, extra: str) -> Any:
+    """Return the module of an optional package; raise an error that names the extra to install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackageError(f"{purpose} needs {error.name}; run: pip install 'qubayes[{extra}]'") from error
+
+
+class _Lazy:
+    """A module that is imported when the first of its names is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    import dimod
+else:  # its import takes 0.12 s; `formulate` and the solvers do without it
+    dimod = _Lazy("dimod")
+
+__all__ = [
+    "address_limit",
+    "dimod",
+    "limit_address_space",
+    "memory_here",
+    "optional",
+    "peak_memory",
+    "versions",
+]
