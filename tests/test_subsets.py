@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from importlib import import_module
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -14,15 +15,18 @@ from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates
 from qubayes.foundation.errors import QubayesError, SettingError
-from qubayes.foundation.families import Families
+from qubayes.foundation.families import Families, counting_bound
 from qubayes.foundation.workers import Workers
-from qubayes.qubo.subsets import Budget, Subsets, cover, instance, methods
+from qubayes.qubo.subsets import Budget, Subsets, cover, instance
 from qubayes.qubo.subsets.bounds import relaxation_bound
-from qubayes.qubo.subsets.cover_program import ProgramSolution
-from qubayes.qubo.subsets.instance import incidence_of, set_system, uncovered
-from qubayes.qubo.subsets.methods import METHODS, Covered, counting_bound, verified
-from qubayes.qubo.subsets.reductions import CLOSED, EXCLUDED, OPEN, core_of, presolve
+from qubayes.qubo.subsets.cover import METHODS, Covered, verified
+from qubayes.qubo.subsets.instance import incidence_of, uncovered
+from qubayes.qubo.subsets.reductions import presolve
+from qubayes.qubo.subsets.smallest_cover import ProgramSolution
 from reference.covers import covers, optimum
+from subset_cases import set_system
+
+cover_module = import_module("qubayes.qubo.subsets.cover")  # the package has a function of this name
 
 
 def candidates_of(*lists):
@@ -191,8 +195,10 @@ def test_more_elements_than_a_key_of_six_has_room_for():
 
 @pytest.mark.parametrize("method", ["auto", "search"])
 def test_a_poor_search_proves_nothing(method, monkeypatch):
-    monkeypatch.setattr(methods, "TREE", 1)
-    monkeypatch.setattr(methods, "search", lambda core, incidence, work, seed: np.ones(len(core.columns), np.bool_))
+    monkeypatch.setattr(cover_module, "TREE", 1)
+    monkeypatch.setattr(
+        cover_module, "search", lambda core, incidence, work, seed: np.ones(len(core.columns), np.bool_)
+    )
     rng, worse = random.Random(5), 0
     for _ in range(20):
         sets = random_family(rng, elements=6, largest=4, count=8)
@@ -209,27 +215,11 @@ def test_a_program_that_stops_early_is_not_believed(method, monkeypatch):
     best, closed = optimum(sets), 4 if method == "ilp" else 0  # the singletons
 
     def stopped(program, *, start, seconds, nodes, stop):
-        return ProgramSolution(np.zeros(len(start), np.bool_), float(best - closed))
+        return ProgramSolution(np.zeros(len(start), np.bool_), False, float(best - closed))
 
-    monkeypatch.setattr(methods, "solve_program", stopped)
+    monkeypatch.setattr(cover_module, "solve_program", stopped)
     members, bound = cover_of(sets, method=method)
     assert covers(sets, members) and bound == best < len(members)
-
-
-def test_a_core_is_covered_as_the_definition_says():
-    rng, both = random.Random(8), set()
-    for _ in range(200):
-        sets = random_family(rng, elements=4, largest=3, count=4)
-        within = incidence_of(set_system(sets))
-        status = np.array([rng.choice((OPEN, OPEN, CLOSED, EXCLUDED)) for _ in range(within.columns)], np.int8)
-        status[0] = OPEN  # as in every core
-        core = core_of(within, status, np.arange(within.rows))
-        chosen = np.array([rng.random() < 0.7 for _ in core.columns], np.bool_)
-        columns = np.concatenate([np.flatnonzero(status == CLOSED), core.columns[chosen]])
-        known = covers(map(frozenset, set_system(sets).sets()), [frozenset(own) for own in within.sets(columns)])
-        assert methods.covers_core(core, chosen) == known
-        both.add(known)
-    assert both == {False, True}
 
 
 def test_required_parents_are_left_out():

@@ -12,19 +12,18 @@ from scipy.sparse import csr_array
 
 from qubayes.qubo.subsets import bounds
 from qubayes.qubo.subsets.bounds import (
+    CoverRelaxation,
     ElementCuts,
     advance,
     packing_bound,
     pairs_needed,
     relaxation_bound,
-    relaxation_of,
     rounded_up,
     triples_of,
     violated_cuts,
     with_cuts,
 )
-from qubayes.qubo.subsets.cover_program import CoverProgram, dual_bound, program_of, solve_program
-from qubayes.qubo.subsets.instance import incidence_of, set_system
+from qubayes.qubo.subsets.instance import incidence_of
 from qubayes.qubo.subsets.reductions import (
     CLOSED,
     EXCLUDED,
@@ -34,6 +33,8 @@ from qubayes.qubo.subsets.reductions import (
     own_columns,
     presolve,
 )
+from qubayes.qubo.subsets.smallest_cover import CoverProgram, dual_bound, program_of, solve_program
+from subset_cases import set_system
 
 
 def largest_core(sets):
@@ -57,7 +58,7 @@ def exact_relaxation(program):
 def test_the_bound_comes_close_to_the_relaxation_and_never_passes_it(seed):
     _, core = largest_core(family(seed, elements=12, count=120))
     program = program_of(core)
-    relaxation, exact = relaxation_of(program), exact_relaxation(program)
+    relaxation, exact = CoverRelaxation.of(program), exact_relaxation(program)
     advance(relaxation, 1000, enough=np.inf)
     assert exact * 0.999 < relaxation.bound < exact + 1e-6
 
@@ -92,7 +93,7 @@ def test_disjoint_rows_need_a_column_each(elements):
 def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
     incidence, core = largest_core(family(seed, elements=9, count=90))
     program, triples = program_of(core), triples_of(core, incidence)
-    relaxation = relaxation_of(program)
+    relaxation = CoverRelaxation.of(program)
     advance(relaxation, 500, enough=np.inf)
     found = violated_cuts(triples, relaxation.values[: program.choices], np.random.default_rng(seed))
     assert found and all(len(part.lower) for part in found)
@@ -104,9 +105,9 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
     more = longer.matrix[len(program.lower) :]
     for cover in (best, same):
         assert np.all(more[:, : program.choices] @ cover >= longer.lower[len(program.lower) :])
-    extended = relaxation.extended(longer)
-    advance(extended, 1000, enough=np.inf)
-    assert exact_relaxation(longer) * 0.998 < extended.bound < exact_relaxation(longer) + 1e-6
+    relaxation.extend(longer)
+    advance(relaxation, 1000, enough=np.inf)
+    assert exact_relaxation(longer) * 0.998 < relaxation.bound < exact_relaxation(longer) + 1e-6
 
 
 @settings(max_examples=12)

@@ -8,11 +8,12 @@ import pytest
 
 from qubayes.qubo.subsets import reductions
 from qubayes.qubo.subsets.bounds import TRIPLES, smallest_edge_covers
-from qubayes.qubo.subsets.cover_program import program_of, solve_program
 from qubayes.qubo.subsets.cover_search import _pivots, search, walk_of
-from qubayes.qubo.subsets.instance import incidence_of, pivot_table, set_system, table_starts
+from qubayes.qubo.subsets.instance import incidence_of, pivot_table, table_starts
 from qubayes.qubo.subsets.reductions import CLOSED, OPEN, core_of, covering_positions, presolve, reduce_exactly
+from qubayes.qubo.subsets.smallest_cover import program_of, solve_program
 from reference.covers import covers, optimum, subsets_of
+from subset_cases import problem, set_system
 
 ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close_unrepresentable"]
 
@@ -21,11 +22,6 @@ def random_family(rng):
     elements = rng.randint(3, 6)
     count, largest = rng.randint(1, 8), min(elements, 4)
     return sorted({frozenset(rng.sample(range(elements), rng.randint(1, largest))) for _ in range(count)}, key=sorted)
-
-
-def problem(sets):
-    incidence = incidence_of(set_system(sets))
-    return incidence, np.full(incidence.columns, OPEN, dtype=np.int8), np.ones(incidence.rows, dtype=np.bool_)
 
 
 def named(sets, incidence, columns):
@@ -152,16 +148,11 @@ def test_the_table_of_pivots_is_the_definition(size):
 
 def test_states_without_a_table_are_looked_at_alike():
     rng = random.Random(9)
-    core = presolve_free_core([frozenset(range(4))])
-    tabled, bare = (walk_of(part) for part in (core, core._replace(row_table=np.array([-1]))))
-    tabled, bare = (walk._replace(rows=walk.rows.view(np.recarray)) for walk in (tabled, bare))
+    incidence, status, _ = problem([frozenset(range(4))])
+    walk = walk_of(core_of(incidence, status, np.arange(1)))
+    walk = walk._replace(rows=walk.rows.view(np.recarray))
     for state in [0, 2**15 - 1, *(rng.randrange(2**15) for _ in range(500))]:
-        assert _pivots(tabled, 0, state) == _pivots(bare, 0, state)
-
-
-def presolve_free_core(sets):
-    incidence, status, row_open = problem(sets)
-    return core_of(incidence, status, np.flatnonzero(row_open))
+        assert _pivots(walk, 0, state) == pivot_table()[table_starts()[4] + state]
 
 
 @pytest.mark.parametrize("seed", range(3))

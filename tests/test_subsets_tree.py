@@ -1,22 +1,25 @@
 """The search tree of small cores: the optimum, or nothing said."""
 
 import random
+from importlib import import_module
 
 import numpy as np
 
-from qubayes.qubo.subsets import Budget, methods
-from qubayes.qubo.subsets.branch_and_bound import MOST_COLUMNS, representations_of, smallest_cover
-from qubayes.qubo.subsets.instance import incidence_of, set_system
-from qubayes.qubo.subsets.methods import CoverTask, cover_system
-from qubayes.qubo.subsets.reductions import OPEN, core_of, presolve
+from qubayes.qubo.subsets import Budget
+from qubayes.qubo.subsets.cover import CoverTask, cover_system
+from qubayes.qubo.subsets.instance import incidence_of
+from qubayes.qubo.subsets.reductions import core_of, presolve
+from qubayes.qubo.subsets.smallest_cover import MOST_COLUMNS, representations_of, smallest_cover
 from reference.covers import covers, optimum
+from subset_cases import problem, set_system
+
+cover_module = import_module("qubayes.qubo.subsets.cover")  # the package has a function of this name
 
 
 def whole(sets):
     """The problem without any reduction, as one core."""
-    incidence = incidence_of(set_system(sets))
-    status = np.full(incidence.columns, OPEN, dtype=np.int8)
-    return incidence, core_of(incidence, status, np.arange(incidence.rows))
+    incidence, status, row_open = problem(sets)
+    return incidence, core_of(incidence, status, np.flatnonzero(row_open))
 
 
 def test_the_tree_finds_and_proves_the_optimum_from_any_cover():
@@ -56,7 +59,7 @@ def test_the_representations_of_a_row():
 
 def test_small_families_are_settled_without_the_search(monkeypatch):
     """The search takes seconds to compile: where it is not needed it is not touched."""
-    monkeypatch.setattr(methods, "search", None)
+    monkeypatch.setattr(cover_module, "search", None)
     rng = random.Random(6)
     task = CoverTask("auto", Budget(), 0, np.zeros(1, dtype=np.bool_))
     for _ in range(5):

@@ -3,6 +3,7 @@
 Candidate parent sets and candidate parent subsets are both of this shape.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -139,3 +140,9 @@ def neighbours(start: Ints) -> Bools:
 def _parts(start: Ints, total: int) -> bool:
     """Return True if start cuts 0 .. total-1 into parts."""
     return bool(start[0] == 0 and start[-1] == total and (start[1:] >= start[:-1]).all())
+
+
+def counting_bound(sets: int) -> int:
+    """Return the least k with k (k + 1) / 2 >= sets: k sets have no more unions of at most two."""
+    root = (math.isqrt(8 * sets + 1) - 1) // 2
+    return root if root * (root + 1) // 2 >= sets else root + 1

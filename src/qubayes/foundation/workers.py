@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Workers:
 
 def run(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], workers: Workers
-) -> Iterator[tuple[int, Result]]:
+) -> Generator[tuple[int, Result], None, None]:
     """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun."""
     if workers.cluster is not None:
         yield from _run_on_cluster(task, shared, items, workers.cluster)

@@ -11,7 +11,7 @@ and is as good as Turan's bound if all triples are there.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import Any, NamedTuple
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts
+from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ...foundation.jit import kernel
-from .cover_program import CoverProgram, dual_bound, program_of
 from .instance import Incidence, table_starts
 from .reductions import Core
+from .smallest_cover import CoverProgram, dual_bound, program_of
 
 ROUND = 200  # steps of the relaxation between two rounds of cuts; the bound is then within 0.5 % of the relaxation's
 FINISH = 500  # steps at the end; within 0.1 %
@@ -60,7 +60,7 @@ def packing_bound(core: Core) -> int:
 def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int) -> int:
     """Return a lower bound on every cover of the core; stop once it proves that `size` is the smallest."""
     program, triples = program_of(core), triples_of(core, incidence)
-    relaxation, random = relaxation_of(program), np.random.default_rng(0)
+    relaxation, random = CoverRelaxation.of(program), np.random.default_rng(0)
     enough, before = size - 1 + 1e-6, 0.0
     advance(relaxation, ROUND, enough=enough)
     for _ in range(rounds if len(triples.column) >= SIX else 0):
@@ -71,8 +71,9 @@ def relaxation_bound(core: Core, incidence: Incidence, *, size: int, rounds: int
         found = violated_cuts(triples, relaxation.values[: program.choices], random)
         if not found:
             break
-        relaxation = _without_idle_cuts(relaxation, program)
-        relaxation = relaxation.extended(with_cuts(relaxation.program, triples, found))
+        used = (relaxation.duals > 1e-6) | (np.arange(len(relaxation.duals)) < len(program.lower))
+        relaxation.keep_rows(used)
+        relaxation.extend(with_cuts(relaxation.program, triples, found))
         advance(relaxation, ROUND, enough=enough)
     if rounded_up(relaxation.bound) < rounded_up(float(relaxation.values[: program.choices].sum())):
         advance(relaxation, FINISH, enough=enough)
@@ -93,24 +94,29 @@ class CoverRelaxation:
     duals: Floats  # (constraints,)
     bound: float = 0.0
 
-    def extended(self, program: CoverProgram) -> "CoverRelaxation":
-        """Return the same point of a program with more constraints at the end."""
+    @staticmethod
+    def of(program: CoverProgram) -> "CoverRelaxation":
+        """Return the relaxation before the first step."""
+        constraints, variables = program.matrix.shape
+        return CoverRelaxation(program, np.zeros(variables), np.zeros(constraints))
+
+    def keep_rows(self, used: Bools) -> None:
+        """Drop the other constraints."""
+        matrix, lower, choices = self.program
+        self.program, self.duals = CoverProgram(matrix[used], lower[used], choices), self.duals[used]
+
+    def extend(self, program: CoverProgram) -> None:
+        """Continue at the same point of a program with more constraints at the end."""
         more = np.zeros(program.matrix.shape[0] - len(self.duals))
-        return replace(self, program=program, duals=np.append(self.duals, more))
+        self.program, self.duals = program, np.append(self.duals, more)
 
-
-def relaxation_of(program: CoverProgram) -> CoverRelaxation:
-    """Return the relaxation before the first step."""
-    constraints, variables = program.matrix.shape
-    return CoverRelaxation(program, np.zeros(variables), np.zeros(constraints))
-
-
-def _without_idle_cuts(relaxation: CoverRelaxation, program: CoverProgram) -> CoverRelaxation:
-    """Return the relaxation without the cuts that have no dual value."""
-    used = (relaxation.duals > 1e-6) | (np.arange(len(relaxation.duals)) < len(program.lower))
-    now = relaxation.program
-    fewer = CoverProgram(now.matrix[used], now.lower[used], now.choices)
-    return replace(relaxation, program=fewer, duals=relaxation.duals[used])
+    def error(self, transposed: Any, values: Floats, duals: Floats) -> float:
+        """Return the distance of a point from optimality, its gap and its violations; keep its bound if it is best."""
+        program = self.program
+        bound = dual_bound(program, duals, transposed)
+        self.bound = max(self.bound, bound)
+        missing = np.maximum(program.lower - program.matrix @ values, 0.0)
+        return float(np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum()))
 
 
 def advance(relaxation: CoverRelaxation, steps: int, *, enough: float) -> None:
@@ -120,13 +126,13 @@ def advance(relaxation: CoverRelaxation, steps: int, *, enough: float) -> None:
     costs two products with the matrix. Added rows continue from the present point, which an interior point method
     cannot do; and any dual point gives a bound (`dual_bound`), so nothing depends on how far the method converged.
     """
-    state, transposed = _state(relaxation)
+    state, transposed = PrimalDual.of(relaxation)
     taken, least = 0, np.inf
     for _ in range(0, steps, CHECK):
-        _step(state, CHECK)
+        primal_dual_steps(state, CHECK)
         taken += CHECK
         points = [(state.values, state.duals), (state.value_sum / taken, state.dual_sum / taken)]
-        errors = [_error(relaxation, transposed, *point) for point in points]
+        errors = [relaxation.error(transposed, *point) for point in points]
         better = errors.index(min(errors))
         relaxation.values, relaxation.duals = points[better][0].copy(), points[better][1].copy()
         if relaxation.bound > enough or errors[better] < CLOSE * relaxation.bound:
@@ -167,22 +173,22 @@ class PrimalDual(NamedTuple):
     dual_sum: Floats  # (constraints,)
     ahead: Floats  # (variables,) extrapolated values
 
-
-def _state(relaxation: CoverRelaxation) -> tuple[PrimalDual, Any]:
-    """Return the state of the kernel, and the transposed matrix."""
-    program, values, duals = relaxation.program, relaxation.values, relaxation.duals
-    transposed = program.matrix.T.tocsr()
-    row_steps, column_steps = (1.0 / np.maximum(np.diff(part.indptr), 1) for part in (program.matrix, transposed))
-    state = PrimalDual(
-        SignMatrix.of(program.matrix), SignMatrix.of(transposed), program.lower, program.costs, row_steps * BALANCE,
-        column_steps / BALANCE, values.copy(), duals.copy(), np.zeros(len(values)), np.zeros(len(duals)),
-        np.zeros(len(values)),
-    )  # fmt: skip
-    return state, transposed
+    @staticmethod
+    def of(relaxation: CoverRelaxation) -> tuple["PrimalDual", Any]:
+        """Return the state of the kernel, and the transposed matrix."""
+        program, values, duals = relaxation.program, relaxation.values, relaxation.duals
+        transposed = program.matrix.T.tocsr()
+        row_steps, column_steps = (1.0 / np.maximum(np.diff(part.indptr), 1) for part in (program.matrix, transposed))
+        state = PrimalDual(
+            SignMatrix.of(program.matrix), SignMatrix.of(transposed), program.lower, program.costs, row_steps * BALANCE,
+            column_steps / BALANCE, values.copy(), duals.copy(), np.zeros(len(values)), np.zeros(len(duals)),
+            np.zeros(len(values)),
+        )  # fmt: skip
+        return state, transposed
 
 
 @kernel
-def _step(state: PrimalDual, count: int) -> None:
+def primal_dual_steps(state: PrimalDual, count: int) -> None:
     """Move variables against their reduced costs, then duals against the slack of their rows one step ahead."""
     rows, columns, lower, costs, row_steps, column_steps, values, duals, value_sum, dual_sum, ahead = state
     for _ in range(count):
@@ -202,15 +208,6 @@ def _step(state: PrimalDual, count: int) -> None:
                 total += ahead[entry] if entry >= 0 else -ahead[~entry]
             duals[index] = max(0.0, duals[index] + row_steps[index] * (lower[index] - total))
             dual_sum[index] += duals[index]
-
-
-def _error(relaxation: CoverRelaxation, transposed: Any, values: Floats, duals: Floats) -> float:
-    """Return the distance of a point from optimality: its gap and its violations. Keep its bound if it is the best."""
-    program = relaxation.program
-    bound = dual_bound(program, duals, transposed)
-    relaxation.bound = max(relaxation.bound, bound)
-    missing = np.maximum(program.lower - program.matrix @ values, 0.0)
-    return float(np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum()))
 
 
 class Triples(NamedTuple):
@@ -241,18 +238,13 @@ def triples_of(core: Core, incidence: Incidence) -> Triples:
     own = core.row_columns[core.row_start[rows] + 6]
     for order in permutations(range(3)):
         cube[tuple(elements[:, order].T)] = np.where(own >= 0, own, len(core.columns))
-    return Triples(cube, _pair_columns(core, incidence, names), elements)
-
-
-def _pair_columns(core: Core, incidence: Incidence, names: SmallInts) -> SmallInts:
-    first, sizes = incidence.set_start[core.columns], np.diff(incidence.set_start)[core.columns]
-    pairs = np.flatnonzero(sizes == 2)
-    ends = incidence.members[first[pairs][:, None] + np.arange(2)]
+    pairs = np.flatnonzero(np.diff(incidence.set_start)[core.columns] == 2)
+    ends = incidence.members[incidence.set_start[core.columns[pairs]][:, None] + np.arange(2)]
     known = np.isin(ends, names).all(axis=1)
     a, b = np.searchsorted(names, ends[known].T)
     column = np.full((len(names), len(names)), len(core.columns), dtype=np.int32)
     column[a, b] = column[b, a] = pairs[known]
-    return column
+    return Triples(cube, column, elements)
 
 
 def violated_cuts(triples: Triples, values: Floats, random: np.random.Generator) -> list[ElementCuts]:

@@ -1,23 +1,51 @@
-"""Covering of candidate parent sets by as few candidate parent subsets as can be found."""
+"""Covering of candidate parent sets by as few candidate parent subsets as can be found, vertex by vertex."""
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...candidates import Candidates
-from ...foundation.arrays import frozen
+from ...foundation.arrays import Bools, Ints, frozen
 from ...foundation.errors import SettingError
-from ...foundation.families import Families
+from ...foundation.families import Families, VertexSet, counting_bound
 from ...foundation.progress import OnProgress, Progress, silent, stopping
 from ...foundation.workers import Workers, run
-from .instance import SetSystem, sets_to_cover
-from .methods import METHODS, Budget, Covered, CoverTask, cover_system, themselves
+from .bounds import packing_bound, relaxation_bound, rounded_up
+from .cover_search import search
+from .instance import Incidence, SetSystem, incidence_of, sets_to_cover, uncovered
+from .reductions import CLOSED, OPEN, Core, core_of, covering_positions, presolve, reduce_as_paper
+from .smallest_cover import MOST_COLUMNS, NO_LIMIT, CoverProgram, program_of, smallest_cover, solve_program
 from .subsets import Subsets
 
+METHODS = ("auto", "search", "ilp", "ilp-only")
 SMALL = 1000  # elements of all sets of a vertex, below which threads do not pay
+SEARCH_WORK = 1500  # row updates of the search per entry of the core
+TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others for long
+TRIAL = 0.05  # part of the work that each trial may spend
+TREE = 10_000  # nodes of branch and bound on a core with few columns
+WIDE = 0.03  # a gap after the trials that is worth two full searches
+NODES = 50  # of the integer program
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Work that one vertex may cost. Work and rounds are counts, so that results do not depend on the machine."""
+
+    seconds: float = 60.0  # for the integer program; the paper's limit
+    effort: float = 1.0  # multiplies the work of the search
+    rounds: int = 6  # of cuts for the lower bound
+    program: int = 60  # columns of the largest core that `auto` gives to the integer program; 400 proves more, slowly
+
+    def __post_init__(self) -> None:
+        if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0 and self.program >= 0):
+            raise SettingError(f"{self}; seconds and effort must be positive, rounds and program not negative")
 
 
 def cover(
@@ -45,57 +73,199 @@ def cover(
         raise SettingError(f"cover method {method!r} is unknown; choose one of {', '.join(METHODS)}")
     began = time.perf_counter()
     systems = [sets_to_cover(candidates.families, vertex) for vertex in range(candidates.n)]
-    distinct, which = _distinct(systems)
+    keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
+    distinct = dict(zip(keys, systems, strict=True))  # identical columns of the data share their work
     task = CoverTask(method, budget or Budget(), seed, np.zeros(1, dtype=np.bool_))
-    results, status = _cover_all(distinct, task, workers or Workers(), on_progress)
-    named = [systems[vertex].named(results[which[vertex]].sets) for vertex in range(candidates.n)]
-    bounds = np.array([results[index].lower_bound for index in which], dtype=np.int64)
-    seconds = time.perf_counter() - began
+    results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
+    covered = dict(zip(distinct, results, strict=True))
+    named = [system.named(covered[key].sets) for key, system in zip(keys, systems, strict=True)]
+    bounds = np.array([covered[key].lower_bound for key in keys], dtype=np.int64)
+    status = "interrupted; the best covers found so far are returned" if task.stop[0] else "finished"
     preparing = math.fsum(result.preparing for result in results)
     solving = math.fsum(result.seconds for result in results) - preparing
+    seconds = time.perf_counter() - began
     return Subsets(
         candidates.names, Families.of(named), frozen(bounds), method, seconds, status, preparing, max(0.0, solving)
     )
 
 
-def _distinct(systems: Sequence[SetSystem]) -> tuple[list[SetSystem], list[int]]:
-    """Return the set systems that differ, and the number of each one among them: identical columns share their work."""
-    found: dict[tuple[bytes, bytes], int] = {}
-    keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
-    which = [found.setdefault(key, len(found)) for key in keys]
-    first = {index: vertex for vertex, index in reversed(list(enumerate(which)))}
-    return [systems[first[index]] for index in range(len(found))], which
+class CoverTask(NamedTuple):
+    """Input that all vertices share."""
+
+    method: str
+    budget: Budget
+    seed: int
+    stop: Bools  # (1,) set by an interrupt
+
+
+class Covered(NamedTuple):
+    """A verified cover of one vertex's sets."""
+
+    sets: list[VertexSet]  # over the elements of the set system
+    lower_bound: int
+    preparing: float = 0.0  # seconds of reductions, and of setting up a program
+    seconds: float = 0.0  # in all
 
 
 def _cover_all(
-    systems: list[SetSystem], task: CoverTask, workers: Workers, on_progress: OnProgress
-) -> tuple[list[Covered], str]:
-    """Return a cover of each set system and the status. The largest come first: no core idles at the end."""
-    order = sorted(range(len(systems)), key=lambda index: -len(systems[index].members))
-    results = [themselves(system) for system in systems]
-    total, done = float(sum(1 + len(system.members) for system in systems)), 0.0
-    try:
-        with stopping(task.stop), closing(_run(task, [systems[i] for i in order], workers)) as finished:
-            for number, (place, result) in enumerate(finished):
-                results[order[place]] = result
-                done += 1 + len(systems[order[place]].members)
-                on_progress(Progress("subsets", done, total, f"{number + 1} of {len(systems)} vertices"))
-                if task.stop[0] and workers.cluster is not None:  # workers elsewhere do not see the flag
-                    break
-    except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
-        task.stop[0] = True
-    return results, "interrupted; the best covers found so far are returned" if task.stop[0] else "finished"
-
-
-def _run(task: CoverTask, systems: list[SetSystem], workers: Workers) -> Generator[tuple[int, Covered], None, None]:
-    """Yield each set system's place and cover, as they finish; systems are given from large to small.
+    systems: Sequence[SetSystem], task: CoverTask, workers: Workers, on_progress: OnProgress
+) -> list[Covered]:
+    """Return a cover of each set system. The largest come first, so that no thread idles at the end.
 
     Small ones take a millisecond, most of it outside of kernels, where threads only wait for each other: two took
     0.45 s for andes, m = 3, and one 0.35 s. So one thread does them at the end.
     """
     sizes = [len(system.members) for system in systems]
+    order = sorted(range(len(systems)), key=lambda index: -sizes[index])
     shared = workers.cluster is not None or task.method not in ("auto", "search")
     large = len(sizes) if shared else sum(size >= SMALL for size in sizes)
-    yield from run(cover_system, task, systems[:large], workers)
-    for place, result in run(cover_system, task, systems[large:], Workers(1)):
-        yield large + place, result
+    results = [themselves(system) for system in systems]
+    done, number = 0.0, 0
+    try:
+        with stopping(task.stop):
+            for own, threads in ((order[:large], workers), (order[large:], Workers(1))):
+                with closing(run(cover_system, task, [systems[index] for index in own], threads)) as finished:
+                    for place, result in finished:
+                        results[own[place]] = result
+                        done, number = done + 1 + sizes[own[place]], number + 1
+                        text = f"{number} of {len(systems)} vertices"
+                        on_progress(Progress("subsets", done, float(len(sizes) + sum(sizes)), text))
+                        if task.stop[0] and workers.cluster is not None:  # workers elsewhere do not see the flag
+                            break
+    except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
+        task.stop[0] = True
+    return results
+
+
+def cover_system(task: CoverTask, system: SetSystem) -> Covered:
+    """Return a verified cover of one vertex's sets by the task's method; the sets themselves after an interrupt."""
+    began = time.perf_counter()
+    largest = int(system.sizes.max(initial=0))
+    if task.stop[0]:
+        result = themselves(system)
+    elif largest <= 1:
+        result = Covered(system.sets(), len(system.sizes))
+    elif task.method not in ("auto", "search"):
+        result = _by_program(task, system)
+    elif largest == 2:
+        sets = cover_pairs(system)
+        result = Covered(sets, len(sets))
+    else:
+        result = _by_cores(task, system)
+    return verified(system, result)._replace(seconds=time.perf_counter() - began)
+
+
+def verified(system: SetSystem, result: Covered) -> Covered:
+    """Return the result; raise if its cover misses a set or its bound is above its size."""
+    missing = np.flatnonzero(uncovered(system, result.sets))
+    if len(missing) or result.lower_bound > len(result.sets):
+        raise AssertionError(
+            f"internal error: {len(missing)} of {len(system.sizes)} candidate sets are not covered, "
+            f"lower bound {result.lower_bound}, size {len(result.sets)}; please report it"
+        )
+    return result
+
+
+def themselves(system: SetSystem) -> Covered:
+    """Return the sets as their own cover."""
+    return Covered(system.sets(), counting_bound(len(system.sizes)))
+
+
+def cover_pairs(system: SetSystem) -> list[VertexSet]:
+    """Return a smallest cover of sets with one or two elements, by components of the graph whose edges are the pairs.
+
+    If T are the singletons that are chosen, a pair costs a member unless both its ends are in T, so the cost is |T| and
+    the number of edges not inside T. Contracting a non-empty T leaves a connected graph of v - |T| + 1 vertices, so at
+    least v - |T| edges are not inside T, and the cost is at least v; T = everything attains it. T empty costs the
+    number of edges, which is less than v only for a tree. So a component costs v members, or v - 1 if it is a tree
+    without a singleton that is itself a candidate.
+    """
+    count, singles = len(system.elements), int(np.searchsorted(system.sizes, 2))
+    pairs = system.members[singles:].reshape(-1, 2)
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    components, label = connected_components(graph, directed=False)
+    forced = np.zeros(components, dtype=bool)
+    forced[label[system.members[:singles]]] = True
+    edges = np.bincount(label[pairs[:, 0]], minlength=components)
+    by_pairs = (edges < np.bincount(label, minlength=components)) & ~forced
+    chosen_singles = np.flatnonzero(~by_pairs[label])
+    chosen_pairs = pairs[by_pairs[label[pairs[:, 0]]]]
+    return [(element,) for element in chosen_singles.tolist()] + [(a, b) for a, b in chosen_pairs.tolist()]
+
+
+def _by_program(task: CoverTask, system: SetSystem) -> Covered:
+    """Cover by the integer program over every subset ("ilp-only"), or over what Algorithm 2 leaves open ("ilp")."""
+    began = time.perf_counter()
+    incidence = incidence_of(system)
+    status, row_open = np.full(incidence.columns, OPEN, dtype=np.int8), np.ones(incidence.rows, dtype=np.bool_)
+    if task.method == "ilp":
+        status, row_open = reduce_as_paper(incidence)
+    closed = np.flatnonzero(status == CLOSED)
+    if not row_open.any():
+        return _result(incidence, closed, len(closed), time.perf_counter() - began)
+    core = core_of(incidence, status, np.flatnonzero(row_open))
+    known = np.zeros(len(core.columns), dtype=np.bool_)
+    for row, mask in enumerate(covering_positions(incidence, status)[0][core.rows].tolist()):
+        # The last open column that covers the row alone: the row itself wherever that is open.
+        known[core.row_columns[core.row_start[row] + mask.bit_length() - 1]] = True
+    program = program_of(core)
+    preparing = time.perf_counter() - began
+    chosen, bound = _improved(task, known, program, NO_LIMIT)
+    return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound, preparing)
+
+
+def _improved(task: CoverTask, known: Bools, program: CoverProgram, nodes: int) -> tuple[Bools, int]:
+    """Return the better of a known cover and the integer program's, and the program's lower bound."""
+    found = solve_program(program, start=known, seconds=task.budget.seconds, nodes=nodes, stop=task.stop)
+    best = found.chosen if found.feasible and found.chosen.sum() < known.sum() else known
+    return best, min(int(best.sum()), rounded_up(found.bound))
+
+
+def _by_cores(task: CoverTask, system: SetSystem) -> Covered:
+    """Reduce exactly, then solve each core by the task's method."""
+    began = time.perf_counter()
+    incidence = incidence_of(system)
+    closed, cores = presolve(incidence)
+    preparing = time.perf_counter() - began
+    chosen, bound = [closed], len(closed)
+    for core in cores:
+        best, lower = _solve_core(task, core, incidence)
+        chosen.append(core.columns[best])
+        bound += min(lower, int(best.sum()))
+    return _result(incidence, np.concatenate(chosen), bound, preparing)
+
+
+def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bools, int]:
+    """Return a cover and a lower bound, by: branch and bound, search, relaxation with cuts, more search, the program.
+
+    The method "search" takes the searches only, with the lower bound of disjoint rows.
+    """
+    auto, few = task.method == "auto", len(core.columns) <= MOST_COLUMNS
+    if auto and few:
+        best, proved = smallest_cover(core, np.ones(len(core.columns), np.bool_), TREE)
+        if proved:
+            return best, int(best.sum())
+    # Small cores converge early: their share of the work shrinks with them.
+    work = int(task.budget.effort * SEARCH_WORK * min(1.0, (100 + len(core.columns)) / 600) * len(core.entries))
+    seeds = np.random.SeedSequence(task.seed).generate_state(1 if few else TRIALS).tolist()
+    trials = {seed: search(core, incidence, work=int(TRIAL * work), seed=seed) for seed in seeds}
+    seeds.sort(key=lambda seed: int(trials[seed].sum()))
+    best, bound = trials[seeds[0]], packing_bound(core)
+    if task.stop[0]:
+        return best, bound
+    if auto and bound < best.sum():
+        bound = max(bound, relaxation_bound(core, incidence, size=int(best.sum()), rounds=task.budget.rounds))
+    if bound < best.sum():
+        full = seeds[: 2 if auto and bound < (1 - WIDE) * best.sum() else 1]
+        longer = [search(core, incidence, work=work, seed=seed) for seed in full]
+        best = min([best, *longer], key=lambda chosen: int(chosen.sum()))
+    if auto and bound < best.sum() and len(core.columns) <= task.budget.program:
+        best, lower = _improved(task, best, program_of(core), NODES)
+        bound = max(bound, lower)
+    return best, bound
+
+
+def _result(incidence: Incidence, columns: Ints, bound: int, preparing: float) -> Covered:
+    """Return the columns as sets. If subsets had to be left out, only counting bounds the optimum from below."""
+    lower = bound if incidence.complete else min(len(columns), counting_bound(incidence.rows))
+    return Covered(incidence.sets(np.sort(columns)), lower, preparing)

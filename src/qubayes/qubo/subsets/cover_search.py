@@ -19,7 +19,6 @@ POSITIVE = np.iinfo(np.int64).max
 PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
 PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
 PLACES.setflags(write=False)
-INCREMENT = 1  # of the weight of a row that a step leaves uncovered
 
 # What a flip touches of a row lies together in memory, and a kernel takes one array in place of eight: it compiles in
 # half the time.
@@ -44,7 +43,6 @@ COLUMN = np.dtype(
         ("best", np.bool_),  # in the smallest cover so far
     ]
 )
-ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])
 
 
 class Kicks(NamedTuple):
@@ -74,7 +72,7 @@ class CoverWalk(NamedTuple):
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
     """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
     walk, patience = walk_of(core), 10 + len(core.columns) // 16
-    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience, INCREMENT, seed)
+    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience, seed)
     return walk.columns["best"][:-1].copy()
 
 
@@ -85,17 +83,16 @@ def walk_of(core: Core) -> CoverWalk:
     for name, values in (("state", core.fixed), ("open", core.open), ("table", core.row_table)):
         rows[name][:-1] = values
     rows["partners"][:-1], rows["weight"], rows["place"] = core.row_partners, 1, np.arange(len(rows))
-    entries = np.zeros(len(core.column_rows), ENTRY)
-    entries["row"], entries["position"] = core.column_rows, core.column_positions
-    partners = core.partners[core.row_partners[core.column_rows] + core.column_positions]
-    decides = partners & (core.fixed[core.column_rows] | np.int64(1) << core.column_positions.astype(np.int64)) != 0
-    np.bitwise_or.at(rows["pivots"], core.column_rows[decides], np.int64(1) << core.column_positions[decides])
+    row, bit = core.entries["row"], np.int64(1) << core.entries["position"].astype(np.int64)
+    partners = core.partners[core.row_partners[row] + core.entries["position"]]
+    decides = partners & (core.fixed[row] | bit) != 0
+    np.bitwise_or.at(rows["pivots"], row[decides], bit[decides])
     owner = np.repeat(np.arange(len(core.columns)), np.diff(core.column_start))
     score = np.bincount(owner[decides], minlength=len(core.columns))
     stamp, chosen, kicked = np.zeros((3, len(core.columns)), np.int64)
     uncovered, tally = np.arange(len(core.fixed)), np.array([0, len(core.fixed), 0, 0])
     return CoverWalk(
-        rows, columns, core.row_columns, entries, core.partners, pivot_table(), score, stamp, chosen, uncovered,
+        rows, columns, core.row_columns, core.entries, core.partners, pivot_table(), score, stamp, chosen, uncovered,
         kicked, tally,
     )  # fmt: skip
 
@@ -119,12 +116,9 @@ def kicks_of(core: Core, incidence: Incidence, helpers: Ints) -> Kicks:
 
 @inner
 def _pivots(walk: CoverWalk, row: int, state: int) -> int:
-    """Return the positions whose flip covers or uncovers the row, and the sign bit if it is covered."""
-    start, covered, word = walk.rows[row].table, False, 0
-    if start >= 0:
-        return walk.table[start + state]  # type: ignore[no-any-return]
+    """Return the word of `pivot_table` for a row that is too large for it."""
     length, first = walk.rows[row + 1].start - walk.rows[row].start, walk.rows[row].partners
-    keep = POSITIVE  # positions without which the row is not covered
+    covered, word, keep = False, 0, POSITIVE  # `keep`: positions without which the row is not covered
     for p in range(length):
         mates = walk.partners[first + p] & state
         if state >> p & 1 and mates != 0:
@@ -219,7 +213,7 @@ def _cheapest(walk: CoverWalk, barred: int) -> int:
 
 
 @inner
-def _descend(walk: CoverWalk, patience: int, increment: int) -> int:
+def _descend(walk: CoverWalk, patience: int) -> int:
     """Cover what is open, then walk at one column less than the smallest cover so far, which is kept as `found`.
 
     Ends after `patience` steps without a smaller one; returns its size.
@@ -251,7 +245,7 @@ def _descend(walk: CoverWalk, patience: int, increment: int) -> int:
         walk.stamp[column] = step
         if size < nothing:
             for index in range(tally[1]):
-                _raise(walk, walk.uncovered[index], increment)
+                _raise(walk, walk.uncovered[index], 1)
     tally[3] = step
     return size
 
@@ -298,13 +292,13 @@ def _kick(walk: CoverWalk, kicks: Kicks, group: int) -> None:
 
 
 @kernel
-def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int, increment: int, seed: int) -> None:
+def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int, seed: int) -> None:
     """Descend by row weighting, kick the best cover and descend again, until the work is done."""
     np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
     groups, columns = len(kicks.start) - 1, len(walk.score)
     best_size, group = columns + 1, groups - 1
     while True:
-        size = _descend(walk, patience, increment)
+        size = _descend(walk, patience)
         if size <= best_size:
             best_size = size
             for column in range(columns):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...foundation.arrays import Bools, Ints, SmallInts
+from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.errors import QubayesError
 from ...foundation.families import Families, VertexSet
 
@@ -19,6 +19,7 @@ MOST_POSITIONS = 63  # the sign bit of a state's pivot word says "covered"
 LARGEST_ENUMERATED = 6  # 2^6 - 1 = 63 subsets
 LARGEST_TABLED = 4  # 2^15 states
 MOST_CLOSED = 20_000  # closed sets, where a candidate set is larger than LARGEST_ENUMERATED
+ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])  # of a column
 
 
 class SetSystem(NamedTuple):
@@ -57,29 +58,16 @@ def sets_to_cover(families: Families, vertex: int) -> SetSystem:
                 "every set must contain the last one"
             )
         members, sizes = members[kept], remaining
-    return _canonical(sizes, members)
-
-
-def set_system(sets: Sequence[Iterable[int]]) -> SetSystem:
-    """Return the set system of the given sets."""
-    lists = [sorted(set(members)) for members in sets]
-    members = np.array([member for own in lists for member in own], dtype=np.int32)
-    return _canonical(np.array([len(own) for own in lists], dtype=np.int64), members)
-
-
-def _canonical(sizes: Ints, members: SmallInts) -> SetSystem:
     elements, numbers = np.unique(members, return_inverse=True)
     width = int(sizes.max(initial=0))
-    filled = np.arange(width) < sizes[:, None]
     matrix = np.full((len(sizes), width), -1, dtype=np.int32)
-    matrix[filled] = numbers
+    matrix[np.arange(width) < sizes[:, None]] = numbers
     order = np.lexsort((*matrix.T[::-1], sizes))
     matrix, sizes = matrix[order], sizes[order]
-    fresh = np.ones(len(sizes), dtype=bool)
-    fresh[1:] = np.any(matrix[1:] != matrix[:-1], axis=1)
-    fresh &= sizes > 0
-    matrix, sizes = matrix[fresh], sizes[fresh]
-    return SetSystem(elements.astype(np.int32), sizes, matrix[matrix >= 0])
+    fresh = sizes > 0
+    fresh[1:] &= np.any(matrix[1:] != matrix[:-1], axis=1)
+    matrix = matrix[fresh]
+    return SetSystem(elements.astype(np.int32), sizes[fresh], matrix[matrix >= 0])
 
 
 def uncovered(system: SetSystem, members: Sequence[VertexSet]) -> Bools:
@@ -98,13 +86,7 @@ def uncovered(system: SetSystem, members: Sequence[VertexSet]) -> Bools:
 
 def _masks(sets: Iterable[VertexSet]) -> list[int]:
     """Return each set as a number whose bits are its elements."""
-    masks = []
-    for members in sets:
-        mask = 0
-        for element in members:
-            mask |= 1 << element
-        masks.append(mask)
-    return masks
+    return [sum(map((1).__lshift__, members)) for members in sets]
 
 
 class Incidence(NamedTuple):
@@ -116,8 +98,7 @@ class Incidence(NamedTuple):
     row_table: Ints  # (rows,) where the row's states start in `pivot_table()`; -1: compute them from `partners`
     partners: Ints  # [start + p] has bit q if the columns at positions p and q have the row as their union
     column_start: Ints  # (columns + 1,)
-    column_rows: SmallInts  # (column_start[-1],)
-    column_positions: SmallInts  # (column_start[-1],)
+    entries: AnyArray  # (column_start[-1],) of ENTRY, the rows of each column
     set_start: Ints  # (columns + 1,)
     members: SmallInts  # (set_start[-1],) elements of each column
     complete: bool  # every subset, or at least every closed one, is a column
@@ -144,39 +125,30 @@ def incidence_of(system: SetSystem) -> Incidence:
     A set is closed if it is an intersection of candidate sets. Some smallest cover has closed members only: replacing V
     by the intersection of all candidate sets that contain V keeps every union that is a candidate set.
     """
-    largest = int(system.sizes.max(initial=0))
-    if largest <= LARGEST_ENUMERATED and largest * len(system.elements).bit_length() <= 62:
-        return _enumerated(system)
-    return _closed(system)
-
-
-def _enumerated(system: SetSystem) -> Incidence:
-    shift = len(system.elements).bit_length()
-    counts = np.bincount(system.sizes, minlength=1)
+    largest, shift = int(system.sizes.max(initial=0)), len(system.elements).bit_length()
+    if largest > LARGEST_ENUMERATED or largest * shift > 62:
+        return _with_closed_subsets(system)
     keys, stop = [], 0
-    for size, count in enumerate(counts.tolist()):
-        block = system.members[stop : stop + size * count].reshape(count, size)
+    for size, count in enumerate(np.bincount(system.sizes).tolist()):
+        keys.append(_subset_keys(system.members[stop : stop + size * count].reshape(count, size), shift).ravel())
         stop += size * count
-        if size and count:
-            keys.append(_subset_keys(block, shift).ravel())
     flat = np.concatenate(keys)
-    order = np.argsort(flat, kind="stable")
-    ascending = flat[order]
-    fresh = np.append(True, ascending[1:] != ascending[:-1])
+    order, column_start = _grouped(flat)
+    digits = (flat[order[column_start[:-1]]][:, None] >> shift * np.arange(largest)) & ((1 << shift) - 1)
     starts, masks = partner_masks()
-    tabled = system.sizes <= LARGEST_TABLED
-    return _assemble(
+    tabled = np.minimum(system.sizes, LARGEST_TABLED)
+    return _assembled(
         lengths=2**system.sizes - 1,
-        ordered=(order, np.append(np.flatnonzero(fresh), len(flat))),
+        ordered=(order, column_start),
         partners=(starts[system.sizes], masks),
-        tables=np.where(tabled, table_starts()[np.minimum(system.sizes, LARGEST_TABLED)], -1),
-        sets=_decoded(ascending[fresh], shift),
+        tables=np.where(system.sizes == tabled, table_starts()[tabled], -1),
+        sets=(np.count_nonzero(digits, axis=1), digits[digits > 0] - 1),
         complete=True,
     )
 
 
 def _subset_keys(block: SmallInts, shift: int) -> Ints:
-    """Return (sets, 2^k - 1) a key of each subset; larger subsets have larger keys."""
+    """Return (sets, 2^k - 1) a key of each subset, its elements plus 1 as digits; larger subsets have larger keys."""
     count, size = block.shape
     keys = np.zeros((count, 2**size), dtype=np.int64)
     for mask in range(1, 2**size):
@@ -186,42 +158,80 @@ def _subset_keys(block: SmallInts, shift: int) -> Ints:
     return keys[:, 1:]
 
 
-def _decoded(keys: Ints, shift: int) -> tuple[Ints, SmallInts]:
-    digits = [
-        (keys >> (shift * place)) & ((1 << shift) - 1) for place in range(LARGEST_ENUMERATED) if shift * place < 63
-    ]
-    table = np.stack(digits, axis=1)
-    return np.concatenate([[0], np.cumsum((table > 0).sum(axis=1))]), (table[table > 0] - 1).astype(np.int32)
+def _with_closed_subsets(system: SetSystem) -> Incidence:
+    """Return the rows of the sets and their closed subsets, of which each row keeps those that most rows can share."""
+    rows = _masks(system.sets())
+    closed, complete = _intersections(rows)
+    shared = {column: sum(column & row == column for row in rows) for column in closed}
+    inside: list[list[int]] = []
+    for row in rows:
+        smaller = [column for column in closed if column & row == column and column != row]
+        if len(smaller) >= MOST_POSITIONS:
+            kept = set(sorted(smaller, key=lambda column: -shared[column])[: MOST_POSITIONS - 1])
+            smaller, complete = [column for column in smaller if column in kept], False
+        inside.append([*smaller, row])
+    lengths = np.array([len(own) for own in inside], dtype=np.int64)
+    number = {column: place for place, column in enumerate(closed)}
+    keys = np.array([number[column] for own in inside for column in own], dtype=np.int64)
+    order, column_start = _grouped(keys)
+    columns = [closed[key] for key in keys[order[column_start[:-1]]].tolist()]
+    members = [[e for e in range(len(system.elements)) if column >> e & 1] for column in columns]
+    masks = [sum(1 << q for q, other in enumerate(own) if p | other == own[-1]) for own in inside for p in own]
+    return _assembled(
+        lengths=lengths,
+        ordered=(order, column_start),
+        partners=(np.cumsum(lengths) - lengths, np.array(masks, dtype=np.int64)),
+        tables=np.full(len(rows), -1),
+        sets=(np.array([len(own) for own in members]), np.array([e for own in members for e in own])),
+        complete=complete,
+    )
 
 
-def _assemble(
+def _intersections(rows: list[int]) -> tuple[list[int], bool]:
+    """Return the non-empty intersections of rows, smaller first, and whether these are all."""
+    found = dict.fromkeys(rows)
+    queue = list(rows)
+    for column in queue:
+        for row in rows:
+            common = column & row
+            if common and common not in found:
+                if len(found) >= MOST_CLOSED:
+                    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), False
+                found[common] = None
+                queue.append(common)
+    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), True
+
+
+def _grouped(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the order that sorts the keys, and where equal ones start in it."""
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    fresh = np.append(True, ascending[1:] != ascending[:-1])
+    return order, np.append(np.flatnonzero(fresh), len(keys))
+
+
+def _assembled(
     *,
     lengths: Ints,
     ordered: tuple[Ints, Ints],
     partners: tuple[Ints, Ints],
     tables: Ints,
-    sets: tuple[Ints, SmallInts],
+    sets: tuple[Ints, Ints],
     complete: bool,
 ) -> Incidence:
     """Return the incidence; `ordered` are the entries, row by row, in the order of their columns, and column starts."""
     order, column_start = ordered
     row_start = np.concatenate([[0], np.cumsum(lengths)])
-    owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-    position = (np.arange(row_start[-1]) - row_start[owner]).astype(np.int32)
+    entries = np.empty(len(order), ENTRY)
+    entries["row"] = np.repeat(np.arange(len(lengths)), lengths)
+    entries["position"] = np.arange(len(order)) - row_start[entries["row"]]
     row_columns = np.empty(len(order), dtype=np.int32)
     row_columns[order] = np.repeat(np.arange(len(column_start) - 1, dtype=np.int32), np.diff(column_start))
+    set_start, members = np.concatenate([[0], np.cumsum(sets[0])]), sets[1].astype(np.int32)
     return Incidence(
-        row_start,
-        row_columns,
-        partners[0],
-        tables,
-        partners[1],
-        column_start,
-        owner[order],
-        position[order],
-        *sets,
+        row_start, row_columns, partners[0], tables, partners[1], column_start, entries[order], set_start, members,
         complete,
-    )
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -247,61 +257,16 @@ def pivot_table() -> Ints:
 
     A position decides if flipping it makes a covered set uncovered or an uncovered one covered.
     """
-    return np.concatenate([_pivots(size) for size in range(LARGEST_TABLED + 1)])
-
-
-def _pivots(size: int) -> Ints:
-    states = np.arange(2 ** (2**size - 1))
     starts, masks = partner_masks()
-    covered = np.zeros(len(states), dtype=bool)
-    for p in range(2**size - 1):
-        covered |= (states >> p & 1 == 1) & (states & masks[starts[size] + p] != 0)
-    words = np.where(covered, np.int64(-(2**63)), np.int64(0))
-    for p in range(2**size - 1):
-        words |= (covered != covered[states ^ (1 << p)]).astype(np.int64) << p
-    return words
-
-
-def _closed(system: SetSystem) -> Incidence:
-    rows = _masks(system.sets())
-    columns, complete = _intersections(rows)
-    number = {column: index for index, column in enumerate(columns)}
-    popularity = {column: sum(column & row == column for row in rows) for column in columns}
-    inside: list[list[int]] = []
-    for row in rows:
-        smaller = [column for column in columns if column & row == column and column != row]
-        if len(smaller) >= MOST_POSITIONS:  # keep what most rows can share
-            smaller = sorted(smaller, key=lambda column: (-popularity[column], number[column]))[: MOST_POSITIONS - 1]
-            smaller, complete = sorted(smaller, key=number.__getitem__), False
-        inside.append([*smaller, row])
-    masks = [sum(1 << q for q, other in enumerate(own) if p | other == own[-1]) for own in inside for p in own]
-    lengths = np.array([len(own) for own in inside], dtype=np.int64)
-    numbers = np.array([number[column] for own in inside for column in own], dtype=np.int64)
-    order = np.argsort(numbers, kind="stable")
-    members = [[e for e in range(len(system.elements)) if column >> e & 1] for column in columns]
-    return _assemble(
-        lengths=lengths,
-        ordered=(order, np.searchsorted(numbers[order], np.arange(len(columns) + 1))),
-        partners=(np.concatenate([[0], np.cumsum(lengths)[:-1]]), np.array(masks, dtype=np.int64)),
-        tables=np.full(len(rows), -1),
-        sets=(
-            np.cumsum([0, *map(len, members)], dtype=np.int64),
-            np.array([e for own in members for e in own], dtype=np.int32),
-        ),
-        complete=complete,
-    )
-
-
-def _intersections(rows: list[int]) -> tuple[list[int], bool]:
-    """Return the non-empty intersections of rows, smaller first, and whether these are all."""
-    found = dict.fromkeys(rows)
-    queue = list(rows)
-    for column in queue:
-        for row in rows:
-            common = column & row
-            if common and common not in found:
-                if len(found) >= MOST_CLOSED:
-                    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), False
-                found[common] = None
-                queue.append(common)
-    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), True
+    tables = []
+    for size in range(LARGEST_TABLED + 1):
+        positions = range(2**size - 1)
+        states = np.arange(2 ** len(positions))
+        covered = np.zeros(len(states), dtype=bool)
+        for p in positions:
+            covered |= (states >> p & 1 == 1) & (states & masks[starts[size] + p] != 0)
+        words = np.where(covered, np.int64(-(2**63)), np.int64(0))
+        for p in positions:
+            words |= (covered != covered[states ^ (1 << p)]).astype(np.int64) << p
+        tables.append(words)
+    return np.concatenate(tables)

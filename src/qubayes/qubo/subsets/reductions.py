@@ -8,10 +8,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.jit import inner, kernel
-from .instance import Incidence
+from .instance import ENTRY, Incidence
 
 EXCLUDED, OPEN, CLOSED = 0, 1, 2
 Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
@@ -28,8 +30,7 @@ class Core(NamedTuple):
     fixed: Ints  # (rows,) mask of the positions of closed columns
     open: Ints  # (rows,) mask of the positions of open columns
     column_start: Ints  # (columns + 1,)
-    column_rows: SmallInts
-    column_positions: SmallInts
+    entries: AnyArray  # (column_start[-1],) of ENTRY, the rows of each column
     rows: Ints  # (rows,) their numbers in the incidence
     columns: Ints  # (columns,) their numbers in the incidence
 
@@ -60,7 +61,6 @@ COLUMN = np.dtype(
         ("status", np.int8),
     ]
 )
-ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])
 
 
 class Reduction(NamedTuple):
@@ -78,9 +78,7 @@ def reduction_of(incidence: Incidence, status: Status, row_open: Bools) -> Reduc
     rows, columns = np.zeros(incidence.rows + 1, ROW), np.zeros(incidence.columns + 1, COLUMN)
     rows["start"], columns["start"] = incidence.row_start, incidence.column_start
     rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = incidence.row_partners, row_open, status
-    entries = np.zeros(len(incidence.column_rows), ENTRY)
-    entries["row"], entries["position"] = incidence.column_rows, incidence.column_positions
-    return Reduction(rows, columns, incidence.row_columns, entries, incidence.partners)
+    return Reduction(rows, columns, incidence.row_columns, incidence.entries, incidence.partners)
 
 
 def covering_positions(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
@@ -242,34 +240,29 @@ def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core
     """Return the connected components of the open rows and columns, in the order of their least columns."""
     owner = np.repeat(np.arange(incidence.rows), np.diff(incidence.row_start))
     live = row_open[owner] & (status[incidence.row_columns] == OPEN)
-    if not live.any():
-        return []
     rows, columns = owner[live], incidence.row_columns[live]
-    start = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-    own, lengths = rows[start], np.diff(np.append(start, len(rows)))
-    label, before = np.arange(incidence.columns), np.zeros(0, np.int64)
-    while not np.array_equal(label, before):  # spread the least column; labels are columns, so jump along them too
-        before, label = label, label.copy()
-        of_row = np.minimum.reduceat(label[columns], start)
-        np.minimum.at(label, columns, np.repeat(of_row, lengths))
-        label = label[label]
-    return [core_of(incidence, status, own[of_row == least]) for least in np.unique(of_row)]
+    size = incidence.rows + incidence.columns
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, incidence.rows + columns)), shape=(size, size))
+    _, label = connected_components(graph, directed=False)
+    own = np.unique(rows)
+    by_column = dict.fromkeys(label[incidence.rows + np.unique(columns)].tolist())
+    return [core_of(incidence, status, own[label[own] == component]) for component in by_column]
 
 
 def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
     """Return the part of the problem that consists of these rows and the open columns in them."""
     lengths = np.diff(incidence.row_start)[rows]
     row_start = np.concatenate([[0], np.cumsum(lengths)])
-    owner = np.repeat(np.arange(len(rows)), lengths)
-    position = np.arange(row_start[-1]) - row_start[owner]
+    entries = np.empty(row_start[-1], ENTRY)
+    entries["row"] = owner = np.repeat(np.arange(len(rows)), lengths)
+    entries["position"] = position = np.arange(row_start[-1]) - row_start[owner]
     old = incidence.row_columns[incidence.row_start[rows][owner] + position]
-    kind = status[old]
+    kind, bits = status[old], np.int64(1) << position
     live = np.flatnonzero(kind == OPEN)
     columns, numbers = np.unique(old[live], return_inverse=True)
     row_columns = np.full(len(old), -1, dtype=np.int32)
     row_columns[live] = numbers
     order = np.argsort(numbers, kind="stable")
-    bits = np.int64(1) << position
     return Core(
         row_start,
         row_columns,
@@ -279,8 +272,7 @@ def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
         np.add.reduceat(np.where(kind == CLOSED, bits, 0), row_start[:-1]),
         np.add.reduceat(np.where(kind == OPEN, bits, 0), row_start[:-1]),
         np.searchsorted(numbers[order], np.arange(len(columns) + 1)),
-        owner[live][order].astype(np.int32),
-        position[live][order].astype(np.int32),
+        entries[live[order]],
         rows,
         columns.astype(np.int64),
     )
