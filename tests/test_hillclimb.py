@@ -11,20 +11,8 @@ from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders.hillclimb import _Climber, _most
-from qubayes.search.orders.hillclimb_moves import TABU, sets_of
-from qubayes.search.orders.hillclimb_scores import data_of
-from qubayes.search.orders.hillclimb_state import (
-    ANCESTORS,
-    CLIMB_BEST,
-    FIRST,
-    KICK,
-    SIZE,
-    STALL,
-    STEPS,
-    TOTAL,
-    possible_edges,
-)
+from qubayes.search.orders.hillclimb import Climber, data_of, most_parents, new_climb, possible_edges, sets_of
+from qubayes.search.orders.hillclimb_kernels import ANCESTORS, CLIMB_BEST, FIRST, KICK, SIZE, STALL, STEPS, TABU, TOTAL
 from qubayes.search.orders.walks import Pace
 from qubayes.search.run import Run
 from reference import searches
@@ -34,22 +22,24 @@ from solve_cases import best_score, random_candidates, with_required_edge
 PACE = Pace(0.0, 0.0)
 
 
-def climber(candidates: Candidates, data=None, seed: int = 0) -> _Climber:
+def climber(candidates: Candidates, dataset: Dataset | None = None, seed: int = 0) -> Climber:
     base = candidates.families.vertex_start[1:] - 1
     run = Run(candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb")
-    scored = data or sets_of(candidates)
-    return _Climber(run, scored, possible_edges(candidates), random_stream(seed), kick=0)
+    sets = sets_of(candidates) if dataset is None else None
+    data = data_of(dataset, candidates) if dataset is not None else None
+    climb = new_climb(run, possible_edges(candidates), random_stream(seed), hashed=dataset is not None)
+    return Climber(run, sets, data, climb)
 
 
 def families_of(candidates: Candidates):
     return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
 
 
-def graph_of(walk: _Climber) -> list[frozenset[int]]:
+def graph_of(walk: Climber) -> list[frozenset[int]]:
     return [frozenset(row[FIRST : FIRST + row[SIZE]].tolist()) for row in walk.climb.lists[0]]
 
 
-def assert_steps_are_best(walk: _Climber, toggled_of, steps: int) -> tuple[int, int]:
+def assert_steps_are_best(walk: Climber, toggled_of, steps: int) -> tuple[int, int]:
     """Make steps one by one; returns how many were changes for the better and how many were kicks."""
     walk.advance(0, PACE)
     climb, free_from = walk.climb, {}
@@ -121,11 +111,11 @@ def test_steps_on_data(name):
         scores = []
         for other in range(5):
             new = its ^ {other} if other != vertex else its
-            fits = other == vertex or (other in possible[vertex] and len(new) <= _most(candidates))
+            fits = other == vertex or (other in possible[vertex] and len(new) <= most_parents(candidates))
             scores.append(reference_score(rows, arities, vertex, sorted(new), name, 2.0) if fits else -np.inf)
         return scores
 
-    walk = climber(candidates, data_of(data, Score(name, 2.0), _most(candidates)))
+    walk = climber(candidates, data)
     gained, _ = assert_steps_are_best(walk, toggled, 60)
     assert gained > 2
 
@@ -147,7 +137,7 @@ def test_the_optimum_from_data():
 def test_what_is_offered_from_data_is_never_worse_than_what_was_found():
     data = dataset_of(6, 80, 7)
     candidates = identify(data, Search(2, Score("bic")))
-    walk = climber(candidates, data_of(data, Score("bic"), _most(candidates)))
+    walk = climber(candidates, data)
     walk.advance(500, PACE)
     assert walk.run.score >= walk.climb.totals[2] - 1e-9
     found = [frozenset(row[FIRST : FIRST + row[SIZE]].tolist()) for row in walk.climb.lists[1]]

@@ -6,11 +6,12 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from qubayes.candidates import Candidates
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.order_problem import order_problem, random_order
-from qubayes.search.orders.order_sa import swap_places, swap_state
+from qubayes.search.orders.swaps import swap_places, swap_state
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 
@@ -22,7 +23,7 @@ def families_of(candidates):
 def state_of(candidates, seed=0):
     problem = order_problem(candidates.families, candidates.scores)
     start = random_order([candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed))
-    return problem, swap_state(candidates.families, candidates.scores, start, random_stream(seed))
+    return problem, swap_state(candidates, start, random_stream(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -47,10 +48,11 @@ def test_sets_after_every_swap(seed):
 @pytest.mark.parametrize("done, temperature", [(0.0, 100.0), (0.5, 10.0), (1.0, 1.0), (1.5, 1.0)])
 def test_odds_of_the_orders(done, temperature):
     candidates = random_candidates(4, 5, sets=7)
-    scaled = candidates.scores * temperature / 4  # so that the odds differ at every temperature
-    problem = order_problem(candidates.families, scaled)
+    scores = candidates.scores * temperature / 4  # so that the odds differ at every temperature
+    scaled = Candidates(candidates.names, candidates.families, scores)
+    problem = order_problem(scaled.families, scaled.scores)
     families = [{its: score * temperature / 4 for its, score in family.items()} for family in families_of(candidates)]
-    state = swap_state(candidates.families, scaled, (0, 1, 2, 3), random_stream(1))
+    state = swap_state(scaled, (0, 1, 2, 3), random_stream(1))
     seen: Counter[tuple[int, ...]] = Counter()
     for _ in range(30_000):
         swap_places(problem, state, 2, log(100.0), done, 0.0)

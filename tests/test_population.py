@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qubayes.foundation.families import Families
-from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, _restarts
+from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, restarts
 from qubayes.search.orders.insertions import best_of
 from qubayes.search.orders.order_problem import order_problem
 from qubayes.search.reduction import best_of_all
@@ -101,7 +101,7 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
 
 @pytest.mark.parametrize(("length", "count"), [(100, 1), (266, 1), (267, 3), (400, 4), (4000, 31)])
 def test_restarts_and_what_follows_take_all_moves(length, count):
-    coolings = _restarts((8.0, 0.03), 100, length)
+    coolings = restarts((8.0, 0.03), 100, length)
     assert len(coolings) == count
     assert sum(cooling.moves for cooling in coolings) == length
     assert {(cooling.begin, cooling.hot) for cooling in coolings[:-1]} <= {("random", 8.0)}
@@ -109,7 +109,7 @@ def test_restarts_and_what_follows_take_all_moves(length, count):
 
 
 def test_no_cooling_is_heated():
-    assert [cooling.hot for cooling in _restarts((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
+    assert [cooling.hot for cooling in restarts((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
 
 
 def test_a_single_walk_is_cooled_slowly(pool):

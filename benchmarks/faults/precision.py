@@ -27,6 +27,7 @@ from qubayes.candidates import Candidates, Search, identify
 from qubayes.cli import main as command_line
 from qubayes.data import Dataset
 from qubayes.data.write import write_csv
+from qubayes.foundation.progress import silent
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network, fit, log_likelihood, write_network
@@ -34,8 +35,9 @@ from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
 from qubayes.search.exact import presolve
-from qubayes.search.orders.hillclimb_scores import data_of, score_by_data
-from qubayes.search.orders.hillclimb_state import new_climb, possible_edges
+from qubayes.search.orders.hillclimb import data_of, new_climb, possible_edges
+from qubayes.search.orders.hillclimb_kernels import climb_edges
+from qubayes.search.run import Limits, Run
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)
@@ -196,9 +198,10 @@ def check_climber(
         return
     chosen = random_network(rng, candidates)
     parents = candidates.families.sets_at(chosen)
-    climb = new_climb(parents, chosen + 1, 3, edges, random_stream(0), kick=0)
+    run = Run(candidates, Limits(None), Workers(1), chosen, silent, "hillclimb")
+    climb = new_climb(run, edges, random_stream(0), hashed=True)
     vertex = int(rng.integers(candidates.n))
-    score_by_data(data_of(counted.dataset, score, 3), climb, vertex)
+    climb_edges(None, data_of(counted.dataset, candidates), climb, 0)
     for other in np.flatnonzero(np.isfinite(climb.scores[vertex])).tolist():
         toggled = sorted({*parents[vertex]} ^ ({other} - {vertex}))
         exact = exact_score(counted, vertex, toggled, score)

@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...candidates import Candidates
-from ...foundation.arrays import Bools, Floats, Ints
+from ...foundation.arrays import Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
 from ..reduction import LARGEST, Component, Reduced, best_of_all, join, split, without_twins
 from ..run import Ending, Run, warm_up
-from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
+from .insertions import OrderState, anneal_order, best_of, order_state, restart_at
 from .order_problem import OrderProblem, order_problem, random_order
 
 SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
@@ -87,7 +87,7 @@ class Anneal:
             search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
             while not (run.proved or run.over or search.done):
                 search.advance()
-        return Ending(search.status, search.statistics)
+        return search.ending
 
 
 class _ComponentSearch:
@@ -101,14 +101,19 @@ class _ComponentSearch:
         large = [part for part in parts if len(part.vertices) > LARGEST]
         self.solved = [best_of_all(part.families, part.scores) for part in small]
         self.parts, self.populations = large + small, []
+        parents = run.candidates.families.sets_at(run.start)
         for part, seed in zip(large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True):
             if run.over:
                 return
-            parents = _parents_inside(run.candidates, part, run.start)
+            place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
+            inside = [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
             temperatures = (max(settings.cold, settings.hot or _hot(part)), settings.cold)
-            self.populations.append(Population(part.families, part.scores, parents, temperatures, walks, seed))
+            self.populations.append(Population(part.families, part.scores, inside, temperatures, walks, seed))
         self._offer()
-        self._tighten(small)
+        bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
+        for part, choice in zip(small, self.solved, strict=True):
+            bounds[part.vertices] = part.scores[choice]
+        run.tighten(math.fsum([*bounds.tolist(), reduced.slack]))
 
     @property
     def done(self) -> bool:
@@ -121,18 +126,15 @@ class _ComponentSearch:
         return sum(population.moves for population in self.populations)
 
     @property
-    def statistics(self) -> dict[str, int]:
-        """Counts of moves and components."""
-        return {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
-
-    @property
-    def status(self) -> str:
-        """How the search ended."""
+    def ending(self) -> Ending:
+        """How the search ended, with counts of moves and components."""
+        status = "number of moves reached" if self.populations else "every component solved, up to rounding"
         if self.run.proved:
-            return "proved optimal"
-        if self.run.over:
-            return "time limit reached; best so far returned"
-        return "number of moves reached" if self.populations else "every component solved, up to rounding"
+            status = "proved optimal"
+        elif self.run.over:
+            status = "time limit reached; best so far returned"
+        counts = {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
+        return Ending(status, counts)
 
     def advance(self) -> None:
         """Advance the component that had the fewest moves for its size."""
@@ -156,20 +158,6 @@ class _ComponentSearch:
         """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
         self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
-
-    def _tighten(self, solved: list[Component]) -> None:
-        """Bound the score: a solved component by its best network, any other vertex by its best set."""
-        scores = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()
-        for part, choice in zip(solved, self.solved, strict=True):
-            scores[part.vertices] = part.scores[choice]
-        self.run.tighten(math.fsum([*scores.tolist(), self.reduced.slack]))
-
-
-def _parents_inside(candidates: Candidates, part: Component, choice: Ints) -> list[VertexSet]:
-    """Return the parents inside the component that the choice gives its vertices, in local numbers."""
-    place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
-    parents = candidates.families.sets_at(choice)
-    return [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
 
 
 def _hot(part: Component) -> float:
@@ -296,7 +284,12 @@ class Population:
     def _finish(self, made: Round) -> None:
         """Add the walks' best networks to the elite; after a round comes a crossover, after that the next round."""
         found = [self.best, *(best_of(self.problem, walk.state.best) for walk in made.walks)]
-        self.elite = _distinct([*self.elite, *found])[: 2 * self.count]
+        ranked = sorted([*self.elite, *found], key=lambda ordered: -ordered.score)
+        self.elite = [ranked[0]]
+        for ordered in ranked[1:]:
+            if self.elite[-1].score - ordered.score > SAME:
+                self.elite.append(ordered)
+        del self.elite[2 * self.count :]
         self._made, self.round = 0, None
         if not made.crossover and len(self.elite) > 1:
             self.round = self._crossover(made.moves)
@@ -312,17 +305,14 @@ class Population:
 
     def _walk(self, start: str, share: float, moves: int) -> OrderWalk:
         hot = max(self.cold, share * self.hot)
-        coolings = [Cooling("here", hot, moves)]
+        coolings, order = [Cooling("here", hot, moves)], self.best.order
         if start == "restarts" and self.count > 1:  # a single walk is cooled slowly
-            coolings = _restarts((hot, self.cold), SWEEPS * self.vertices, moves)
-        return OrderWalk(self.problem, self._start(start), coolings, self._next_seed())
-
-    def _start(self, start: str) -> npt.ArrayLike:
-        if start == "best":
-            return self.best.order
+            coolings = restarts((hot, self.cold), SWEEPS * self.vertices, moves)
+        if start == "restarts":  # from the best network, no restart would be kept
+            order = np.array(random_order(self._bases, self._next_seed()))
         if start == "elite":
-            return self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
-        return random_order(self._bases, self._next_seed())  # from the best network, no restart would be kept
+            order = self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
+        return OrderWalk(self.problem, order, coolings, self._next_seed())
 
     def _crossover(self, moves: int) -> Round:
         """Return walks from the best network over the sets that the elite uses, and the bases."""
@@ -338,19 +328,10 @@ class Population:
         return self._seed.spawn(1)[0]
 
 
-def _restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[Cooling]:
+def restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[Cooling]:
     """Return coolings from random orders and one from the best of them; a single one if there are few moves."""
     hot, cold = temperatures
     count = int(RESTARTING * moves / each)
     if count < 2:
         return [Cooling("random", hot, moves)]
     return [Cooling("random", hot, each)] * count + [Cooling("best", max(cold, AFTERWARDS * hot), moves - count * each)]
-
-
-def _distinct(found: Sequence[Ordered]) -> list[Ordered]:
-    """Return the networks with different scores, best first."""
-    kept: list[Ordered] = []
-    for ordered in sorted(found, key=lambda ordered: -ordered.score):
-        if not kept or kept[-1].score - ordered.score > SAME:
-            kept.append(ordered)
-    return kept

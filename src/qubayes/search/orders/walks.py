@@ -44,7 +44,13 @@ def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -
         while not run.over and not enough.is_set() and (share is None or made[number] < share):
             moves = moves if share is None else min(moves, share - made[number])
             began = time.perf_counter()
-            advance(moves, _pace(run, share, made[number], seconds))
+            if share is not None:
+                pace = Pace(made[number] / share, 1.0 / share)
+            elif run.limits.seconds is not None:
+                pace = Pace(run.elapsed / run.limits.seconds, seconds / run.limits.seconds)
+            else:
+                pace = Pace(0.0, 0.0)
+            advance(moves, pace)
             seconds = (time.perf_counter() - began) / moves
             made[number] += moves
             moves = max(1, min(2 * moves, int(min(SLICE, run.left) / max(seconds, 1e-9))))
@@ -65,18 +71,8 @@ def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -
             enough.set()
         for future in futures:
             future.result()
-    total = sum(made)
-    return Ending(_status(run), {"moves": total, "walks": walks, "moves_per_second": round(total / run.elapsed)})
-
-
-def _pace(run: Run, share: int | None, made: int, seconds: float) -> Pace:
-    if share is not None:
-        return Pace(made / share, 1.0 / share)
-    limit = run.limits.seconds
-    return Pace(0.0, 0.0) if limit is None else Pace(run.elapsed / limit, seconds / limit)
-
-
-def _status(run: Run) -> str:
+    status = "time limit reached; best so far returned" if run.over else "all moves made; best so far returned"
     if run.proved:
-        return "the bound was reached: proved optimal"
-    return "time limit reached; best so far returned" if run.over else "all moves made; best so far returned"
+        status = "the bound was reached: proved optimal"
+    total = sum(made)
+    return Ending(status, {"moves": total, "walks": walks, "moves_per_second": round(total / run.elapsed)})
