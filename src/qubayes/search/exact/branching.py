@@ -8,9 +8,9 @@ import numpy as np
 
 from ...foundation.arrays import Bools, Ints
 from ..run import Run
+from .cuts import edge_values
 from .proof import NODE, ComponentProof
 from .relaxation import Point
-from .separation import edge_values
 
 PROBED = 8  # edges whose two sides are bounded before one is chosen (strong branching)
 PROBE_ITERATIONS = 100
@@ -24,89 +24,71 @@ class Node(NamedTuple):
     allowed: Bools
 
 
-class Side(NamedTuple):
-    """One side of a branching."""
-
-    loss: float
-    allowed: Bools
-    solved: bool = False  # its best network is known
-
-
 def branch(component: ComponentProof, run: Run) -> int:
     """Search until the best network of the component is proved or the time is up; return the number of nodes."""
     if run.over:
         return 0
     component.shrink()
     heap = [Node(component.loss, 0, component.alive.copy())]
-    count, closed = 0, math.inf
-    while heap and not run.over:
+    count, closed = 0, math.inf  # closed: the least loss of the nodes that need no further search
+    while heap and not run.over and not component.closes(heap[0].loss):
         node = heapq.heappop(heap)
-        if component.closes(node.loss):
-            closed = min(closed, node.loss)
-            break
         component.raise_loss(min(node.loss, closed))
-        sides = _sides(component, run, node)
-        if sides is None:
-            heapq.heappush(heap, node)
-            break
-        for side in sides:
+        relaxed = component.relax(run, node.allowed & component.alive, NODE)
+        loss, solved = max(node.loss, relaxed.loss), False
+        sides = [(loss, relaxed.allowed)]
+        if not component.closes(loss):
+            if run.over or relaxed.point is None:
+                heapq.heappush(heap, node)
+                break
+            component.search(run, component.order_of(relaxed.point), 100, node.serial)
+            edges = fractional_edges(component, relaxed.point)
+            if len(edges):
+                sides = _best_sides(component, run, loss, relaxed.allowed, edges[:PROBED])
+            else:  # a network, or cycles, which the added cuts exclude; pricing may have stopped early
+                network = component.best_of_order(component.order_of(relaxed.point))
+                solved = relaxed.complete or component.loss_of(network) <= loss + 1e-6
+        for loss, allowed in sides:
             count += 1
-            if side.solved or component.closes(side.loss):
-                closed = min(closed, side.loss)
+            if solved or component.closes(loss):
+                closed = min(closed, loss)
             else:
-                heapq.heappush(heap, Node(side.loss, count, side.allowed))
+                heapq.heappush(heap, Node(loss, count, allowed))
         run.report(f"score {run.score:,.3f}, bound {run.bound:,.3f}, {len(heap)} open nodes")
-    if component.closes(min((node.loss for node in heap), default=math.inf)):
-        component.raise_loss(min(closed, *(node.loss for node in heap), component.cutoff))
+    least = heap[0].loss if heap else math.inf
+    if component.closes(least):
+        component.raise_loss(min(closed, least, component.cutoff))
     return count
 
 
-def _sides(component: ComponentProof, run: Run, node: Node) -> list[Side] | None:
-    """Relax the node; return its two sides, or one if it needs no branching, or None if the time was up."""
-    relaxed = component.relax(run, node.allowed & component.alive, NODE)
-    loss = max(node.loss, relaxed.loss)
-    if component.closes(loss):
-        return [Side(loss, relaxed.allowed)]
-    if not relaxed.finished or relaxed.point is None:
-        return None
-    component.search(run, component.order_of(relaxed.point), 100, node.serial)
-    return _branched(component, run, Side(loss, relaxed.allowed), relaxed.point)
-
-
-def _branched(component: ComponentProof, run: Run, side: Side, point: Point) -> list[Side]:
-    """Return the two sides of the edge that raises the bound most."""
-    edges = fractional_edges(component, point)[:PROBED]
-    if not len(edges):  # a network, which the search over orders has met, or cycles, which the added cuts exclude
-        solved = component.best_of_order(component.order_of(point))
-        return [side._replace(solved=component.loss_of(solved) <= component.loss_of_point(point) + 1e-6)]
+def _best_sides(
+    component: ComponentProof, run: Run, loss: float, allowed: Bools, edges: Ints
+) -> list[tuple[float, Bools]]:
+    """Return (loss, allowed sets) of the two sides of the edge whose sides raise the bound most."""
     best, best_merit = [], -1.0
-    basis = component.relaxation.basis
+    relaxation = component.relaxation
+    basis = relaxation.basis
     for parent, child in edges.tolist():
-        sides = [
-            _probed(component, run, side, allowed, basis)
-            for allowed in split_on_edge(component, side.allowed, parent, child)
-        ]
-        gains = [max(min(each.loss, component.cutoff) - side.loss, 1e-6) for each in sides]
-        merit = gains[0] * gains[1]
-        if merit > best_merit:
-            best, best_merit = sides, merit
-        if run.over or any(component.closes(each.loss) for each in sides):
+        sides: list[tuple[float, Bools]] = []
+        for side in split_on_edge(component, allowed, parent, child):
+            if not np.logical_or.reduceat(side, component.sets.families.vertex_start[:-1]).all():
+                sides.append((math.inf, side))
+                continue
+            relaxation.allow(side)
+            relaxation.basis = basis
+            point = relaxation.solve(run.left, run.stop, PROBE_ITERATIONS)
+            if point is None:
+                sides.append((loss, side))
+                continue
+            bounded = relaxation.bounded(point.weights, side)
+            alive = side & (bounded.with_set <= component.cutoff + component.tolerance)
+            sides.append((max(loss, bounded.loss), alive))
+        gains = [max(min(each, component.cutoff) - loss, 1e-6) for each, _ in sides]
+        if gains[0] * gains[1] > best_merit:
+            best, best_merit = sides, gains[0] * gains[1]
+        if run.over or any(component.closes(each) for each, _ in sides):
             break
     return best
-
-
-def _probed(component: ComponentProof, run: Run, side: Side, allowed: Bools, basis: object) -> Side:
-    """Return the side with the bound of a few steps of the simplex method."""
-    if not np.logical_or.reduceat(allowed, component.sets.vertex_start[:-1]).all():
-        return Side(math.inf, allowed)
-    relaxation = component.relaxation
-    relaxation.allow(allowed)
-    relaxation.basis = basis
-    point = relaxation.solve(run.left, run.stop, PROBE_ITERATIONS)
-    if point is None:
-        return Side(side.loss, allowed)
-    bounded = relaxation.bounded(point.weights, allowed)
-    return Side(max(side.loss, bounded.loss), allowed & (bounded.with_set <= component.cutoff + component.tolerance))
 
 
 def fractional_edges(component: ComponentProof, point: Point) -> Ints:
@@ -119,19 +101,11 @@ def fractional_edges(component: ComponentProof, point: Point) -> Ints:
 
 def split_on_edge(component: ComponentProof, allowed: Bools, parent: int, child: int) -> tuple[Bools, Bools]:
     """Return the sets that networks with the edge can use, and those that networks without it can use."""
-    with_edge, without = allowed.copy(), allowed.copy()
-    its, contains = _containing(component, child, parent)
-    with_edge[its] &= contains
-    without[its] &= ~contains
-    its, contains = _containing(component, parent, child)
-    with_edge[its] &= ~contains
+    families, owners = component.sets.families, component.sets.owners
+    set_of_member = np.repeat(np.arange(len(owners)), np.diff(families.set_start))
+    holds_parent, holds_child = np.zeros((2, len(owners)), np.bool_)
+    holds_parent[set_of_member[families.members == parent]] = True
+    holds_child[set_of_member[families.members == child]] = True
+    with_edge = allowed & (holds_parent | (owners != child)) & ~(holds_child & (owners == parent))
+    without = allowed & ~(holds_parent & (owners == child))
     return with_edge, without
-
-
-def _containing(component: ComponentProof, vertex: int, member: int) -> tuple[slice, Bools]:
-    """Return the sets of the vertex, and whether each contains the member."""
-    sets = component.sets
-    first, last = sets.vertex_start[vertex : vertex + 2].tolist()
-    start = sets.start[first : last + 1]
-    found = np.concatenate([[0], np.cumsum(sets.members[start[0] : start[-1]] == member)])
-    return slice(first, last), np.diff(found[start - start[0]]) > 0

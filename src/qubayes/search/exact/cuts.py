@@ -1,4 +1,4 @@
-"""Cluster cuts and zero-half cuts of the integer program over families (docs/exact.md).
+"""Cluster cuts and zero-half cuts of the integer program over families, and their separation (docs/exact.md).
 
 In a network the first k vertices of a cluster C, in topological order, have fewer than k parents inside C each. So at
 most |C| - k of its vertices v *cross* it: take a set with k members or more in C,
@@ -7,6 +7,10 @@ most |C| - k of its vertices v *cross* it: take a set with k members or more in 
 
 k = 1 for all clusters together is acyclicity. Half the sum of some of these inequalities, and of the rows "one set for
 each vertex" of some vertices, with all coefficients and the right side rounded down, is a zero-half cut.
+
+Separation finds cuts that a solution of the relaxation violates. Cluster cuts are found by short tabu searches on the
+support of the solution. A zero-half sum (Caprara and Fischetti 1996) is worth rounding if its right-hand side is odd,
+and violated if the slack of its rows and the values of the sets with an odd coefficient add up to less than 1.
 """
 
 from typing import NamedTuple
@@ -14,32 +18,37 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra
 
-from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
+from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts, frozen
+from ...foundation.families import Families
 from ...foundation.jit import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
 MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
+SHORTEST_WALK = 24  # flips of one search for a violated cluster
+TABU = 6  # flips for which a flipped vertex stays as it is
+MOST_SLACK = 0.3  # of a row in a zero-half sum
+LOOKS = 30  # times that the rows are examined during elimination
 
 
 class ScoredSets(NamedTuple):
-    """The candidate sets of one component with their losses; set s belongs to vertex owners[s]."""
+    """The candidate sets of one component with their losses."""
 
-    vertex_start: Ints  # (n + 1,)
-    owners: SmallInts  # (sets,)
-    start: Ints  # (sets + 1,)
-    members: SmallInts  # (start[-1],)
+    families: Families
+    owners: SmallInts  # (sets,) the vertex that each set belongs to
     losses: Floats  # (sets,) best score of the vertex minus this one; at least 0
+
+    @staticmethod
+    def of(families: Families, scores: Floats) -> "ScoredSets":
+        """Return these sets, of which the first of each vertex scores most."""
+        owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
+        losses = scores[families.vertex_start[:-1]][owners] - scores
+        return ScoredSets(families, frozen(owners), frozen(losses))
 
     def select(self, which: Ints) -> "ScoredSets":
         """Select some of the sets, ascending."""
-        sizes = np.diff(self.start)[which]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], sizes)
-        owners = self.owners[which]
-        vertex_start = np.searchsorted(owners, np.arange(len(self.vertex_start)))
-        arrays = (vertex_start, owners, start, self.members[places], self.losses[which])
-        return ScoredSets(*map(frozen, arrays))
+        return ScoredSets(self.families.chosen(which), frozen(self.owners[which]), frozen(self.losses[which]))
 
 
 class ClusterCuts(NamedTuple):
@@ -103,129 +112,235 @@ def cluster_cuts(clusters: Bytes, need: int) -> ClusterCuts:
     return ClusterCuts(np.arange(count + 1), clusters, need * ones, np.zeros_like(clusters), ones)
 
 
-def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> tuple[SmallInts, SmallInts, Floats]:
-    """Return (cut, position in `which`, coefficient) of every coefficient that is not 0, cut by cut."""
+def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> Ints:
+    """Return (cuts, which) the coefficients of these sets."""
     if not cuts.total or not len(which):
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
-    owners, sizes = sets.owners[which], sets.start[which + 1] - sets.start[which]
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    members = sets.members[np.arange(start[-1]) + np.repeat(sets.start[which] - start[:-1], sizes)]
-    holds = csr_matrix((np.ones(len(members), np.int32), members, start), shape=(len(which), cuts.inside.shape[1]))
-    met = (holds @ cuts.inside.T).T  # (clusters, sets)
+        return np.zeros((cuts.total, len(which)), np.int64)
+    owners, chosen = sets.owners[which], sets.families.chosen(which)
+    ones = np.ones(len(chosen.members), np.int32)
+    holds = csr_matrix((ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n))
+    met = np.asarray(holds @ cuts.inside.T).T  # (clusters, sets)
     crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
     sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]
-    values = sums // cuts.divisors[:, None]
-    rows, places = np.nonzero(values)
-    return rows.astype(np.int32), places.astype(np.int32), values[rows, places].astype(np.float64)
-
-
-def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats) -> Floats:
-    """Return (sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
-
-    For each vertex, the clusters that contain it are bits of a word for each possible parent. A set crosses the
-    clusters in the union of its members' words (for k = 2: the bits that two members share). Cuts of one cluster share
-    words, and the sums of their weights are looked up by bytes; a zero-half cut has a word of its own, whose bits are
-    counted.
-    """
-    n = len(sets.vertex_start) - 1
-    halves = np.flatnonzero(cuts.divisors == 2)
-    words = (cuts.total - len(halves) + 63) // 64
-    values = np.full(len(sets.losses), np.inf)
-    work = PricingTables(
-        np.zeros((n, words + len(halves)), np.uint64),
-        np.zeros(words + len(halves), np.uint64),
-        np.zeros((words * 8, 256)),
-        np.zeros(len(halves)),
-        np.zeros(len(halves), np.int64),
-    )
-    _fill_prices(sets, allowed, cuts, weights, work, values)
+    values: Ints = sums // cuts.divisors[:, None]
     return values
 
 
-class PricingTables(NamedTuple):
-    """The cuts around one vertex as bits; words of many cuts first, then one for each zero-half cut."""
+class Support(NamedTuple):
+    """The sets with a positive value in a solution of the relaxation, and for each vertex those that contain it."""
 
-    rows: Words  # (n, words)
-    single: Words  # (words,) the bits of clusters with k = 1
-    table: Floats  # (bytes of many cuts, 256) sums of weights
-    halves: Floats  # (zero-half cuts,) weights
-    odd: Ints  # (zero-half cuts,) whether the vertex's row is in the sum
+    families: Families  # of these sets
+    owners: SmallInts  # (s,)
+    values: Floats  # (s,)
+    child_start: Ints  # (n + 1,)
+    children: SmallInts  # sets that contain v: children[child_start[v] : child_start[v+1]]
+
+
+def support_of(sets: ScoredSets, numbers: Ints, values: Floats) -> Support:
+    """Return the support made of these sets, given in ascending order."""
+    families = sets.families.chosen(numbers)
+    set_of_member = np.repeat(np.arange(len(numbers), dtype=np.int32), np.diff(families.set_start))
+    by_member = np.argsort(families.members, kind="stable")
+    child_start = np.searchsorted(families.members[by_member], np.arange(families.n + 1))
+    return Support(families, sets.owners[numbers], values, child_start, set_of_member[by_member])
+
+
+class Cluster(NamedTuple):
+    """State of a tabu search for a cluster."""
+
+    inside: Bytes  # (n,)
+    met: Ints  # (s,) members inside of each set of the support
+    change: Floats  # (n,) of the mass when this vertex enters or leaves
+    until: Ints  # (n,) step until which the vertex stays as it is
+    best: Bytes  # (n,) the cluster with the least mass so far
+
+
+def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
+    """Return cluster cuts that the solution violates by `least` or more, worst first.
+
+    Tabu searches, which flip one vertex of the cluster at a time, start from the edges of the support and from its
+    cycles of largest value. In a solution without fractions every cycle is found.
+    """
+    n, starts = support.families.n, starting_clusters(support)
+    found, violations = np.zeros_like(starts), np.zeros(len(starts))
+    met = np.zeros(len(support.owners), np.int64)
+    cluster = Cluster(np.zeros(n, np.uint8), met, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.uint8))
+    count = _search_clusters(support, starts, need, least, cluster, found, violations)
+    found, first = np.unique(found[:count], axis=0, return_index=True)
+    return cluster_cuts(found[np.argsort(-violations[first], kind="stable")], need)
+
+
+def starting_clusters(support: Support) -> Bytes:
+    """Return the pairs of vertices with an edge between them, and for each edge a cycle of largest value through it.
+
+    With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of its vertices' mass
+    on sets that miss the cycle: a shortest path with these lengths, and an edge from its end to its start.
+    """
+    n, values = support.families.n, edge_values(support)
+    tails, heads = np.nonzero(values)
+    lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
+    distance, before = dijkstra(csr_matrix((lengths, (tails, heads)), shape=(n, n)), return_predecessors=True)
+    starts = np.zeros((len(tails), n), np.uint8)
+    rows = np.arange(len(tails))
+    starts[rows, tails] = starts[rows, heads] = 1
+    closing = np.flatnonzero(distance[heads, tails] + lengths < 1.0)
+    cycles = np.zeros((len(closing), n), np.uint8)
+    origins, places = heads[closing], tails[closing]
+    for _ in range(n):  # follow all paths back at once
+        cycles[np.arange(len(closing)), places] = 1
+        places = np.where(places == origins, places, before[origins, places])
+    return np.unique(np.concatenate([starts, cycles]), axis=0)
+
+
+def edge_values(support: Support) -> Floats:
+    """Return (n, n) the sum of the values of the child's sets that contain the parent, by parent and child."""
+    families = support.families
+    values = np.zeros((families.n, families.n))
+    np.add.at(
+        values, (families.members, families.member_owners), np.repeat(support.values, np.diff(families.set_start))
+    )
+    return values
 
 
 @kernel
-def _fill_prices(
-    sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats, work: PricingTables, values: Floats
-) -> None:
-    words = len(work.single) - len(work.halves)
-    for vertex in range(len(sets.vertex_start) - 1):
-        for word in range(len(work.single)):
-            work.single[word] = 0
-            for other in range(len(work.rows)):
-                work.rows[other, word] = 0
-        count, halves = 0, 0
-        for cut in range(len(weights)):
-            if cuts.divisors[cut] == 1:
-                if cuts.inside[cuts.start[cut], vertex]:
-                    _put(cuts, cuts.start[cut], work, count >> 6, count & 63)
-                    _tabulate(work.table, count, weights[cut])
-                    count += 1
-            else:
-                bits = 0
-                for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
-                    if cuts.inside[cluster, vertex]:
-                        _put(cuts, cluster, work, words + halves, bits)
-                        bits += 1
-                if bits:
-                    work.halves[halves], work.odd[halves] = weights[cut], cuts.odd[cut, vertex]
-                    halves += 1
-        for number in range(sets.vertex_start[vertex], sets.vertex_start[vertex + 1]):
-            if allowed[number]:
-                values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
+def _search_clusters(
+    support: Support, starts: Bytes, need: int, least: float, cluster: Cluster, found: Bytes, violations: Floats
+) -> int:
+    """Write the cluster and violation of each search that found one; return how many there are."""
+    best, count = cluster.best, 0
+    for start in range(len(starts)):
+        lowest = _walk(support, need, cluster, starts, start)
+        if need - lowest >= least:
+            for vertex in range(len(best)):
+                found[count, vertex] = best[vertex]
+            violations[count] = need - lowest
+            count += 1
+    return count
 
 
 @inner
-def _put(cuts: ClusterCuts, cluster: int, work: PricingTables, word: int, place: int) -> None:
-    """Set the bit of one cluster in the words of its members."""
-    bit = np.uint64(1) << np.uint64(place)
-    for other in range(work.rows.shape[0]):
-        if cuts.inside[cluster, other]:
-            work.rows[other, word] |= bit
-    if cuts.needs[cluster] == 1:
-        work.single[word] |= bit
+def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: int) -> float:
+    """Return the least mass that a search from a cluster meets; its cluster is `cluster.best`."""
+    inside, met, change, until, best = cluster
+    mass, size, lowest = 0.0, 0, np.inf
+    n = len(inside)
+    for vertex in range(n):
+        inside[vertex], change[vertex], until[vertex] = 0, 0.0, 0
+    for number in range(len(support.owners)):
+        met[number] = 0
+        change[support.owners[number]] += support.values[number]
+    for step in range(-n, SHORTEST_WALK + n // 4):
+        if step < 0:
+            if not starts[start, step + n]:
+                continue
+            vertex = step + n
+            until[vertex] = TABU
+        else:
+            if size > need and mass < lowest:
+                lowest = mass
+                for other in range(n):
+                    best[other] = inside[other]
+            vertex = -1  # whose flip lowers the mass most, or raises it least
+            for other in range(n):
+                if until[other] <= step and (vertex < 0 or change[other] < change[vertex]):
+                    vertex = other
+            if vertex < 0:
+                break
+            until[vertex] = step + 1 + TABU
+        mass += change[vertex]
+        _flip(support, need, cluster, vertex)
+        size += 1 if inside[vertex] else -1
+    return lowest
 
 
 @inner
-def _tabulate(table: Floats, count: int, weight: float) -> None:
-    """Extend the sums over the bits of a byte by one bit."""
-    byte, place = count >> 3, count & 7
-    if place == 0:
-        table[byte, 0] = 0.0
-    for value in range(1 << place):
-        table[byte, value + (1 << place)] = table[byte, value] + weight
+def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
+    """Let the vertex enter or leave: subtract what its sets and those with it contribute, flip, and add it again."""
+    own = support.families.vertex_start
+    first = support.child_start[vertex] - (own[vertex + 1] - own[vertex])
+    for sign in (-1.0, 1.0):
+        for i in range(first, support.child_start[vertex + 1]):
+            mine = i < support.child_start[vertex]
+            number = own[vertex] + i - first if mine else support.children[i]
+            if sign > 0.0 and not mine:
+                cluster.met[number] += 1 if cluster.inside[vertex] else -1
+            _weigh(support, need, cluster, number, sign * support.values[number])
+        if sign < 0.0:
+            cluster.inside[vertex] ^= 1
 
 
 @inner
-def _price(sets: ScoredSets, number: int, work: PricingTables, used: int, words: int, halves: int) -> float:
-    """Return the sum of weight times coefficient over the cuts around the vertex."""
-    total = 0.0
-    for index in range(used + halves):
-        word = index if index < used else words + index - used
-        once, twice = np.uint64(0), np.uint64(0)
-        for i in range(sets.start[number], sets.start[number + 1]):
-            row = work.rows[sets.members[i], word]
-            twice |= once & row
-            once |= row
-        bits = (once & work.single[word]) | (twice & ~work.single[word])
-        if index < used:
-            byte = word * 8
-            while bits:
-                total += work.table[byte, bits & np.uint64(255)]
-                bits >>= np.uint64(8)
-                byte += 1
-        elif bits:
-            crossed = work.odd[index - used]
-            while bits:
-                bits &= bits - np.uint64(1)
-                crossed += 1
-            total += work.halves[index - used] * (crossed // 2)
-    return total
+def _weigh(support: Support, need: int, cluster: Cluster, number: int, value: float) -> None:
+    """Add the contribution of one set to the changes of its vertex and its members."""
+    inside, met, change, _, _ = cluster
+    families, owner = support.families, support.owners[number]
+    if met[number] < need:
+        change[owner] += -value if inside[owner] else value
+    if inside[owner]:
+        for i in range(families.set_start[number], families.set_start[number + 1]):
+            member = families.members[i]
+            if inside[member]:
+                if met[number] == need:
+                    change[member] += value
+            elif met[number] == need - 1:
+                change[member] -= value
+
+
+def zero_half_cuts(sets: ScoredSets, numbers: Ints, values: Floats, cuts: ClusterCuts, least: float) -> ClusterCuts:
+    """Return zero-half cuts that are violated by `least` or more, worst first.
+
+    Rows are combined by Gaussian elimination modulo 2, sets of large value first, so that these get even coefficients.
+    """
+    cuts = cuts.select(cuts.divisors == 1)
+    crossed = coefficients(sets, numbers, cuts)  # 0 or 1
+    slack = cuts.rhs - crossed @ values
+    tight = slack < MOST_SLACK
+    cuts, n, count = cuts.select(tight), sets.families.n, int(tight.sum())
+    matrix = np.zeros((count + n, len(numbers)), np.uint8)
+    matrix[:count] = crossed[tight]
+    matrix[count + sets.owners[numbers], np.arange(len(numbers))] = 1
+    sides = np.concatenate([cuts.rhs % 2, np.ones(n, np.int64)]).astype(np.uint8)
+    sums, violations = _odd_sums(matrix, sides, np.append(np.maximum(slack[tight], 0.0), np.zeros(n)), values, least)
+    sizes = sums[:, :count].sum(axis=1, dtype=np.int64)
+    order = np.argsort(-violations, kind="stable")
+    order = order[(sizes[order] <= MOST_CLUSTERS) & (sizes[order] > 0)]
+    clusters = np.nonzero(sums[order, :count])[1]
+    start = np.concatenate([[0], np.cumsum(sizes[order])])
+    halves = np.full(len(order), 2)
+    return ClusterCuts(start, cuts.inside[clusters], cuts.needs[clusters], sums[order, count:], halves)
+
+
+def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least: float) -> tuple[Bytes, Floats]:
+    """Return (sums, rows) which rows each violated sum contains, and by how much it is violated."""
+    rows = len(matrix)
+    # Each packed row: which rows are in the sum, then its coefficients, then its right-hand side.
+    packed = np.packbits(np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1)
+    costs = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
+    found: dict[bytes, tuple[Bytes, float]] = {}
+    free = np.ones(rows, np.bool_)
+    order = np.argsort(-values, kind="stable")
+    whole = int((values > 1.0 - 1e-6).sum())  # while one of these has an odd coefficient, nothing is violated
+    every = 1 + (len(order) - whole) // LOOKS
+    for step, column in enumerate((rows + order).tolist()):
+        if step >= whole and (step - whole) % every == 0:
+            _record_violated(packed, costs, least, found)
+        hit = np.flatnonzero(packed[:, column >> 3] >> (7 - (column & 7)) & 1)
+        pivots = hit[free[hit]]
+        if len(pivots):
+            pivot = int(pivots[np.argmin(slacks[pivots])])
+            free[pivot] = False
+            packed[hit[hit != pivot]] ^= packed[pivot]
+    _record_violated(packed, costs, least, found)
+    sums = np.array([chosen for chosen, _ in found.values()], np.uint8).reshape(-1, rows)
+    return sums, np.array([violation for _, violation in found.values()])
+
+
+def _record_violated(packed: Bytes, costs: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
+    """Keep the rows with an odd right-hand side that are violated now."""
+    last = len(costs) - 1
+    odd = np.flatnonzero(packed[:, last >> 3] >> (7 - (last & 7)) & 1)
+    bits = np.unpackbits(packed[odd], axis=1, count=last)
+    violations = 0.5 * (1.0 - bits.astype(np.float32) @ costs[:-1])
+    for row in np.flatnonzero(violations >= least).tolist():
+        chosen = bits[row, : len(packed)]
+        found.setdefault(chosen.tobytes(), (chosen, float(violations[row])))

@@ -8,16 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...candidates.example import example
-from ...foundation.arrays import Bools, Floats, Ints, frozen
-from ...foundation.families import VertexSet
+from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.graph import topological_order
 from ..orders.insertions import Ordered, improve
 from ..orders.order_problem import OrderProblem, order_problem
 from ..reduction import Component, Reduced, join, split
 from ..run import Run
-from .cuts import ClusterCuts, ScoredSets
+from .cuts import ScoredSets, Support, support_of, violated_clusters, zero_half_cuts
 from .relaxation import Bounded, LinearRelaxation, Point
-from .separation import Support, support_of, violated_clusters, zero_half_cuts
 
 FIRST_SETS = 10  # of each vertex in the first program
 NEW_SETS = 5  # of each vertex in a round
@@ -52,7 +50,7 @@ class Relaxed(NamedTuple):
     loss: float
     point: Point | None  # the last solution; None if there is none
     allowed: Bools  # (sets,) without those that reduced costs exclude
-    finished: bool  # False if the time was up
+    complete: bool  # no set or cut is left to add: the point is optimal
 
 
 class Proof:
@@ -60,19 +58,16 @@ class Proof:
 
     def __init__(self, reduced: Reduced, run: Run) -> None:
         self.reduced, self._run = reduced, run
-        candidates = reduced.candidates
-        self._split = split(candidates)[::-1]
-        order = topological_order(run.candidates.families.sets_at(run.choice))
+        self._split = split(reduced.candidates)[::-1]
+        order = np.array(topological_order(run.candidates.families.sets_at(run.choice)), np.int64)
         tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self._split))
         self.components: list[ComponentProof] = []
+        alone = np.ones(reduced.candidates.n, np.bool_)
         for component in self._split:
-            place = {vertex: local for local, vertex in enumerate(component.vertices.tolist())}
-            local_order = np.array([place[vertex] for vertex in order if vertex in place], np.int64)
+            local_order = np.searchsorted(component.vertices, order[np.isin(order, component.vertices)])
             self.components.append(ComponentProof(component, local_order, tolerance, self._changed))
-        self._alone = np.ones(candidates.n, np.bool_)
-        for component in self._split:
-            self._alone[component.vertices] = False
-        self._top = candidates.scores[candidates.families.vertex_start[:-1]][self._alone].tolist()
+            alone[component.vertices] = False
+        self._best_alone = reduced.candidates.families.vertex_start[:-1][alone]
         self._changed()
 
     @property
@@ -87,14 +82,14 @@ class Proof:
     @property
     def bound(self) -> float:
         """No network scores more."""
-        return math.fsum([*self._top, *(each.bound for each in self.components), self.reduced.slack])
+        alone = self.reduced.candidates.scores[self._best_alone].tolist()
+        return math.fsum([*alone, *(each.bound for each in self.components), self.reduced.slack])
 
     @property
     def kept(self) -> Ints:
         """The sets of the reduced candidates that a best network can use, ascending."""
-        alone = self.reduced.candidates.families.vertex_start[:-1][self._alone]
         alive = [each.component.numbers[each.numbers[each.alive]] for each in self.components]
-        return np.sort(np.concatenate([alone, *alive]))
+        return np.sort(np.concatenate([self._best_alone, *alive]))
 
     def relax(self, effort: Effort = ROOT) -> None:
         """Solve the relaxation of every component, the smallest first."""
@@ -122,15 +117,16 @@ class ComponentProof:
     def __init__(self, component: Component, order: Ints, tolerance: float, changed: Callable[[], None]) -> None:
         self.component, self.tolerance, self._changed = component, tolerance, changed
         self.numbers = np.arange(len(component.scores))  # of `sets` in the component
-        self.sets = scored_sets(component)
+        self.sets = ScoredSets.of(component.families, component.scores)
         self._losses = self.sets.losses  # of all sets of the component
         best_scores = component.scores[component.families.vertex_start[:-1]]
-        self.top, self._scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
+        self._top, self._scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
         self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
         self.relaxation = LinearRelaxation(self.sets, self._scale)
-        last = self.sets.vertex_start[1:] - 1
-        place = np.arange(len(self.numbers)) - self.sets.vertex_start[self.sets.owners]
-        self.relaxation.add_sets(np.flatnonzero((place < FIRST_SETS) | (self.numbers == last[self.sets.owners])))
+        first, last = component.families.vertex_start[:-1], component.families.vertex_start[1:] - 1
+        owners = self.sets.owners
+        early = self.numbers - first[owners] < FIRST_SETS
+        self.relaxation.add_sets(np.flatnonzero(early | (self.numbers == last[owners])))
         self._required = list(component.families.sets_at(last))
         self._idle = np.zeros(0, np.int64)  # rounds since each cut had weight
         self.best: Ordered = self.best_of_order(order)
@@ -151,7 +147,7 @@ class ComponentProof:
     @property
     def bound(self) -> float:
         """No network of the component scores more."""
-        return self.top - self.loss
+        return self._top - self.loss
 
     @property
     def proved(self) -> bool:
@@ -170,10 +166,6 @@ class ComponentProof:
     def loss_of(self, found: Ordered) -> float:
         """Return the loss of a network."""
         return math.fsum(self._losses[found.choice].tolist())
-
-    def loss_of_point(self, point: Point) -> float:
-        """Return the loss of a solution of the relaxation."""
-        return float(point.values @ self.sets.losses[self.relaxation.columns[: len(point.values)]])
 
     def raise_loss(self, loss: float) -> None:
         """Record that every network loses at least this."""
@@ -216,7 +208,7 @@ class ComponentProof:
 
     def relax(self, run: Run, allowed: Bools, effort: Effort) -> Relaxed:
         """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left."""
-        loss, stalled, point, whole = -math.inf, 0, None, allowed is self.alive
+        loss, stalled, point, complete, whole = -math.inf, 0, None, False, allowed is self.alive
         self.relaxation.allow(allowed)
         for _ in range(effort.rounds):
             point = self.relaxation.solve(run.left, run.stop)
@@ -236,12 +228,13 @@ class ComponentProof:
             self.rounds += 1
             if self.closes(loss) or run.over:
                 break
-            if stalled > effort.patience or not self._extend(point, bounded, allowed):
+            complete = stalled <= effort.patience and not self._extend(point, bounded, allowed)
+            if complete or stalled > effort.patience:
                 if self.needs_search(run, effort):
                     break
                 self.begin_search(run)  # a better network may exclude more sets: one more round
                 stalled = 0
-        return Relaxed(loss, point, allowed, not run.over)
+        return Relaxed(loss, point, allowed, complete)
 
     def shrink(self) -> None:
         """Remove the sets that are not alive."""
@@ -255,7 +248,15 @@ class ComponentProof:
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
         """Add sets with negative reduced costs and violated cuts, remove idle cuts; True if something was added."""
-        fresh, cuts = self._cheaper(point, bounded), self._violated(point)
+        fresh = self._cheaper(point, bounded)
+        support = self.support(point)
+        cuts, most = violated_clusters(support, 1, LEAST), max(30, self.n)
+        if cuts.total < FEW:
+            cuts = cuts.join(violated_clusters(support, 2, 10 * LEAST).select(slice(most)))
+        if cuts.total < FEW:
+            halves = zero_half_cuts(self.sets, *self._used(point), self.relaxation.cuts, 10 * LEAST)
+            cuts = cuts.join(halves.select(slice(most)))
+        cuts = cuts.select(slice(most))
         self._idle = np.where(point.weights > 0.0, 0, self._idle + 1)
         idle = self._idle >= IDLE
         if idle.any():
@@ -282,20 +283,6 @@ class ComponentProof:
         places = np.arange(len(fresh)) - np.searchsorted(owners[fresh], owners[fresh])
         return np.sort(fresh[places < NEW_SETS])
 
-    def _violated(self, point: Point) -> ClusterCuts:
-        """Select cuts that the solution violates."""
-        numbers, values = self._used(point)
-        support = support_of(self.sets, numbers, values)
-        cuts, _ = violated_clusters(support, 1, LEAST)
-        most = max(30, self.n)
-        if cuts.total < FEW:
-            pairs, _ = violated_clusters(support, 2, 10 * LEAST)
-            cuts = cuts.join(pairs.select(slice(most)))
-        if cuts.total < FEW:
-            halves, _ = zero_half_cuts(self.sets, numbers, values, self.relaxation.cuts, 10 * LEAST)
-            cuts = cuts.join(halves.select(slice(most)))
-        return cuts.select(slice(most))
-
     def _used(self, point: Point) -> tuple[Ints, Floats]:
         """Return the sets with a positive value, ascending, and their values."""
         used = np.flatnonzero(point.values > POSITIVE)
@@ -307,8 +294,30 @@ class ComponentProof:
         return support_of(self.sets, *self._used(point))
 
     def order_of(self, point: Point) -> Ints:
-        """Return an order read off the solution: next comes the vertex with most value on sets of earlier vertices."""
-        return _greedy_order(self.support(point), self._required)
+        """Return the greedy order of the solution.
+
+        Next comes the vertex with most value on sets of earlier vertices, but never before its required parents.
+        """
+        support = self.support(point)
+        missing, ready = np.diff(support.families.set_start), np.zeros(self.n)
+        np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
+        waiting = {vertex for vertex, parents in enumerate(self._required) if parents}
+        ready[list(waiting)] -= FAR
+        order: list[int] = []
+        for _ in range(self.n):
+            vertex = int(np.argmax(ready))
+            order.append(vertex)
+            ready[vertex] = -np.inf
+            containing = support.children[support.child_start[vertex] : support.child_start[vertex + 1]]
+            missing[containing] -= 1
+            complete = containing[missing[containing] == 0]
+            np.add.at(ready, support.owners[complete], support.values[complete])
+            freed = {
+                other for other in waiting if vertex in self._required[other] and {*self._required[other]} <= {*order}
+            }
+            ready[list(freed)] += FAR
+            waiting -= freed
+        return np.array(order, np.int64)
 
 
 @cache
@@ -316,32 +325,3 @@ def compile_order_search() -> None:
     """Compile the kernels of the search over orders."""
     candidates = example()
     improve(order_problem(candidates.families, candidates.scores), range(candidates.n), 1)
-
-
-def scored_sets(component: Component) -> ScoredSets:
-    """Return the sets of the component with their losses."""
-    families = component.families
-    owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
-    losses = component.scores[families.vertex_start[:-1]][owners] - component.scores
-    return ScoredSets(families.vertex_start, frozen(owners), families.set_start, families.members, frozen(losses))
-
-
-def _greedy_order(support: Support, required: list[VertexSet]) -> Ints:
-    """Return the greedy order: next the vertex with most value on sets of earlier vertices, after required parents."""
-    missing, ready = np.diff(support.start), np.zeros(len(required))
-    np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
-    waiting = {vertex for vertex, parents in enumerate(required) if parents}
-    ready[list(waiting)] -= FAR
-    order: list[int] = []
-    for _ in range(len(required)):
-        vertex = int(np.argmax(ready))
-        order.append(vertex)
-        ready[vertex] = -np.inf
-        containing = support.children[support.child_start[vertex] : support.child_start[vertex + 1]]
-        missing[containing] -= 1
-        complete = containing[missing[containing] == 0]
-        np.add.at(ready, support.owners[complete], support.values[complete])
-        for other in [other for other in waiting if vertex in required[other] and {*required[other]} <= {*order}]:
-            waiting.remove(other)
-            ready[other] += FAR
-    return np.array(order, np.int64)

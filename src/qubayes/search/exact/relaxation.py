@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
 
-from ...foundation.arrays import Bools, Floats, Ints, SmallInts
+from ...foundation.arrays import Bools, Floats, Ints, Words
 from ...foundation.highs import Highs, LinearModel, Solved
-from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts, prices
+from ...foundation.jit import inner, kernel
+from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 
 ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
 
@@ -41,13 +42,13 @@ class LinearRelaxation:
     """
 
     def __init__(self, sets: ScoredSets, scale: float) -> None:
-        self.sets, self.n, self._scale = sets, len(sets.vertex_start) - 1, scale
+        self.sets, self.n, self._scale = sets, sets.families.n, scale
         self.columns = np.zeros(0, np.int64)  # numbers of the sets that are in
         self.is_in = np.zeros(len(sets.losses), np.bool_)
         self.cuts = no_cuts(self.n)
         # Multiples of vertex rows subtracted from each cut, so that the commonest coefficient of a vertex is 0.
         self._shifts = np.zeros((0, self.n))
-        price = 1.0 + 2.0 * sets.losses[sets.vertex_start[1:] - 1].sum()
+        price = 1.0 + 2.0 * sets.losses[sets.families.vertex_start[1:] - 1].sum()
         identity = eye_array(self.n, format="csr")
         self._highs = Highs(solver="simplex", dual_feasibility_tolerance=1e-9)
         self._highs.load(LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0))
@@ -57,26 +58,27 @@ class LinearRelaxation:
         count, owners = len(numbers), self.sets.owners[numbers]
         dense = np.zeros((self.n + self.cuts.total, count))
         dense[owners, np.arange(count)] = 1.0
-        dense[self.n :] = self._dense(numbers, self.cuts) - self._shifts[:, owners]
+        dense[self.n :] = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
         self._highs.add_columns(self.sets.losses[numbers], csc_array(dense), upper=1.0)
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
     def add_cuts(self, cuts: ClusterCuts) -> None:
         """Add these cuts."""
-        dense, owners = self._dense(self.columns, cuts), self.sets.owners[self.columns]
-        shifts = _commonest(dense, owners, self.n)
-        dense = np.concatenate([-shifts, dense - shifts[:, owners]], axis=1)
-        self._highs.add_rows(csr_array(dense), upper=cuts.rhs - shifts.sum(axis=1))
+        owners = self.sets.owners[self.columns]
+        order = np.argsort(owners, kind="stable")
+        present, first = np.unique(owners[order], return_index=True)
+        dense = coefficients(self.sets, self.columns, cuts)
+        shifts = np.zeros((cuts.total, self.n))
+        if len(present):
+            by_owner = dense[:, order]
+            values = range(1 + int(dense.max(initial=0)))
+            counts = [np.add.reduceat(by_owner == value, first, axis=1, dtype=np.int32) for value in values]
+            shifts[:, present] = np.argmax(counts, axis=0)
+        matrix = csr_array(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
+        self._highs.add_rows(matrix, upper=cuts.rhs - shifts.sum(axis=1))
         self.cuts = self.cuts.join(cuts)
         self._shifts = np.concatenate([self._shifts, shifts])
-
-    def _dense(self, numbers: Ints, cuts: ClusterCuts) -> Floats:
-        """Return (cuts, sets) the coefficients."""
-        rows, places, values = coefficients(self.sets, numbers, cuts)
-        dense = np.zeros((cuts.total, len(numbers)))
-        dense[rows, places] = values
-        return dense
 
     def drop_cuts(self, dropped: Bools) -> None:
         """Remove these cuts."""
@@ -119,7 +121,7 @@ class LinearRelaxation:
         active = np.flatnonzero(weights > 0.0)
         cuts, weights = self.cuts.select(active), weights[active]
         values = prices(self.sets, allowed, cuts, weights)
-        least = np.minimum.reduceat(values, self.sets.vertex_start[:-1])
+        least = np.minimum.reduceat(values, self.sets.families.vertex_start[:-1])
         paid = math.fsum((weights * cuts.rhs).tolist())
         margin = ROUNDING * (self._scale + float(weights @ cuts.sizes))
         loss = math.fsum(least.tolist()) - paid - margin
@@ -127,14 +129,106 @@ class LinearRelaxation:
             return Bounded(loss, loss + (values - least[self.sets.owners]), values)
 
 
-def _commonest(dense: Floats, owners: SmallInts, n: int) -> Floats:
-    """Return (cuts, n) the commonest coefficient of the vertex's sets in each cut; 0 for a vertex without sets."""
-    order = np.argsort(owners, kind="stable")
-    present, first = np.unique(owners[order], return_index=True)
-    dense = dense[:, order]
-    commonest = np.zeros((len(dense), n))
-    if len(present):
-        values = range(1 + int(dense.max(initial=0.0)))
-        counts = [np.add.reduceat(dense == value, first, axis=1, dtype=np.int32) for value in values]
-        commonest[:, present] = np.argmax(counts, axis=0)
-    return commonest
+def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats) -> Floats:
+    """Return (sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
+
+    For each vertex, the clusters that contain it are bits of a word for each possible parent. A set crosses the
+    clusters in the union of its members' words (for k = 2: the bits that two members share). Cuts of one cluster share
+    words, and the sums of their weights are looked up by bytes; a zero-half cut has a word of its own, whose bits are
+    counted.
+    """
+    n, halves = sets.families.n, np.flatnonzero(cuts.divisors == 2)
+    words = (cuts.total - len(halves) + 63) // 64
+    values = np.full(len(sets.losses), np.inf)
+    work = PricingTables(
+        np.zeros((n, words + len(halves)), np.uint64),
+        np.zeros(words + len(halves), np.uint64),
+        np.zeros((words * 8, 256)),
+        np.zeros(len(halves)),
+        np.zeros(len(halves), np.int64),
+    )
+    _fill_prices(sets, allowed, cuts, weights, work, values)
+    return values
+
+
+class PricingTables(NamedTuple):
+    """The cuts around one vertex as bits; words of many cuts first, then one for each zero-half cut."""
+
+    rows: Words  # (n, words)
+    single: Words  # (words,) the bits of clusters with k = 1
+    table: Floats  # (bytes of many cuts, 256) sums of weights
+    halves: Floats  # (zero-half cuts,) weights
+    odd: Ints  # (zero-half cuts,) whether the vertex's row is in the sum
+
+
+@kernel
+def _fill_prices(
+    sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats, work: PricingTables, values: Floats
+) -> None:
+    words, first = len(work.single) - len(work.halves), sets.families.vertex_start
+    for vertex in range(len(first) - 1):
+        for word in range(len(work.single)):
+            work.single[word] = 0
+            for other in range(len(work.rows)):
+                work.rows[other, word] = 0
+        count, halves = 0, 0
+        for cut in range(len(weights)):
+            if cuts.divisors[cut] == 1:
+                if cuts.inside[cuts.start[cut], vertex]:
+                    _put(cuts, cuts.start[cut], work, count >> 6, count & 63)
+                    byte, place = count >> 3, count & 7
+                    if place == 0:
+                        work.table[byte, 0] = 0.0
+                    for value in range(1 << place):  # sums over the bits of a byte, extended by one bit
+                        work.table[byte, value + (1 << place)] = work.table[byte, value] + weights[cut]
+                    count += 1
+            else:
+                bits = 0
+                for cluster in range(cuts.start[cut], cuts.start[cut + 1]):
+                    if cuts.inside[cluster, vertex]:
+                        _put(cuts, cluster, work, words + halves, bits)
+                        bits += 1
+                if bits:
+                    work.halves[halves], work.odd[halves] = weights[cut], cuts.odd[cut, vertex]
+                    halves += 1
+        for number in range(first[vertex], first[vertex + 1]):
+            if allowed[number]:
+                values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
+
+
+@inner
+def _put(cuts: ClusterCuts, cluster: int, work: PricingTables, word: int, place: int) -> None:
+    """Set the bit of one cluster in the words of its members."""
+    bit = np.uint64(1) << np.uint64(place)
+    for other in range(work.rows.shape[0]):
+        if cuts.inside[cluster, other]:
+            work.rows[other, word] |= bit
+    if cuts.needs[cluster] == 1:
+        work.single[word] |= bit
+
+
+@inner
+def _price(sets: ScoredSets, number: int, work: PricingTables, used: int, words: int, halves: int) -> float:
+    """Return the sum of weight times coefficient over the cuts around the vertex."""
+    start, members, total = sets.families.set_start, sets.families.members, 0.0
+    for index in range(used + halves):
+        word = index if index < used else words + index - used
+        once, twice = np.uint64(0), np.uint64(0)
+        for i in range(start[number], start[number + 1]):
+            row = work.rows[members[i], word]
+            twice |= once & row
+            once |= row
+        bits = (once & work.single[word]) | (twice & ~work.single[word])
+        if index < used:
+            byte = word * 8
+            while bits:
+                total += work.table[byte, bits & np.uint64(255)]
+                bits >>= np.uint64(8)
+                byte += 1
+        elif bits:
+            crossed = work.odd[index - used]
+            while bits:
+                bits &= bits - np.uint64(1)
+                crossed += 1
+            total += work.halves[index - used] * (crossed // 2)
+    return total
