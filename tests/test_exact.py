@@ -18,7 +18,6 @@ from qubayes.foundation.arrays import Floats, Ints
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
-from qubayes.foundation.progress import silent
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.exact import branching, cuts, proof, upper_bound
@@ -38,7 +37,7 @@ from qubayes.search.exact.proof import ROOT, ComponentProof, Effort
 from qubayes.search.exact.relaxation import LinearRelaxation, Point, prices
 from qubayes.search.orders.insertions import best_of
 from qubayes.search.reduction import split, without_twins
-from qubayes.search.run import Run, bases_of
+from qubayes.search.run import Run
 from solve_cases import best_score, random_candidates, with_required_edge
 
 
@@ -50,7 +49,7 @@ def component_of(candidates: Candidates) -> ComponentProof:
 
 def run_of(candidates: Candidates, seconds: float) -> Run:
     """A run that starts from the required edges alone."""
-    return Run(candidates, Limits(seconds), Workers(1), bases_of(candidates), silent, "test")
+    return Run(candidates, Limits(seconds), Workers(1))
 
 
 def choices_of(sets: ScoredSets) -> list[tuple[int, ...]]:

@@ -44,7 +44,14 @@ _KINDS: dict[Any, str] = {
 
 def solver_named(name: str, **settings: Any) -> Solver:
     """Return the solver of this name with these settings; the others keep their defaults."""
-    kind = _solver_class(name)
+    added = {} if name in SOLVERS else {point.name: point.value for point in entry_points(group=GROUP)}
+    target = SOLVERS.get(name) or added.get(name)
+    if target is None:
+        raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join({**SOLVERS, **added})}")
+    kind = load(target)
+    follows = is_dataclass(kind) and is_solver(kind)
+    if not follows:
+        raise SettingError(f"{target} is registered as the solver {name!r}, but does not follow qubayes.search.Solver")
     known, annotations = [field.name for field in fields(kind)], get_type_hints(kind)
     for setting, value in settings.items():
         if setting not in known:
@@ -61,22 +68,6 @@ def load(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _solver_class(name: str) -> Any:
-    if name in SOLVERS:
-        return load(SOLVERS[name])
-    found = tuple(entry_points(group=GROUP))
-    for point in found:
-        if point.name == name:
-            kind = point.load()
-            if not (is_dataclass(kind) and is_solver(kind)):
-                raise SettingError(
-                    f"{point.value} is registered as the solver {name!r}, but does not follow qubayes.search.Solver"
-                )
-            return kind
-    names = ", ".join(dict.fromkeys([*SOLVERS, *(point.name for point in found)]))
-    raise SettingError(f"solver {name!r} is unknown; choose one of {names}")
-
-
 def is_solver(value: object) -> bool:
     """True if the value has what `Solver` asks for."""
     return callable(value) and all(hasattr(value, name) for name in ("name", "takes", "counts", "prepare"))
@@ -84,25 +75,22 @@ def is_solver(value: object) -> bool:
 
 def _accepts(annotation: Any, value: object) -> bool:
     """True if a setting with this annotation may have the value. A whole number is a number; a boolean is not."""
-    if annotation is Any:
-        return True
-    if _is_union(annotation):
-        return any(_accepts(each, value) for each in get_args(annotation))
-    if annotation is float:
-        return is_number(value)
-    if annotation is int:
-        return is_whole(value)
-    return isinstance(value, get_origin(annotation) or annotation)
+    kinds = _alternatives(annotation)
+    return (
+        Any in kinds
+        or (float in kinds and is_number(value))
+        or (int in kinds and is_whole(value))
+        or isinstance(value, tuple(kind for kind in kinds if kind not in (Any, int, float)))
+    )
 
 
 def _allowed(annotation: Any) -> str:
     """Return the values that the annotation allows, as text."""
-    if _is_union(annotation):
-        *others, last = [_allowed(each) for each in get_args(annotation)]
-        return f"{', '.join(others)} or {last}"
-    plain = get_origin(annotation) or annotation
-    return _KINDS.get(plain) or f"a {plain.__name__}"
+    *others, last = [_KINDS.get(kind) or f"a {kind.__name__}" for kind in _alternatives(annotation)]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
-def _is_union(annotation: Any) -> bool:
-    return isinstance(annotation, UnionType) or get_origin(annotation) is Union
+def _alternatives(annotation: Any) -> list[Any]:
+    """Return the types of a union, or the one type, without their parameters."""
+    is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
+    return [get_origin(each) or each for each in (get_args(annotation) if is_union else [annotation])]

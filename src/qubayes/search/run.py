@@ -138,13 +138,7 @@ def warm_up(
     Solvers call it in `prepare`; one that takes a formulation says how to `formulate` the example.
     """
     solver, candidates = kind(), example(vertices)
-    run = Run(candidates, Limits(None, moves), Workers(1), bases_of(candidates), silent, solver.name)
-    solver(formulate(candidates) if formulate else candidates, run)
-
-
-def bases_of(candidates: Candidates) -> Ints:
-    """Return the choice of the base of each vertex: the network of the required edges alone."""
-    return candidates.families.vertex_start[1:] - 1
+    solver(formulate(candidates) if formulate else candidates, Run(candidates, Limits(None, moves), Workers(1)))
 
 
 class Run:
@@ -156,9 +150,16 @@ class Run:
     """
 
     def __init__(
-        self, candidates: Candidates, limits: Limits, workers: Workers, start: Ints, on_progress: OnProgress, name: str
+        self,
+        candidates: Candidates,
+        limits: Limits,
+        workers: Workers,
+        start: Ints | None = None,  # the network of the required edges alone, unless given
+        on_progress: OnProgress = silent,
+        name: str = "solver",
     ) -> None:
-        self.candidates, self.limits, self.workers, self.start = candidates, limits, workers, frozen(start.copy())
+        self.candidates, self.limits, self.workers = candidates, limits, workers
+        self.start = frozen(np.array(candidates.families.vertex_start[1:] - 1 if start is None else start))
         self.seed, self.moves = limits.seed, limits.moves
         self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may read it
         self.trace: list[tuple[float, float]] = []

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,63 +123,56 @@ def write_solution(solution: Solution, path: str | Path) -> None:
         file.write("\n")
 
 
-def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
-    """Return the solution that was written for this problem; its score and energy are computed again."""
-    value, candidates = json_object(read_text(path)), candidates_of(problem)
-    choice = np.array(_choice(value, candidates, path), dtype=np.int64)
-    parents = candidates.families.sets_at(choice)
-    if find_cycle(parents):
-        raise FormatError(f"{path}: the network has a directed cycle; solve again")
+def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any) -> Solution:
+    """Return the solution with these candidate sets; score, energy and network are computed from them."""
+    candidates = candidates_of(problem)
+    parents, score = candidates.families.sets_at(choice), math.fsum(candidates.scores[choice].tolist())
     bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(choice)
-    score = math.fsum(candidates.scores[choice].tolist())
     return Solution(
         names=candidates.names,
         parents=parents,
         choice=choice,
         score=score,
         empty_score=math.fsum(candidates.base_scores.tolist()),
-        bound=max(score, _number(value, "bound", path)),
-        solver=_text(value, "solver", path),
-        seed=int(_number(value, "seed", path)),
-        seconds=_number(value, "seconds", path),
-        status=_text(value, "status", path),
-        interrupted=value.get("interrupted") is True,
-        trace=_trace(value, path),
-        statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
+        bound=max(bound, score),
         bits=bits,
         energy=energy,
         stamp=candidates.stamp,
+        **facts,
     )
 
 
-def _choice(value: dict[str, Any], candidates: Candidates, path: str | Path) -> list[int]:
-    choice, start = value.get("choice"), candidates.families.vertex_start.tolist()
+def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
+    """Return the solution that was written for this problem; its score and energy are computed again."""
+    value, candidates = json_object(read_text(path)), candidates_of(problem)
+    choice, trace, start = value.get("choice"), value.get("trace"), candidates.families.vertex_start.tolist()
     if not isinstance(choice, list) or len(choice) != candidates.n or not all(type(v) is int for v in choice):
         raise FormatError(f"{path}: no candidate set for each of {candidates.n} vertices; solve again")
-    if not all(first <= number < last for first, number, last in zip(start, choice, start[1:], strict=False)):
+    if not all(first <= number < last for (first, last), number in zip(pairwise(start), choice, strict=True)):
         raise FormatError(f"{path}: it names candidate sets that are not there; solve again")
-    return choice
-
-
-def _text(value: dict[str, Any], key: str, path: str | Path) -> str:
-    text = value.get(key)
-    if not isinstance(text, str):
-        raise FormatError(f"{path}: {key} is {shown(text)}; allowed is text")
-    return text
-
-
-def _number(value: dict[str, Any], key: str, path: str | Path) -> float:
-    number = value.get(key)
-    if type(number) not in (int, float) or not abs(number) < _LARGEST:  # type: ignore[arg-type]
-        raise FormatError(f"{path}: {key} is {shown(number)}; allowed is a number")
-    return number  # type: ignore[return-value]
-
-
-def _trace(value: dict[str, Any], path: str | Path) -> tuple[tuple[float, float], ...]:
-    trace = value.get("trace")
+    if find_cycle(candidates.families.sets_at(choice)):
+        raise FormatError(f"{path}: the network has a directed cycle; solve again")
     if not isinstance(trace, list):
         raise FormatError(f"{path}: no trace; solve again")
-    points = [
-        {"seconds": point[0], "score": point[1]} for point in trace if isinstance(point, list) and len(point) == 2
-    ]
-    return tuple((_number(point, "seconds", path), _number(point, "score", path)) for point in points)
+
+    def number(key: str, found: Any) -> float:
+        if type(found) not in (int, float) or not abs(found) < _LARGEST:
+            raise FormatError(f"{path}: {key} is {shown(found)}; allowed is a number")
+        return found  # type: ignore[no-any-return]
+
+    for key in ("solver", "status"):
+        if not isinstance(value.get(key), str):
+            raise FormatError(f"{path}: {key} is {shown(value.get(key))}; allowed is text")
+    points = [point for point in trace if isinstance(point, list) and len(point) == 2]
+    return solution_of(
+        problem,
+        np.array(choice, dtype=np.int64),
+        bound=number("bound", value.get("bound")),
+        solver=value["solver"],
+        seed=int(number("seed", value.get("seed"))),
+        seconds=number("seconds", value.get("seconds")),
+        status=value["status"],
+        interrupted=value.get("interrupted") is True,
+        trace=tuple((number("seconds", seconds), number("score", score)) for seconds, score in points),
+        statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
+    )

@@ -13,8 +13,8 @@ from ..foundation.progress import OnProgress, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network
 from .registry import is_solver, load, solver_named
-from .run import Ending, Formulated, Limits, Run, Solver, bases_of, candidates_of, check, is_number
-from .solution import Solution
+from .run import Ending, Formulated, Limits, Run, Solver, candidates_of, check, is_number
+from .solution import Solution, solution_of
 
 
 def solve(
@@ -43,9 +43,17 @@ def solve(
     >>> best.status, found.proved, found.score == best.score
     ('optimal', True, True)
     """
-    chosen = solver_named(solver) if isinstance(solver, str) else solver
+    chosen: Any = solver_named(solver) if isinstance(solver, str) else solver
     limits = Limits() if limits is None else limits
-    _check_kinds(problem, chosen, limits, start)
+    model = isinstance(problem, Candidates) or (hasattr(problem, "candidates") and hasattr(problem, "state_of"))
+    for name, value, right, what in (
+        ("the problem", problem, model, "candidates (read_candidates reads files of them), or a formulation"),
+        ("the solver", chosen, is_solver(chosen), "a name, or what solver_named returns"),
+        ("limits", limits, isinstance(limits, Limits), "Limits(seconds, moves, seed)"),
+        ("start", start, start is None or isinstance(start, Network), "a Network (read_network reads files of them)"),
+    ):
+        if not right:
+            raise SettingError(f"{name} is of type {type(value).__name__}; give {what}")
     candidates = candidates_of(problem)
     check(candidates)
     if chosen.takes == "formulation" and isinstance(problem, Candidates):
@@ -65,32 +73,30 @@ def solve(
     run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
     run.tighten(bound)
     run.stop[0] = interrupted
-    return _solution(problem, run, chosen.name, _search(chosen, problem, run))
-
-
-def _check_kinds(problem: object, solver: object, limits: object, start: object) -> None:
-    """Raise unless each argument is of the kind that `solve` takes."""
-    if not (isinstance(problem, Candidates) or (hasattr(problem, "candidates") and hasattr(problem, "state_of"))):
-        raise SettingError(
-            f"the problem is of type {_kind(problem)}; give candidates (read_candidates reads files of them), or a "
-            "formulation"
+    ending = _search(chosen, problem, run)
+    if (run.choice < 0).any() or find_cycle(candidates.families.sets_at(run.choice)):
+        raise AssertionError(
+            f"internal error: {chosen.name} returned a network with a cycle or without a required parent; please "
+            "report it"
         )
-    if not is_solver(solver):
-        raise SettingError(f"the solver is of type {_kind(solver)}; give a name, or what solver_named returns")
-    if not isinstance(limits, Limits):
-        raise SettingError(f"limits is of type {_kind(limits)}; give Limits(seconds, moves, seed)")
-    if start is not None and not isinstance(start, Network):
-        raise SettingError(f"start is of type {_kind(start)}; give a Network (read_network reads files of them)")
+    return solution_of(
+        problem,
+        run.choice,
+        bound=run.bound,
+        solver=chosen.name,
+        seed=run.seed,
+        seconds=run.elapsed,
+        status=ending.status,
+        interrupted=bool(run.stop[0]),
+        trace=tuple(run.trace),
+        statistics=ending.statistics,
+    )
 
 
-def _kind(value: object) -> str:
-    return type(value).__name__
-
-
-def _start(candidates: Candidates, network: Network | None) -> Ints:
-    """Return the best candidate sets inside the parents of the network; the bases without a network."""
+def _start(candidates: Candidates, network: Network | None) -> Ints | None:
+    """Return the best candidate sets inside the parents of the network; None without a network."""
     if network is None:
-        return bases_of(candidates)
+        return None
     missing = set(candidates.names) ^ set(network.names)
     if missing:
         raise QubayesError(
@@ -121,31 +127,3 @@ def _search(solver: Solver, problem: Any, run: Run) -> Ending:
             run.stop[0] = True
             ending = Ending("")
     return Ending("interrupted; best so far returned", ending.statistics) if run.stop[0] else ending
-
-
-def _solution(problem: Candidates | Formulated, run: Run, name: str, ending: Ending) -> Solution:
-    candidates = run.candidates
-    parents = candidates.families.sets_at(run.choice)
-    if (run.choice < 0).any():
-        raise AssertionError(f"internal error: {name} returned a network without a required parent; please report it")
-    if cycle := find_cycle(parents):
-        raise AssertionError(f"internal error: {name} returned a network with a cycle {cycle}; please report it")
-    bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(run.choice)
-    return Solution(
-        names=candidates.names,
-        parents=parents,
-        choice=run.choice,
-        score=run.score,
-        empty_score=run.score_of(bases_of(candidates)),
-        bound=max(run.bound, run.score),
-        solver=name,
-        seed=run.seed,
-        seconds=run.elapsed,
-        status=ending.status,
-        interrupted=bool(run.stop[0]),
-        trace=tuple(run.trace),
-        statistics=ending.statistics,
-        bits=bits,
-        energy=energy,
-        stamp=candidates.stamp,
-    )

@@ -11,7 +11,7 @@ from ...foundation.progress import OnProgress, silent, stopping
 from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
 from ..reduction import with_required_edges, without_twins
-from ..run import Ending, Limits, Run, bases_of, check, warm_up
+from ..run import Ending, Limits, Run, check, warm_up
 from ..solution import Solution
 from .branching import branch
 from .proof import THOROUGH, Proof
@@ -191,7 +191,7 @@ def _thorough_proof(
 ) -> tuple[Proof, Run]:
     """Return the proof as far as the relaxation goes in this time, and its run."""
     Exact().prepare()
-    run = Run(candidates, Limits(seconds), Workers(1), bases_of(candidates), on_progress, name)
+    run = Run(candidates, Limits(seconds), Workers(1), None, on_progress, name)
     with stopping(run.stop):
         proof = Proof(without_twins(candidates, twins), run)
         proof.relax(THOROUGH)
