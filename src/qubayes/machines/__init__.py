@@ -7,7 +7,6 @@ from .digital_annealer import (
     Inequalities,
     digital_annealer_json,
     inequalities_of,
-    no_inequalities,
     problem_of,
 )
 from .embedding import Embedding, embed
@@ -26,7 +25,6 @@ __all__ = [
     "digital_annealer_json",
     "embed",
     "inequalities_of",
-    "no_inequalities",
     "problem_of",
     "read_model",
     "read_qubo",

@@ -15,18 +15,18 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
 from ..foundation.arrays import Bools, Floats, Ints, frozen
 from ..foundation.errors import FormatError, ServiceError, SettingError
 from ..foundation.files import parse_json, shown
-from .digital_annealer import AnnealerParameters, AnnealerProblem, write_annealer_json
+from .digital_annealer import AnnealerParameters, AnnealerProblem, digital_annealer_json
 
 T = TypeVar("T")
 
@@ -75,19 +75,6 @@ class NotSentError(TransportError):
     """No connection: the service received nothing."""
 
 
-class Address(NamedTuple):
-    """The address of the service."""
-
-    secure: bool
-    host: str
-    port: int
-    path: str  # without a slash at its end
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.secure else 'http'}://{host}:{self.port}{self.path}"
-
-
 class Answer(NamedTuple):
     """An answer of the service."""
 
@@ -119,7 +106,7 @@ class DigitalAnnealer:
     ) -> None:
         if version not in VERSIONS:
             raise SettingError(f"version {version!r}; one of {', '.join(VERSIONS)} is allowed")
-        self._address: Address = parse_address(base_url)
+        self._address = parse_address(base_url)
         self._prefix = f"/{version}/async"
         self._key_variable = key_variable
         self._patience = patience or Patience()
@@ -128,7 +115,7 @@ class DigitalAnnealer:
 
     def __repr__(self) -> str:
         """Return the address and the variable of the key; never the key."""
-        return f"DigitalAnnealer({self._address}, key from ${self._key_variable})"
+        return f"DigitalAnnealer({self._address.geturl()}, key from ${self._key_variable})"
 
     def submit(self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> str:
         """Start a job and return its identifier. The body goes through a temporary file, not through memory.
@@ -137,7 +124,7 @@ class DigitalAnnealer:
         """
         read_key(self._key_variable)  # fail before a large body is made
         with tempfile.TemporaryFile() as body:
-            write_annealer_json(problem, body, parameters)
+            body.writelines(digital_annealer_json(problem, parameters))
             request = _Request("POST", "/qubo/solve", body, repeatable=False)
             return self._call(request, lambda answer: _checked_job(_text(answer, "job_id")))
 
@@ -205,7 +192,7 @@ class DigitalAnnealer:
                 answer = exchange(self._address, request._replace(path=self._prefix + request.path), key, bounds)
             except TransportError as error:
                 if last or not (request.repeatable or isinstance(error, NotSentError)):
-                    raise ServiceError(_redacted(f"{self._address}: {error}", key)) from None
+                    raise ServiceError(_redacted(f"{self._address.geturl()}: {error}", key)) from None
                 self._pause(attempt, None)
                 continue
             if answer.status in (_PASSING if request.repeatable else _REFUSED) and not last:
@@ -214,7 +201,7 @@ class DigitalAnnealer:
             if request.method == "DELETE" and answer.status == 404 and attempt > 1:
                 answer = Answer(200, None, b"{}")  # an earlier attempt succeeded, its answer was lost
             try:
-                return understand(_document(answer, self._address))
+                return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
                 message = _redacted(str(error), key)
             raise ServiceError(message)  # outside of `except`: the other error may hold the key
@@ -240,7 +227,7 @@ def _checked_job(job: str) -> str:
     return job
 
 
-def _document(answer: Answer, address: Address) -> dict[str, Any]:
+def _document(answer: Answer, address: str) -> dict[str, Any]:
     """Return the JSON object of the answer; raise an error of one line for any other answer."""
     if 300 <= answer.status < 400:
         raise ServiceError(f"{address} redirects elsewhere, where the key is not sent; give the final address")
@@ -312,38 +299,34 @@ def _solutions(found: list[Any], bits: int) -> AnnealerSolutions:
             row[int(index)] = value
         if len({int(index) for index in configuration}) != bits:
             raise ServiceError("a solution of the Digital Annealer sets a bit twice")
-    energies, penalties, frequencies = (_column(found, name) for name in ("energy", "penalty_energy", "frequency"))
+    columns = {name: [solution.get(name) for solution in found] for name in ("energy", "penalty_energy", "frequency")}
+    for name, values in columns.items():
+        if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
+            raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
+    energies, penalties, frequencies = (np.array(values, np.float64) for values in columns.values())
     order = np.argsort(energies, kind="stable")
     arrays = states, energies, penalties, frequencies.astype(np.int64)
     return AnnealerSolutions(*(frozen(part[order]) for part in arrays))
 
 
-def _column(found: list[Any], name: str) -> Floats:
-    values = [solution.get(name) for solution in found]
-    if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
-        raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
-    return np.array(values, np.float64)
-
-
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> SplitResult:
     """Return the address; raise unless a key may be sent there: by HTTPS, or by HTTP to this machine."""
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname or any(c <= " " or c == "\x7f" for c in url):
+        parts = urlsplit(url.rstrip("/"))
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = None
+    if not known or any(c <= " " or c == "\x7f" for c in url):
         raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingError("the address of the service may hold no name, password, query or fragment")
     try:
-        loopback = ipaddress.ip_address(parts.hostname).is_loopback
+        loopback = ipaddress.ip_address(parts.hostname or "").is_loopback
     except ValueError:
         loopback = parts.hostname == "localhost"
     if parts.scheme == "http" and not loopback:
         raise SettingError(f"http://{parts.hostname} would send the key unencrypted; use https")
-    port = port or (443 if parts.scheme == "https" else 80)
-    return Address(parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/"))
+    return parts
 
 
 def read_key(variable: str) -> str:
@@ -358,7 +341,7 @@ def read_key(variable: str) -> str:
     return key
 
 
-def exchange(address: Address, request: _Request, key: str, bounds: tuple[float, int]) -> Answer:
+def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]) -> Answer:
     """Send one request and return the answer. A body that is a file is sent from its beginning, in blocks.
 
     `bounds` are the seconds without progress, in which an answer must also be complete, and its largest size in bytes.
@@ -372,29 +355,48 @@ def exchange(address: Address, request: _Request, key: str, bounds: tuple[float,
         if not isinstance(body, bytes):
             body.seek(0)
     connection = _connected(address, timeout)
-    late = threading.Event()
+    sock, late = connection.sock, threading.Event()
+
+    def shut() -> None:
+        late.set()
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    watch = threading.Timer(timeout, shut)  # a slow answer may never reach the time-out of a single read
+    watch.daemon = True
+    content = bytearray()
     try:
         # The service may answer and close the connection before it has read the body.
         with suppress(BrokenPipeError, ConnectionResetError):
             connection.request(request.method, address.path + request.path, body, headers)
-        with _watched(connection, timeout, late):
-            return _answer(connection.getresponse(), largest)
-    except (OSError, http.client.HTTPException, TransportError) as error:
-        # Only the type of these errors: their text may quote what the other side sent.
-        failure = str(error) if isinstance(error, TransportError) else f"the connection failed ({type(error).__name__})"
-        if late.is_set() or isinstance(error, TimeoutError):
-            failure = f"no complete answer within {timeout:g} s"
+        watch.start()
+        response = connection.getresponse()
+        while block := response.read1(_BLOCK):
+            content += block
+            if len(content) > largest:
+                raise ServiceError(f"the answer is longer than {largest:,} bytes; ask for fewer solutions")
+        if not response.length:
+            delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
+            retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
+            return Answer(response.status, retry_after, bytes(content))
+        failure = "the answer ends early"
+    except (OSError, http.client.HTTPException) as error:
+        failure = f"the connection failed ({type(error).__name__})"  # the text may quote what the other side sent
+        if isinstance(error, TimeoutError):
+            late.set()
     finally:
+        watch.cancel()
         connection.close()
-    raise TransportError(failure)  # outside of `except`: without the other error as its context
+    # Outside of `except`: without the other error as its context.
+    raise TransportError(f"no complete answer within {timeout:g} s" if late.is_set() else failure)
 
 
-def _connected(address: Address, timeout: float) -> http.client.HTTPConnection:
+def _connected(address: SplitResult, timeout: float) -> http.client.HTTPConnection:
     options: dict[str, Any] = {"timeout": timeout, "blocksize": _BLOCK}
-    if address.secure:
-        options["context"] = ssl.create_default_context()
-    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-    connection = kind(address.host, address.port, **options)
+    kind: type[http.client.HTTPConnection] = http.client.HTTPConnection
+    if address.scheme == "https":
+        kind, options["context"] = http.client.HTTPSConnection, ssl.create_default_context()
+    connection = kind(address.hostname or "", address.port, **options)
     try:
         connection.connect()
     except (OSError, UnicodeError) as error:
@@ -402,38 +404,3 @@ def _connected(address: Address, timeout: float) -> http.client.HTTPConnection:
         reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or type(error).__name__
         raise NotSentError(f"no connection: {reason}") from None
     return connection
-
-
-@contextmanager
-def _watched(connection: http.client.HTTPConnection, timeout: float, late: threading.Event) -> Iterator[None]:
-    """Close the connection when the time is up: a slow answer may never reach the time-out of a single read."""
-    sock = connection.sock
-
-    def shut() -> None:
-        late.set()
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(timeout, shut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _answer(response: http.client.HTTPResponse, largest: int) -> Answer:
-    """Return the answer; raise if it is longer than allowed or ends early."""
-    parts: list[bytes] = []
-    total = 0
-    while block := response.read1(_BLOCK):
-        parts.append(block)
-        total += len(block)
-        if total > largest:
-            raise ServiceError(f"the answer of the service is longer than {largest:,} bytes; ask for fewer solutions")
-    if response.length:
-        raise TransportError("the answer ends early")
-    delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
-    retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
-    return Answer(response.status, retry_after, b"".join(parts))

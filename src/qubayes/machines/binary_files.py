@@ -13,18 +13,15 @@ import struct
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..foundation.arrays import AnyArray
+from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
 from ..foundation.files import LIMIT_VARIABLE, json_object, parse_json, shown, unpacked_limit
-from .model_terms import MAX_BITS, ModelTerms, check_size, read_exactly, split_diagonal
-from .qubo import Qubo, coupler_chunks, to_bqm
-
-if TYPE_CHECKING:
-    from dimod import ConstrainedQuadraticModel
+from .qubo import MOST_BITS_OF_FILE, ModelTerms, Qubo, check_size, coupler_chunks, to_bqm
 
 _ALIGNMENT = 64  # bytes, of the sections of dimod's files
 
@@ -33,14 +30,11 @@ def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
     """Write dimod's version 2.0: header, offset, (start, h) of each bit, (j, J_ij) of both triangles, labels."""
     if len(qubo.indices) > np.iinfo(np.int32).max:
         raise FormatError(f"{qubo.couplers:,} couplers; a .bqm file holds at most 2^30: write an .npz file")
-    header: dict[str, Any] = {
+    header = {
         "shape": [qubo.bits, qubo.couplers],
         "dtype": "float64",
         "itype": "int32",
         "ntype": "int32",
-    }
-    header |= {
-        "shape": [qubo.bits, qubo.couplers],
         "vartype": "BINARY",
         "type": "BinaryQuadraticModel",
         "variables": labels is not None,
@@ -59,13 +53,13 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a file of dimod's version 1.0 or 2.0, in its vartype and precision."""
     if file.read(8) != b"DIMODBQM":
         raise FormatError("not a .bqm file: it does not begin with DIMODBQM")
-    version = tuple(read_exactly(file, 2, "header"))
+    version = tuple(_read_exactly(file, 2, "header"))
     if version not in {(1, 0), (2, 0)}:
         raise FormatError(f"version {version[0]}.{version[1]} of the .bqm format; 1.0 and 2.0 can be read")
     header = _bqm_header(file)
     bits, couplers = header["shape"]
     value, index, start = (np.dtype(header[key]).newbyteorder("<") for key in ("dtype", "itype", "ntype"))
-    offset = float(np.frombuffer(read_exactly(file, value.itemsize, "offset"), value)[0])
+    offset = float(np.frombuffer(_read_exactly(file, value.itemsize, "offset"), value)[0])
     linear, edges = _records(file, bits, start, value), _records(file, 2 * couplers, index, value)
     starts = np.append(linear["i"].astype(np.int64), 2 * couplers)
     if starts[0] != 0 or (np.diff(starts) < 0).any():
@@ -97,7 +91,7 @@ def _bqm_header(file: IO[bytes]) -> dict[str, Any]:
 
 def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
     dtype = np.dtype([("i", index), ("w", value)])
-    return np.frombuffer(read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
+    return np.frombuffer(_read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
 
 
 def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> list[Any] | None:
@@ -105,10 +99,10 @@ def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> li
     if version == (2, 0):
         if not variables:
             return None
-        if read_exactly(file, 4, "labels") != b"VARS":
+        if _read_exactly(file, 4, "labels") != b"VARS":
             raise FormatError("no labels where the header of the .bqm file promises them")
-        (length,) = struct.unpack("<I", read_exactly(file, 4, "labels"))
-        variables = parse_json(read_exactly(file, length, "labels"))
+        (length,) = struct.unpack("<I", _read_exactly(file, 4, "labels"))
+        variables = parse_json(_read_exactly(file, length, "labels"))
 
     def hashable(label: Any) -> Any:
         if isinstance(label, list):
@@ -184,7 +178,8 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
     weights = arrays["data"]
     if weights.dtype.kind not in "iuf" or weights.ndim != 1 or not rows.shape == cols.shape == weights.shape:
         raise FormatError("indices and data of the matrix are not equally long vectors of numbers")
-    return split_diagonal(bits, (rows, cols, weights.astype(np.float64)), float(arrays.get("offset", 0.0)), labels)
+    entries = rows, cols, weights.astype(np.float64)
+    return ModelTerms.of_entries(bits, entries, float(arrays.get("offset", 0.0)), labels)
 
 
 def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyArray]:
@@ -206,12 +201,10 @@ def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyA
 
 def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
     """Write the QUBO as a model without constraints. Not streamed: dimod holds it."""
-    from dimod import ConstrainedQuadraticModel
-
-    write_cqm(ConstrainedQuadraticModel.from_bqm(to_bqm(qubo, labels)), file)
+    write_cqm(dimod.ConstrainedQuadraticModel.from_bqm(to_bqm(qubo, labels)), file)
 
 
-def write_cqm(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
+def write_cqm(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
     """Write dimod's constrained model."""
     for label in model.constraints:
         if isinstance(label, str) and "/" in label:
@@ -220,24 +213,22 @@ def write_cqm(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
         shutil.copyfileobj(content, file)
 
 
-def read_cqm(file: IO[bytes]) -> "ConstrainedQuadraticModel":
+def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
     """Return the constrained model of a .cqm file."""
-    from dimod import ConstrainedQuadraticModel
-
     with tempfile.SpooledTemporaryFile(max_size=1 << 28) as copy:
         shutil.copyfileobj(file, copy)
         copy.seek(0)
         _check_cqm(copy)
         copy.seek(0)
-        return ConstrainedQuadraticModel.from_file(copy)  # type: ignore[arg-type]
+        return dimod.ConstrainedQuadraticModel.from_file(copy)  # type: ignore[arg-type]
 
 
 def _check_cqm(file: IO[bytes]) -> None:
     """Raise where dimod would read past the end of its arrays."""
-    if read_exactly(file, 10, "header") != b"DIMODCQM\x02\x00":
+    if _read_exactly(file, 10, "header") != b"DIMODCQM\x02\x00":
         raise FormatError("not a .cqm file of version 2.0")
     variables = _json_header(file).get("num_variables")
-    if type(variables) is not int or not 0 <= variables <= MAX_BITS:
+    if type(variables) is not int or not 0 <= variables <= MOST_BITS_OF_FILE:
         raise FormatError("no number of variables in the header of the .cqm file")
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, file)
@@ -253,7 +244,7 @@ def _check_cqm(file: IO[bytes]) -> None:
 
 
 def _check_expression(part: IO[bytes], variables: int) -> None:
-    if read_exactly(part, 11, "expression")[:9] != b"DIMODEXPR":
+    if _read_exactly(part, 11, "expression")[:9] != b"DIMODEXPR":
         raise FormatError("a part of the .cqm file is not an expression")
     header = _json_header(part)
     shape = header.get("shape")
@@ -276,15 +267,12 @@ def _check_expression(part: IO[bytes], variables: int) -> None:
 
 def _section(part: IO[bytes], magic: bytes, width: int, dtype: np.dtype[Any], count: int) -> AnyArray:
     """Return the `count` numbers of a section; raise if it is shorter."""
-    if read_exactly(part, 4, "section") != magic:
+    if _read_exactly(part, 4, "section") != magic:
         raise FormatError(f"no section {magic.decode()} in the .cqm file")
-    length = int.from_bytes(read_exactly(part, width, "section"), "little")
+    length = int.from_bytes(_read_exactly(part, width, "section"), "little")
     if length < count * dtype.itemsize:
         raise FormatError(f"the section {magic.decode()} of the .cqm file is too short")
-    return np.frombuffer(read_exactly(part, length, "section")[: count * dtype.itemsize], dtype)
-
-
-FORMATS = {".bqm": (write_bqm, read_bqm), ".npz": (write_npz, read_npz), ".cqm": (write_cqm_of_qubo, read_cqm)}
+    return np.frombuffer(_read_exactly(part, length, "section")[: count * dtype.itemsize], dtype)
 
 
 def _padded(magic: bytes, data: bytes) -> bytes:
@@ -299,9 +287,21 @@ def _interleaved(indices: AnyArray, values: AnyArray) -> bytes:
     return records.tobytes()
 
 
+def _read_exactly(file: IO[bytes], size: int, what: str) -> bytes:
+    """Return the next `size` bytes; raise if the file ends earlier. Memory grows with the file, not with `size`."""
+    parts: list[bytes] = []
+    while size > 0:
+        part = file.read(min(size, 1 << 24))
+        if not part:
+            raise FormatError(f"the file ends inside its {what}")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
 def _json_header(file: IO[bytes]) -> dict[str, Any]:
-    (length,) = struct.unpack("<I", read_exactly(file, 4, "header"))
-    return json_object(read_exactly(file, length, "header"))
+    (length,) = struct.unpack("<I", _read_exactly(file, 4, "header"))
+    return json_object(_read_exactly(file, length, "header"))
 
 
 def _check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:

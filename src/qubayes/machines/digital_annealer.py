@@ -98,11 +98,6 @@ class AnnealerParameters:
                 raise SettingError(f"{name} = {value!r}; an integer from {least} to {most} is allowed")
 
 
-def no_inequalities() -> Inequalities:
-    """Return inequalities without a row."""
-    return inequalities_of([])
-
-
 def inequalities_of(rows: Sequence[tuple[Sequence[int], Sequence[float], float, int]]) -> Inequalities:
     """Return rows (bits, weights, constant, lambda) as flat arrays."""
     sizes = [len(bits) for bits, _, _, _ in rows]
@@ -119,7 +114,7 @@ def problem_of(qubo: Qubo, labels: Sequence[str] | None = None) -> AnnealerProbl
     """Return the QUBO as an objective without penalty and inequalities."""
     names = tuple(labels) if labels is not None else tuple(str(i) for i in range(qubo.bits))
     no_penalty = qubo_from_couplers(np.zeros(qubo.bits), [], [], [])
-    return AnnealerProblem(qubo, no_penalty, no_inequalities(), names)
+    return AnnealerProblem(qubo, no_penalty, inequalities_of([]), names)
 
 
 def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> Iterator[bytes]:
@@ -128,8 +123,16 @@ def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParamete
     Every bit is in a term of `binary_polynomial`, if need be with c = 0.0: the service returns no other bits. Streamed,
     since a body may take gigabytes.
     """
-    settings = json.dumps(_settings(parameters or AnnealerParameters(), problem.objective.bits))
-    yield f'{{"fujitsuDA3": {settings},\n"binary_polynomial": {{"terms": [\n'.encode()
+    given, settings = parameters or AnnealerParameters(), {}
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if isinstance(value, Mapping):
+            if not all(0 <= bit < problem.objective.bits for bit in value):
+                raise SettingError(f"{field.name} names a bit outside 0 to {problem.objective.bits - 1}")
+            value = {str(int(bit)): bool(state) for bit, state in sorted(value.items())}
+        if value is not None:
+            settings[field.name] = value
+    yield f'{{"fujitsuDA3": {json.dumps(settings)},\n"binary_polynomial": {{"terms": [\n'.encode()
     yield from _polynomial(problem.objective, every_bit=True)
     yield b"\n]}"
     if problem.penalty.couplers or problem.penalty.h.any() or problem.penalty.offset:
@@ -147,14 +150,6 @@ def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParamete
     yield b"]}\n"
 
 
-def write_annealer_json(
-    problem: AnnealerProblem, file: IO[bytes], parameters: AnnealerParameters | None = None
-) -> None:
-    """Write the body of a request."""
-    for piece in digital_annealer_json(problem, parameters):
-        file.write(piece)
-
-
 def read_annealer_json(file: IO[bytes]) -> AnnealerProblem:
     """Return the problem in the body of a request; its bits are called 0..n-1."""
     document = parse_json(file.read(), _TermParser().parse)
@@ -170,11 +165,6 @@ def read_annealer_json(file: IO[bytes]) -> AnnealerProblem:
     bits = 1 + max(int(part.bits.max(initial=-1)) for part in (objective, penalty, *rows))
     inequalities = inequalities_of([part.inequality() for part in rows])
     return AnnealerProblem(objective.qubo(bits), penalty.qubo(bits), inequalities, tuple(map(str, range(bits))))
-
-
-FORMATS = {
-    ".json": (lambda qubo, labels, file: write_annealer_json(problem_of(qubo, labels), file), read_annealer_json)
-}
 
 
 class _Polynomial(NamedTuple):
@@ -218,19 +208,16 @@ class _TermParser:
         if len(value) != len(pairs):
             raise FormatError(f"{shown([key for key, _ in pairs], 60)}: a key twice")
         if value.keys() == {"c", "p"}:
-            self._add_term(value["c"], value["p"])
+            c, p = value["c"], value["p"]
+            if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
+                raise FormatError(f"the coefficient {shown(c, 40)}; a number of at most 2^52 is allowed")
+            if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
+                raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
+            self._bits.extend((p[0], p[-1]) if p else (-1, -1))
+            self._weights.append(c)
             return _TERM
-        return self._polynomial(value) if "terms" in value else value
-
-    def _add_term(self, c: Any, p: Any) -> None:
-        if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
-            raise FormatError(f"the coefficient {shown(c, 40)}; a number of at most 2^52 is allowed")
-        if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
-            raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
-        self._bits.extend((p[0], p[-1]) if p else (-1, -1))
-        self._weights.append(c)
-
-    def _polynomial(self, value: dict[str, Any]) -> _Polynomial:
+        if "terms" not in value:
+            return value
         terms, weight = value["terms"], value.get("lambda")
         if not value.keys() <= {"terms", "lambda"} or not isinstance(terms, list) or any(t is not _TERM for t in terms):
             raise FormatError(f'{shown(list(value), 60)}; give {{"terms": [{{"c": number, "p": [bits]}}, ...]}}')
@@ -247,19 +234,6 @@ def _check_coefficients(name: str, *coefficients: AnyArray) -> None:
         largest = float(np.abs(values).max(initial=0.0))
         if not largest <= LARGEST_COEFFICIENT:  # also refuses NaN
             raise SettingError(f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the scores")
-
-
-def _settings(parameters: AnnealerParameters, bits: int) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for field in fields(parameters):
-        value = getattr(parameters, field.name)
-        if isinstance(value, Mapping):
-            if not all(0 <= bit < bits for bit in value):
-                raise SettingError(f"{field.name} names a bit outside 0 to {bits - 1}")
-            value = {str(int(bit)): bool(state) for bit, state in sorted(value.items())}
-        if value is not None:
-            settings[field.name] = value
-    return settings
 
 
 def _polynomial(qubo: Qubo, *, every_bit: bool) -> Iterator[bytes]:

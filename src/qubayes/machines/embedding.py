@@ -1,6 +1,5 @@
 """Minor embedding of a QUBO in the graph of a quantum annealer (Appendix D.6)."""
 
-import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -9,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..foundation.arrays import Ints, frozen
-from ..foundation.errors import MissingPackageError, SettingError
+from ..foundation.environment import optional
+from ..foundation.errors import SettingError
 from .qubo import Qubo, upper_triangle
 
 _FAMILIES = {"pegasus": (2, 32), "zephyr": (1, 32), "chimera": (1, 64)}  # least and largest size
@@ -106,7 +106,7 @@ def target_graph(topology: str) -> Any:
     least, most = _FAMILIES[family]
     if not least <= int(size) <= most:
         raise SettingError(f"topology {topology!r}; sizes from {least} to {most} are allowed for {family}")
-    return getattr(_package("dwave_networkx"), f"{family}_graph")(int(size))
+    return getattr(optional("dwave_networkx", "embedding", "embed"), f"{family}_graph")(int(size))
 
 
 def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]] | None:
@@ -115,7 +115,7 @@ def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]
     edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
     found: dict[int, Iterable[int]] = {}
     if edges:
-        finder = _package("minorminer").find_embedding
+        finder = optional("minorminer", "embedding", "embed").find_embedding
         found = finder(edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1)
         if not found:
             return None
@@ -132,8 +132,7 @@ def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]
 
 def _verify(qubo: Qubo, graph: Any, chains: list[list[int]]) -> None:
     """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the heuristic."""
-    import networkx
-
+    networkx = optional("networkx", "embedding", "embed")
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}
     if len(owner) != sum(len(chain) for chain in chains):
         raise RuntimeError("minorminer returned chains that overlap")
@@ -148,10 +147,3 @@ def _verify(qubo: Qubo, graph: Any, chains: list[list[int]]) -> None:
 def _ints(values: Any) -> Ints:
     array: Ints = frozen(np.array(values, np.int64))
     return array
-
-
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingPackageError(f"embedding needs {name.replace('_', '-')}; install qubayes[embed]") from error

@@ -8,17 +8,15 @@ streams a QUBO, keeps zero coefficients (they keep the order of the variables) a
 import io
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
+from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
 from ..foundation.files import parse_json
-from .model_terms import label_text
 from .qubo import Qubo, coupler_chunks
-
-if TYPE_CHECKING:
-    from dimod import ConstrainedQuadraticModel
+from .text_files import label_text
 
 _FLAGS = re.IGNORECASE | re.ASCII
 _NAME = re.compile(r"(?!inf|nan)[A-DF-Z!\"#$%&(),?@_'{}~][A-Z0-9!\"#$%&(),.?@_'{}~]{0,254}", _FLAGS)
@@ -52,12 +50,10 @@ def write_lp_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) 
     _write(file, [f" {_signed(qubo.offset)}", "Subject To", "Binary", *_wrapped(names), "End"])
 
 
-def write_lp(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
+def write_lp(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
     """Write a constrained model; raise for spins and soft constraints, which the format does not have."""
-    from dimod import Vartype
-
     kinds = {v: model.vartype(v) for v in model.variables}
-    if Vartype.SPIN in kinds.values() or any(c.lhs.is_soft() for c in model.constraints.values()):
+    if dimod.SPIN in kinds.values() or any(c.lhs.is_soft() for c in model.constraints.values()):
         raise FormatError("an LP file has no spins and no soft constraints; write a .cqm file")
     names, comments = _names("label", "x", list(model.variables))
     rows, row_comments = _names("constraint", "c", list(model.constraints))
@@ -69,30 +65,25 @@ def write_lp(model: "ConstrainedQuadraticModel", file: IO[bytes]) -> None:
         rhs = float(constraint.rhs) - float(constraint.lhs.offset)
         left = _expression(constraint.lhs, name_of, constraint.lhs.variables, halved=False)
         _write(file, [f" {row}:", *left, f" {constraint.sense.value.replace('==', '=')} {rhs!r}"])
-    numbers = [v for v, kind in kinds.items() if kind is not Vartype.BINARY]
+    numbers = [v for v, kind in kinds.items() if kind is not dimod.BINARY]
     _write(file, ["Bounds"])
     _write(file, (f" {model.lower_bound(v)!s} <= {name_of[v]} <= {model.upper_bound(v)!s}" for v in numbers))
-    _write(file, ["Binary", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is Vartype.BINARY)])
-    _write(file, ["General", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is Vartype.INTEGER), "End"])
+    _write(file, ["Binary", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.BINARY)])
+    _write(file, ["General", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.INTEGER), "End"])
 
 
-def read_lp(file: IO[bytes]) -> "ConstrainedQuadraticModel":
+def read_lp(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
     """Return the constrained model of an LP file; an objective to be maximised is negated."""
-    from dimod import lp
-
     text = file.read().decode("utf-8").replace("\r\n", "\n")
     content = re.sub(r"\\.*", "", text).rstrip()
     _check_content(content.lower())
     try:
-        model = lp.load(io.BytesIO(content.encode()))
+        model = dimod.lp.load(io.BytesIO(content.encode()))
     except (ValueError, RuntimeError, IndexError) as error:
         raise FormatError(f"not an LP file that dimod reads ({error}); {_ALLOWED}") from error
     _check_model(model)
     _restore_labels(model, text)
     return model
-
-
-FORMATS = {".lp": (write_lp_of_qubo, read_lp)}
 
 
 def _check_content(content: str) -> None:
@@ -115,7 +106,7 @@ def _check_content(content: str) -> None:
         raise FormatError(f"{found[0] if found else 'a control character'!r} in an LP file; {_ALLOWED}")
 
 
-def _check_model(model: "ConstrainedQuadraticModel") -> None:
+def _check_model(model: "dimod.ConstrainedQuadraticModel") -> None:
     """Raise if a coefficient is not finite, a name is part of a damaged number, or bounds exclude each other."""
     for v in model.variables:
         if not _NAME.fullmatch(v):
@@ -134,7 +125,7 @@ def _check_model(model: "ConstrainedQuadraticModel") -> None:
         )
 
 
-def _restore_labels(model: "ConstrainedQuadraticModel", text: str) -> None:
+def _restore_labels(model: "dimod.ConstrainedQuadraticModel", text: str) -> None:
     """Give variables and constraints the labels of our comments, and constraints without a name c0, c1, ..."""
     labels: dict[str, dict[Hashable, str]] = {"label": {}, "constraint": {}}
     for comment in re.findall(r"\\\s*qubayes\b(.*)", text):

@@ -1,6 +1,6 @@
 """`write_model`, `read_model`: models to files and back. The ending of the file's name chooses the format.
 
-Each module of formats has a table `FORMATS`: ending -> (writer of a QUBO, reader). A new format is a line there.
+A new format is a line in `_QUADRATIC`: ending -> (writer of a QUBO, reader).
 """
 
 import gzip
@@ -8,69 +8,73 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, Union
+from typing import IO, Any, TypeAlias, Union
 
-import numpy as np
-
+from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
 from ..foundation.files import ending, opened, replacing
-from . import binary_files, digital_annealer, lp_files, text_files
-from .binary_files import write_cqm
-from .digital_annealer import AnnealerProblem, write_annealer_json
-from .lp_files import write_lp
-from .model_terms import ModelTerms
-from .qubo import Qubo, from_bqm, qubo_from_couplers
+from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, write_cqm_of_qubo, write_npz
+from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
+from .lp_files import read_lp, write_lp, write_lp_of_qubo
+from .qubo import ModelTerms, Qubo, check_labels, from_bqm
+from .text_files import read_coo, read_matrix_market, read_qbsolv, write_coo, write_matrix_market, write_qbsolv
 
-if TYPE_CHECKING:
-    from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
-
-MachineModel: TypeAlias = Union["BinaryQuadraticModel", "ConstrainedQuadraticModel", AnnealerProblem]
+MachineModel: TypeAlias = Union["dimod.BinaryQuadraticModel", "dimod.ConstrainedQuadraticModel", AnnealerProblem]
 Writer: TypeAlias = Callable[[Qubo, Sequence[str] | None, IO[bytes]], None]
 
-_FORMATS: dict[str, tuple[Writer, Callable[[IO[bytes]], Any]]] = {
-    **binary_files.FORMATS,
-    **text_files.FORMATS,
-    **lp_files.FORMATS,
-    **digital_annealer.FORMATS,
+_QUADRATIC: dict[str, tuple[Writer, Callable[[IO[bytes]], Any]]] = {
+    ".bqm": (write_bqm, read_bqm),
+    ".npz": (write_npz, read_npz),
+    ".cqm": (write_cqm_of_qubo, read_cqm),
+    ".coo": (write_coo, read_coo),
+    ".qubo": (write_qbsolv, read_qbsolv),
+    ".mtx": (write_matrix_market, read_matrix_market),
+    ".lp": (write_lp_of_qubo, read_lp),
+    ".json": (
+        lambda qubo, labels, file: file.writelines(digital_annealer_json(problem_of(qubo, labels))),
+        read_annealer_json,
+    ),
 }
-ENDINGS = tuple(_FORMATS)
+_CONSTRAINED = {".cqm": write_cqm, ".lp": write_lp}
+ENDINGS = tuple(_QUADRATIC)
 
 
 def write_qubo(qubo: Qubo, labels: Sequence[str] | None, path: str | Path) -> None:
     """Write the QUBO, streamed from its arrays. Without labels the bits are 0..n-1."""
-    write, _ = _FORMATS[_ending(path)]
-    if labels is not None and (len(labels) != qubo.bits or len(set(labels)) != qubo.bits):
-        raise FormatError(f"{len(labels)} labels, {len(set(labels))} of them distinct, for {qubo.bits} bits")
+    write, _ = _QUADRATIC[_ending(path)]
+    if labels is not None:
+        check_labels(labels, qubo.bits)
     with _writing(path) as file:
         write(qubo, labels, file)
 
 
 def write_model(model: "MachineModel | Qubo", path: str | Path) -> None:
     """Write dimod's model, a QUBO or a problem for the Digital Annealer. Spins become bits, except in `.bqm`."""
-    from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
-
-    kind = _ending(path)
+    kind, name = _ending(path), Path(path).name
     if isinstance(model, Qubo):
         write_qubo(model, None, path)
     elif isinstance(model, AnnealerProblem):
         if kind != ".json":
-            raise FormatError(f"{Path(path).name}: a problem for the Digital Annealer is written as .json")
+            raise FormatError(f"{name} cannot hold a problem for the Digital Annealer; write .json")
         with _writing(path) as file:
-            write_annealer_json(model, file)
-    elif isinstance(model, ConstrainedQuadraticModel):
-        if kind not in (".cqm", ".lp"):
-            raise FormatError(f"{Path(path).name} cannot hold a constrained model; write .cqm or .lp")
+            file.writelines(digital_annealer_json(model))
+    elif isinstance(model, dimod.ConstrainedQuadraticModel):
+        if kind not in _CONSTRAINED:
+            raise FormatError(f"{name} cannot hold a constrained model; write {' or '.join(_CONSTRAINED)}")
         with _writing(path) as file:
-            (write_cqm if kind == ".cqm" else write_lp)(model, file)
-    elif not isinstance(model, BinaryQuadraticModel):
+            _CONSTRAINED[kind](model, file)
+    elif not isinstance(model, dimod.BinaryQuadraticModel):
         raise FormatError(f"a {type(model).__name__}; a dimod model, a Qubo or an AnnealerProblem can be written")
     elif kind == ".bqm":
         with _writing(path) as file, model.to_file() as content:
             while part := content.read(1 << 20):
                 file.write(part)
     else:
+        numbered = list(model.variables) == list(range(len(model.variables)))
+        if not numbered and not all(isinstance(label, str) for label in model.variables):
+            raise FormatError("labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file")
         qubo, labels = from_bqm(model)
-        write_qubo(qubo, labels if _has_text_labels(model) else None, path)
+        write_qubo(qubo, None if numbered else labels, path)
 
 
 def read_model(path: str | Path) -> MachineModel:
@@ -85,17 +89,22 @@ def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
     model = _read(path)
     if isinstance(model, ModelTerms):
         return model.qubo()
-    if not isinstance(model, AnnealerProblem):
-        return _unconstrained(model, path)
-    if len(model.inequalities.constants) or model.penalty.couplers or model.penalty.h.any():
-        raise FormatError(f"{path} has a penalty polynomial or inequalities; read it with read_model")
-    return model.objective, model.labels
+    if isinstance(model, AnnealerProblem):
+        if len(model.inequalities.constants) or model.penalty.couplers or model.penalty.h.any():
+            raise FormatError(f"{path} has a penalty polynomial or inequalities; read it with read_model")
+        return model.objective, model.labels
+    if model.constraints or any(model.vartype(v) is not dimod.BINARY for v in model.variables):
+        raise FormatError(f"{path} has constraints, or variables that are not bits; read it with read_model")
+    linear = {v: model.objective.get_linear(v) for v in model.variables}
+    bqm = dimod.BinaryQuadraticModel(linear, {}, model.objective.offset, "BINARY")
+    bqm.add_quadratic_from(model.objective.iter_quadratic())
+    return from_bqm(bqm)
 
 
 def _read(path: str | Path) -> Any:
     """Return what the reader of the format returns; every error of a damaged file names the file."""
     kind = _ending(path)
-    _, read = _FORMATS[kind]
+    _, read = _QUADRATIC[kind]
     with opened(path) as file:
         try:
             return read(file)
@@ -106,19 +115,6 @@ def _read(path: str | Path) -> Any:
             if not isinstance(error, FormatError):
                 message = f"a damaged {kind} file ({type(error).__name__}: {message[:200]})"
             raise FormatError(message if str(path) in message else f"{path}: {message}") from error
-
-
-def _unconstrained(model: "ConstrainedQuadraticModel", path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
-    from dimod import Vartype
-
-    if model.constraints or any(model.vartype(v) is not Vartype.BINARY for v in model.variables):
-        raise FormatError(f"{path} has constraints, or variables that are not bits; read it with read_model")
-    bit_of = {v: bit for bit, v in enumerate(model.variables)}
-    h = [model.objective.get_linear(v) for v in model.variables]
-    pairs = [(bit_of[u], bit_of[v], w) for u, v, w in model.objective.iter_quadratic()]
-    rows, cols, weights = np.array(pairs, np.float64).reshape(-1, 3).T
-    qubo = qubo_from_couplers(h, rows.astype(int), cols.astype(int), weights, float(model.objective.offset))
-    return qubo, tuple(str(v) for v in model.variables)
 
 
 def _ending(path: str | Path) -> str:
@@ -143,12 +139,3 @@ def _writing(path: str | Path) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:  # no clock: same bytes each time
             yield packed  # type: ignore[misc]
-
-
-def _has_text_labels(model: "BinaryQuadraticModel") -> bool:
-    """Return False for labels 0..n-1; raise for others than these and texts, which would come back changed."""
-    if all(isinstance(label, str) for label in model.variables):
-        return len(model.variables) > 0
-    if list(model.variables) != list(range(len(model.variables))):
-        raise FormatError("labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file")
-    return False

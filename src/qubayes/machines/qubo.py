@@ -1,25 +1,26 @@
-"""`Qubo`, a quadratic function of bits as flat arrays: construction, energies, conversion to and from dimod.
+"""`Qubo`, a quadratic function of bits as flat arrays, and `ModelTerms`, the terms that a file lists.
 
-dimod takes half a second to import, and `formulate` and the solvers do without it: it is imported where it is used.
+Construction, energies, conversion to and from dimod.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, frozen
-from ..foundation.errors import QubayesError
+from ..foundation.environment import dimod
+from ..foundation.errors import FormatError, QubayesError
 from ..foundation.jit import inner, kernel
-
-if TYPE_CHECKING:
-    from dimod import BinaryQuadraticModel
-
 
 MOST_BITS = 2**31 - 1  # bits are numbered by 32-bit integers
 CHUNK = 1 << 20  # couplers that are written or read at once: a few dozen megabytes
+# No machine takes more bits (the largest hybrid service: 5,000,000). The header of a damaged file may claim any number.
+MOST_BITS_OF_FILE = 10_000_000
+# Above this, a model needs at least one term for every ten bits: a file of a few lines that claims more is damaged.
+MANY_BITS = 1_000_000
 
 
 class Qubo(NamedTuple):
@@ -63,8 +64,17 @@ def qubo_from_couplers(
     if diagonal.any():
         np.add.at(linear, first[diagonal], values[diagonal])
         first, second, values = first[~diagonal], second[~diagonal], values[~diagonal]
-    low, high, sums = _merged(np.minimum(first, second), np.maximum(first, second), values, len(linear))
-    indptr, indices, both = _symmetric(low, high, sums, len(linear))
+    low, high, bits = np.minimum(first, second), np.maximum(first, second), len(linear)
+    by_high, order = np.empty((2, len(low)), np.int64)
+    _sort_by(high, np.arange(len(low)), np.zeros(bits + 1, np.int64), by_high)
+    _sort_by(low, by_high, np.zeros(bits + 1, np.int64), order)
+    sums = np.empty_like(low), np.empty_like(high), np.empty_like(values)
+    kept = int(_merge(order, low, high, values, *sums))
+    low, high, values = (array[:kept] for array in sums)
+    left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal
+    indptr = np.concatenate([[0], np.cumsum(left + np.bincount(low, minlength=bits))])
+    indices, both = np.empty(2 * kept, np.int32), np.empty(2 * kept, np.float64)
+    _mirror(low, high, values, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
     return Qubo(frozen(linear), frozen(indptr), frozen(indices), frozen(both), float(offset))
 
 
@@ -114,18 +124,22 @@ def coefficient_range(qubo: Qubo) -> tuple[float, float]:
     return float(min(part.min() for part in parts)), float(max(part.max() for part in parts))
 
 
-def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "BinaryQuadraticModel":
+def check_labels(labels: Sequence[Hashable], bits: int) -> None:
+    """Raise unless there is one label for each bit, all distinct."""
+    if len(labels) != bits or len(set(labels)) != bits:
+        raise FormatError(f"{len(labels)} labels, {len(set(labels))} of them distinct, for {bits} bits")
+
+
+def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "dimod.BinaryQuadraticModel":
     """Return the QUBO as a `dimod.BinaryQuadraticModel` with these labels (0..n-1 by default)."""
-    from dimod import BinaryQuadraticModel, Vartype
-
-    names = list(range(qubo.bits)) if labels is None else list(labels)
-    if len(names) != qubo.bits or len(set(names)) != qubo.bits:
-        raise QubayesError(f"{len(names)} labels, {len(set(names))} of them distinct, for a QUBO of {qubo.bits} bits")
-    quadratic = upper_triangle(qubo)
-    return BinaryQuadraticModel.from_numpy_vectors(qubo.h, quadratic, qubo.offset, Vartype.BINARY, variable_order=names)
+    names = range(qubo.bits) if labels is None else labels
+    check_labels(names, qubo.bits)
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(
+        qubo.h, upper_triangle(qubo), qubo.offset, dimod.BINARY, variable_order=list(names)
+    )
 
 
-def from_bqm(bqm: "BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
+def from_bqm(bqm: "dimod.BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
     """Return (QUBO, labels as text) of a model, bits in the model's order. Spins s become bits x: s = 2 x - 1."""
     labels = tuple(str(label) for label in bqm.variables)
     if len(set(labels)) != len(labels):
@@ -133,13 +147,76 @@ def from_bqm(bqm: "BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
     return qubo_from_couplers(*bqm_vectors(bqm)), labels
 
 
-def bqm_vectors(bqm: "BinaryQuadraticModel") -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, float]:
+def bqm_vectors(bqm: "dimod.BinaryQuadraticModel") -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, float]:
     """Return (h, rows, columns, weights, offset) of the model over bits, in the model's order."""
-    from dimod import Vartype
-
-    binary = bqm if bqm.vartype is Vartype.BINARY else bqm.change_vartype(Vartype.BINARY, inplace=False)
+    binary = bqm if bqm.vartype is dimod.BINARY else bqm.change_vartype(dimod.BINARY, inplace=False)
     vectors = binary.to_numpy_vectors(variable_order=list(bqm.variables))
     return vectors.linear_biases, *vectors.quadratic, float(vectors.offset)
+
+
+class ModelTerms(NamedTuple):
+    """A quadratic function of bits or spins as a file lists it; pairs in any order, perhaps repeated."""
+
+    h: AnyArray  # (n,)
+    rows: AnyArray  # (couplers,)
+    cols: AnyArray  # (couplers,)
+    weights: AnyArray  # (couplers,)
+    offset: float
+    labels: Sequence[Hashable] | None  # None: 0..n-1
+    vartype: str = "BINARY"  # or "SPIN"
+
+    @staticmethod
+    def of_entries(
+        bits: int,
+        entries: tuple[AnyArray, AnyArray, AnyArray],
+        offset: float,
+        labels: Sequence[Hashable] | None,
+        vartype: str = "BINARY",
+    ) -> "ModelTerms":
+        """Return the terms of entries (i, j, w): those with i = j are linear, the others couplers."""
+        i, j, w = entries
+        check_size(bits, len(i) + len(labels or ()))
+        if len(i) and not 0 <= min(i.min(), j.min()) <= max(i.max(), j.max()) < bits:
+            raise FormatError(f"an entry names a bit outside 0 to {bits - 1}")
+        linear, h = i == j, np.zeros(bits)
+        h[i[linear]] = -0.0  # -0.0 + w = w for every w, also for -0.0
+        np.add.at(h, i[linear], w[linear])
+        return ModelTerms(h, i[~linear], j[~linear], w[~linear], offset, labels, vartype).checked()
+
+    def checked(self) -> "ModelTerms":
+        """Return the terms; raise unless coefficients are finite, pairs name bits and labels are distinct."""
+        n, pairs = len(self.h), np.concatenate([self.rows, self.cols])
+        if not (np.isfinite(self.h).all() and np.isfinite(self.weights).all() and np.isfinite(self.offset)):
+            raise FormatError("a coefficient is infinite or not a number")
+        if len(pairs) and not 0 <= pairs.min() <= pairs.max() < n:
+            raise FormatError(f"a coupler names a bit outside 0 to {n - 1}")
+        if self.labels is not None:
+            check_labels(self.labels, n)
+        return self
+
+    def bqm(self) -> "dimod.BinaryQuadraticModel":
+        """Return the function as dimod's model, of the same vartype and precision."""
+        labels = range(len(self.h)) if self.labels is None else self.labels
+        quadratic, vartype = (self.rows, self.cols, self.weights), dimod.Vartype[self.vartype]
+        return dimod.BinaryQuadraticModel.from_numpy_vectors(
+            self.h, quadratic, self.offset, vartype, variable_order=list(labels), dtype=self.h.dtype
+        )
+
+    def qubo(self) -> tuple[Qubo, tuple[str, ...]]:
+        """Return (QUBO, labels as text)."""
+        if self.vartype == "SPIN":
+            return from_bqm(self.bqm())
+        labels = range(len(self.h)) if self.labels is None else self.labels
+        qubo = qubo_from_couplers(self.h, self.rows, self.cols, self.weights, self.offset)
+        return qubo, tuple(str(label) for label in labels)
+
+
+def check_size(bits: int, terms: int | None = None) -> None:
+    """Raise if a file claims more bits than any model has, or than its number of terms explains."""
+    if not 0 <= bits <= MOST_BITS_OF_FILE:
+        raise FormatError(f"{bits} bits; 0 to {MOST_BITS_OF_FILE:,} are allowed")
+    if terms is not None and bits > max(MANY_BITS, 10 * terms):
+        raise FormatError(f"{bits:,} bits and {terms:,} terms; beyond {MANY_BITS:,} bits a tenth of them needs a term")
 
 
 def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
@@ -147,25 +224,6 @@ def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
     if array.size and (array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= bits):
         raise QubayesError(f"couplers must name bits 0 to {bits - 1} by integers")
     return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def _merged(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[SmallInts, SmallInts, Floats]:
-    """Return (low, high, weights) in ascending order, repeated pairs summed, without zero sums."""
-    by_high, order = np.empty((2, len(low)), np.int64)
-    _sort_by(high, np.arange(len(low)), np.zeros(bits + 1, np.int64), by_high)
-    _sort_by(low, by_high, np.zeros(bits + 1, np.int64), order)
-    rows, cols, sums = np.empty_like(low), np.empty_like(high), np.empty_like(weights)
-    kept = int(_merge(order, low, high, weights, rows, cols, sums))
-    return rows[:kept], cols[:kept], sums[:kept]
-
-
-def _symmetric(low: SmallInts, high: SmallInts, weights: Floats, bits: int) -> tuple[Ints, SmallInts, Floats]:
-    """Return (indptr, indices, weights) of both triangles, columns ascending, from ascending pairs low < high."""
-    left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal
-    indptr = np.concatenate([[0], np.cumsum(left + np.bincount(low, minlength=bits))])
-    indices, both = np.empty(2 * len(low), np.int32), np.empty(2 * len(low), np.float64)
-    _mirror(low, high, weights, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
-    return indptr, indices, both
 
 
 @kernel
