@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from qubayes.foundation.environment import versions
 from qubayes.network import Network
-from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts
+from qubayes.report import Consensus, Outcome, Report, VertexFacts
 
 TRICKY = (
     "<script>alert(1)</script>",
@@ -71,8 +71,8 @@ def full_report(network, title="A report"):
         {edge: draw.betavariate(5, 1.4) for edge in edges},
         consensus=some_consensus(network),
         trace=tuple(trace),
-        bits=Bits(1321, 325, 37),
-        paper_bits=Bits(2310, 666, 37),
+        bits={"u": 1321, "r": 325, "z": 37, "total": 1683},
+        paper_bits={"u": 2310, "r": 666, "z": 37, "total": 3013},
         vertices=tuple(
             VertexFacts(draw.lognormvariate(4, 1), draw.randrange(9000), draw.randrange(60)) for _ in network.names
         ),

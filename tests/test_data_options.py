@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from qubayes.cli.options import DataFile, Seed, reads_data
+from qubayes.cli.options import DataFile, Seed, with_reading_options
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import SettingError
 
@@ -17,7 +17,7 @@ app = typer.Typer()
 
 
 @app.command()
-@reads_data
+@with_reading_options
 def show(data: DataFile, reading: ReadSettings, seed: Seed = 3) -> None:
     """Show what is read."""
     found = read(data, reading)

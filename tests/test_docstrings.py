@@ -26,7 +26,7 @@ def test_every_stage_has_an_example():
         "qubo.subsets.cover",
         "qubo.formulation",
         "search.solve",
-        "learning.learn",
+        "learning.pipeline",
     )
     assert {f"qubayes.{stage}" for stage in stages} <= set(_with_examples())
 

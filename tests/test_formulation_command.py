@@ -98,7 +98,7 @@ def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp
 
         yield show
 
-    monkeypatch.setattr("qubayes.cli.formulate_command.progress_bar", interrupting)
+    monkeypatch.setattr("qubayes.cli.qubo_commands.progress_bar", interrupting)
     done = CliRunner().invoke(
         app, ["formulate", str(scores_file), "--threads", "1", "--json", "-o", str(tmp_path / "model.bqm")]
     )

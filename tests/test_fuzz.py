@@ -35,7 +35,7 @@ from qubayes.foundation.files import (
     unpacked_limit,
 )
 from qubayes.foundation.workers import Workers
-from qubayes.learning.learn import learn
+from qubayes.learning import learn
 from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
 from qubayes.machines.annealer_client import Answer
 from qubayes.network import Network, read_network
@@ -388,12 +388,15 @@ def test_files_of_other_data_in_a_run_folder_are_made_anew(tmp_path: Path) -> No
 
 
 def test_kept_resamplings_with_a_cycle_are_made_anew(tmp_path: Path) -> None:
-    from qubayes.learning.confidence import _read
+    from qubayes.learning.confidence import kept_networks
 
     path = file(tmp_path, "b.json", '{"networks": [[[1], [0], []]]}')
-    assert _read(path, 3) == []
-    assert _read(file(tmp_path, "b.json", '{"networks": [[[1, 1], [], []]]}'), 3) == []
-    assert _read(file(tmp_path, "b.json", '{"networks": [[[1], [], []]]}'), 3) == [((1,), (), ())]
+    assert kept_networks(path, ("a", "b", "c")) == []
+    names = ("a", "b", "c")
+    assert kept_networks(file(tmp_path, "b.json", '{"networks": [[[1, 1], [], []]]}'), names) == []
+    assert kept_networks(file(tmp_path, "b.json", '{"networks": [[[1.0], [], []]]}'), names) == []
+    [kept] = kept_networks(file(tmp_path, "b.json", '{"networks": [[[1], [], []]]}'), names)
+    assert kept.parents == ((1,), (), ())
 
 
 def test_results_that_lack_something_are_not_measured(tmp_path: Path) -> None:

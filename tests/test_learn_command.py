@@ -82,7 +82,7 @@ def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, cap
 
 def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C as soon as the stage begins, or its second piece."""
-    module, name = ("confidence", "_network_of") if stage.startswith("bootstrap") else ("learn", stage)
+    module, name = ("confidence", "identify") if stage.startswith("bootstrap") else ("pipeline", stage)
     home, calls = sys.modules[f"qubayes.learning.{module}"], []
     original = getattr(home, name)
 
@@ -209,7 +209,7 @@ def test_provenance_tells_how_the_data_were_read(tmp_path, capsys):
 
 def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
     """With more time, or after an interrupt; but moves and a seed give the same result anywhere."""
-    module, starts = sys.modules["qubayes.learning.learn"], []
+    module, starts = sys.modules["qubayes.learning.pipeline"], []
     original = module.solve
 
     def watched(*arguments, start=None, **more):

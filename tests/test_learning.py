@@ -11,10 +11,9 @@ import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
-from qubayes.learning import bootstrap, learn
-from qubayes.learning.confidence import consensus, frequencies_of
-from qubayes.learning.folder import RunFolder
-from qubayes.network import read_network
+from qubayes.learning import RunFolder, bootstrap, learn
+from qubayes.learning.confidence import consensus, edge_frequencies
+from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score, local_score
@@ -156,7 +155,7 @@ def test_a_wrong_solution_file_is_refused(tmp_path, change):
 
 def test_frequencies_count_edges_that_may_go_either_way_half():
     chain, collider = ((), (0,), (1,)), ((), (0, 2), ())
-    frequencies = frequencies_of(("a", "b", "c"), [chain, collider])
+    frequencies = edge_frequencies([Network(("a", "b", "c"), parents) for parents in (chain, collider)])
     expected = np.zeros((3, 3))
     expected[0, 1], expected[1, 0] = 0.25 + 0.5, 0.25
     expected[1, 2], expected[2, 1] = 0.25, 0.25 + 0.5
@@ -187,10 +186,10 @@ def test_each_sample_has_rows_of_its_own():
     for stream in np.random.SeedSequence(seed).spawn(6):
         rows = np.random.default_rng(stream).integers(weak.rows, size=weak.rows)
         sample = replace(weak, codes=weak.codes[:, rows])
-        networks.append(solve(identify(sample, search), "exact").parents)
-    expected = frequencies_of(weak.names, networks)
+        networks.append(solve(identify(sample, search), "exact").network)
+    expected = edge_frequencies(networks)
     assert (bootstrap(weak, search, 6, seed=seed).frequencies == expected).all()
-    assert ((expected > 0) & (expected < 1)).any() and len(set(networks)) > 3
+    assert ((expected > 0) & (expected < 1)).any() and len({network.parents for network in networks}) > 3
 
 
 def test_bootstrap_is_repeatable_and_goes_on(tmp_path):

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from candidate_cases import assert_one_line, run
-from qubayes.cli.formulate_command import write_picture
 from qubayes.foundation.errors import SettingError
-from qubayes.report.model_picture import MOST_BITS
+from qubayes.report import write_model_drawing
+from qubayes.report.drawing import MOST_BITS
 from solve_cases import formulated, random_candidates
 
 ROOT = Path(__file__).parent.parent
@@ -84,7 +84,7 @@ def test_a_large_qubo_is_not_drawn(tmp_path, capsys):
     formulation = formulated(random_candidates(12, 0, sets=20))
     assert formulation.qubo.bits > MOST_BITS
     with pytest.raises(SettingError, match="at most"):
-        write_picture(formulation, tmp_path / "x.svg")
+        write_model_drawing(formulation, tmp_path / "x.svg")
 
 
 def test_names_are_text_in_a_picture(tmp_path, capsys):

@@ -13,7 +13,7 @@ from qubayes.cli import app
 from qubayes.data import Dataset, write_csv
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
-from qubayes.learning.plan import Forecast, largest_that_fits, plan
+from qubayes.learning import Forecast, largest_that_fits, plan
 from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
@@ -47,7 +47,7 @@ def test_costs_grow_with_the_number_of_parents(dataset):
 
 
 def test_levels_beyond_reach_are_extrapolated(monkeypatch, dataset):
-    monkeypatch.setattr("qubayes.learning.plan._WHOLE", 0.0)
+    monkeypatch.setattr("qubayes.learning.forecast._WHOLE", 0.0)
     forecasts = plan(dataset, Search(3))
     assert [f.how for f in forecasts] == ["extrapolated"] * 3
     assert [f.bits for f in forecasts] == [None] * 3

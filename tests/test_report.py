@@ -20,11 +20,9 @@ from qubayes.candidates.candidates import Candidates
 from qubayes.foundation.environment import versions
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
-from qubayes.learning import learn
-from qubayes.learning.learned import Learned
-from qubayes.learning.summary import report_of
+from qubayes.learning import Learned, learn
 from qubayes.network import Network
-from qubayes.report import Bits, Consensus, Outcome, Report, VertexFacts, edge_strengths, render, write_report
+from qubayes.report import Consensus, Outcome, Report, VertexFacts, edge_strengths, render, write_report
 from report_cases import TRICKY, full_report, random_network
 
 PAIR = Network(("a", "b"), ((), (0,)))
@@ -96,7 +94,7 @@ def test_numbers_that_json_lacks():
         provenance={"Settings": {"limit": math.inf}},
     )
     data = data_of(render(report))
-    assert data["outcome"]["emptyScore"] is None and data["outcome"]["bound"] is None
+    assert data["outcome"]["empty_score"] is None and data["outcome"]["bound"] is None
     assert data["network"]["edges"][0]["strength"] == "required"
     assert data["trace"] == [[1.0, -2.0], [2.0, -1.5]]
     assert data["vertices"][1] == {"gain": None, "candidates": 3, "subsets": None}
@@ -115,8 +113,8 @@ def test_secrets_are_hidden():
     assert data_of(page)["provenance"][0][1] == [["api_key", "(hidden)"], ["Access-Token", "(hidden)"], ["seed", 4]]
 
 
-def test_bits_add_up():
-    data = data_of(render(Report(PAIR, bits=Bits(5, 3, 1))))
+def test_bits_of_this_run_alone():
+    data = data_of(render(Report(PAIR, bits={"u": 5, "r": 3, "z": 1, "total": 9})))
     assert data["bits"] == {"ours": {"u": 5, "r": 3, "z": 1, "total": 9}, "paper": None}
 
 
@@ -147,7 +145,7 @@ def sure_data():
 
 def test_the_report_of_learn_has_the_consensus():
     learned = learn(sure_data(), 1, bootstrap=6)
-    report, confidence = report_of(learned), learned.confidence
+    report, confidence = learned.report_contents(), learned.confidence
     told = {(parent, child) for child, its in enumerate(confidence.consensus.parents) for parent in its}
     assert report.consensus == Consensus(6, {edge: confidence.of(*edge) for edge in told})
     assert {frozenset(edge) for edge in told} >= {frozenset((0, 1))}
@@ -156,7 +154,7 @@ def test_the_report_of_learn_has_the_consensus():
 
 
 def test_without_resampling_there_is_no_consensus():
-    report = report_of(learn(sure_data(), 1))
+    report = learn(sure_data(), 1).report_contents()
     assert report.consensus is None and report.confidences == {}
     assert data_of(render(report))["consensus"] is None
 
@@ -168,7 +166,7 @@ def test_whatever_a_run_tells_of_itself_is_shown(monkeypatch):
         "more": {"anything": 2.5},
     }
     monkeypatch.setattr(Learned, "provenance", lambda _: told)
-    assert data_of(render(report_of(learn(sure_data(), 1))))["provenance"] == [
+    assert data_of(render(learn(sure_data(), 1).report_contents()))["provenance"] == [
         ["data", [["file", "<b>雨.csv"], ["sha256", "ab" * 32], ["reading", '{"missing": "drop", "ignore": ["雨"]}']]],
         ["settings", [["seed", 1], ["bins", None], ["strict", True], ["path", '"x"']]],
         ["more", [["anything", 2.5]]],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qubayes.network import Network
-from qubayes.report import Bits, Consensus, Outcome, Report, write_report
+from qubayes.report import Consensus, Outcome, Report, write_report
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -146,7 +146,7 @@ def test_a_bare_network_shows_no_empty_parts(visit):
 def test_odd_reports(visit, n):
     network = Network(("only",)[:n], ((),)[:n])
     outcome = Outcome(-5.0, empty_score=-5.0, bound=-5.0, gap=0.0, status="optimal, proved", seconds=0.0)
-    nothing = Bits(0, 0, 0)
+    nothing = dict.fromkeys(("u", "r", "z", "total"), 0)
     page = visit(Report(network, "Odd", outcome, trace=((0.0, -5.0),), bits=nothing, paper_bits=nothing))
     assert page.locator(".node").count() == n
     assert page.locator("#status").inner_text().split() == ["Optimum", "proved", "optimal,", "proved"]

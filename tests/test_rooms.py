@@ -62,6 +62,6 @@ def test_learning_loads_the_qubo_wing_only_where_it_is_asked_for():
         f"{path.name}:{line} imports {room}"
         for path in sorted((PACKAGE / "learning").rglob("*.py"))
         for room, line, at_top in imports_of(path)
-        if at_top and room in (*WING, "report")
+        if at_top and room in WING
     ]
-    assert not [line for line in at_once if not line.startswith("summary.py")]  # the report, loaded on demand
+    assert at_once == []

@@ -29,8 +29,7 @@ from qubayes.data import Dataset, write_csv
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
-from qubayes.learning.learn import learn
-from qubayes.learning.summary import report_of
+from qubayes.learning import learn
 from qubayes.machines import KEY_VARIABLE, DigitalAnnealer, Patience, problem_of
 from qubayes.machines.qubo import qubo_from_couplers
 from qubayes.network import Network, fit, read_network, write_network
@@ -214,7 +213,7 @@ def test_names_are_no_paths_and_no_shell_words(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     result = learn(hostile_data(), 1, solver="anneal", time_limit=None, moves=50, run_dir=inner / "run")
     write_network(result.network, inner / "x.json")
-    (inner / "x.html").write_text(render(report_of(result)))
+    (inner / "x.html").write_text(render(result.report_contents()))
     made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert made <= {f"a/b/c/{n}" for n in ("x.json", "x.html")} | {
         f"a/b/c/run/{n}" for n in ("run.json", "run.lock", "candidates.qbc", "subsets.qbs", "solution.json")

@@ -6,7 +6,7 @@ import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.foundation.errors import FormatError, QubayesError
-from qubayes.learning.folder import RunFolder
+from qubayes.learning import RunFolder
 
 
 def test_a_run_folder_belongs_to_one_run(tmp_path):

@@ -381,14 +381,14 @@ def _solutions(folder: Path) -> tuple[list[bytes], Read]:
 
 
 def _bootstraps(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.learning.confidence import _read, consensus, frequencies_of
+    from qubayes.learning.confidence import consensus, edge_frequencies, kept_networks
 
     names = ("a", "b", "c")
     seeds = [b'{"networks": [[[], [0], [0, 1]], [[1], [], []]]}', b'{"networks": []}']
 
     def read(path: Path, random: Random) -> object:
-        found = _read(path, 3)
-        return consensus(names, frequencies_of(names, found))
+        found = kept_networks(path, names)
+        return consensus(names, edge_frequencies(found)) if found else None
 
     return seeds, read
 
@@ -486,7 +486,7 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
 
 def _runs(folder: Path) -> tuple[list[bytes], Read]:
     """A run folder of `learn`, one of its files damaged."""
-    from qubayes.learning.learn import learn
+    from qubayes.learning import learn
 
     table, run = _table(2, n=3, rows=30), folder / "run"
     settings: dict[str, Any] = {"max_parents": 2, "time_limit": None, "moves": 50, "solver": "anneal", "run_dir": run}

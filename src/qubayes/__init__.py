@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .data.read import read
     from .foundation.workers import Workers
     from .learning import Confidence, Learned, bootstrap
-    from .learning.learn import learn
+    from .learning.pipeline import learn
     from .network import Network, cpdag, fit, log_likelihood, read_network, write_network
     from .network.compare import compare
     from .network.network_score import score

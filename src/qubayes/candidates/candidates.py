@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import log
+from typing import Any
 
 from ..foundation.arrays import Floats, Ints
 from ..foundation.families import Families, VertexSet
@@ -58,6 +59,19 @@ class Candidates:
     def per_vertex(self) -> Ints:
         """Number of candidate sets of each vertex, its base not counted."""
         return self.families.sizes - 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes candidates --json` prints: numbers of sets, and the stamp."""
+        return {
+            "n": self.n,
+            "rows": self.stamp.rows,
+            "score": self.stamp.score,
+            "ess": self.stamp.ess,
+            "arities": self.stamp.arities,
+            "m": self.stamp.max_parents,
+            "total": self.total,
+            "per_vertex": dict(zip(self.names, self.per_vertex.tolist(), strict=True)),
+        }
 
     @property
     def base_scores(self) -> Floats:

@@ -1,13 +1,18 @@
 """The command line: one thin command for each verb."""
 
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
+from .candidates_commands import candidates, plan
+from .learn_command import learn
+from .network_commands import compare, convert, draw, sample, score
+from .options import with_reading_options
+from .qubo_commands import embed, formulate, quadratize, subsets
 from .shell import guarded
+from .solve_commands import presolve, solve
 
 app = typer.Typer(
     name="qubayes",
@@ -18,23 +23,28 @@ app = typer.Typer(
 )
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
         typer.echo(f"qubayes {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _stages(
+def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    """Options before the name of a command."""
 
 
-for _module in sorted(m.name for m in iter_modules(__path__) if m.name.endswith("_command")):
-    import_module(f".{_module}", __name__).register(app)
+_COMMANDS: tuple[Callable[..., Any], ...] = (
+    *(with_reading_options(command) for command in (learn, plan, candidates, score)),
+    *(solve, presolve, subsets, formulate, embed, quadratize, compare, convert, draw, sample),
+)
+for _command in _COMMANDS:
+    app.command()(_command)
 
 
 def main() -> None:

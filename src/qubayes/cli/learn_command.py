@@ -5,16 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Cluster, DataFile, Ess, KnowledgeFile, MaxParents, ScoreName, Seed, Threads, reads_data
+from .options import (
+    AsJson,
+    Cluster,
+    DataFile,
+    Ess,
+    KnowledgeFile,
+    MaxParents,
+    Moves,
+    NetworkOutput,
+    ScoreName,
+    Seed,
+    Threads,
+    TimeLimit,
+    TraceFile,
+)
 from .shell import fail_after_printing, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("learn")(reads_data(learn))
 
 
 def learn(
@@ -25,23 +34,17 @@ def learn(
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
     solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the solver; 10 unless --moves is given.")
-    ] = None,
-    moves: Annotated[
-        int | None, typer.Option(help="End after this many moves of anneal instead: repeatable on any machine.")
-    ] = None,
+    time_limit: TimeLimit = None,
+    moves: Moves = None,
     bootstrap: Annotated[
         int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
     ] = 0,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
-    ] = None,
+    output: NetworkOutput = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page to look at: .html.")] = None,
     qubo: Annotated[
         Path | None, typer.Option("--qubo", help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
     ] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")] = None,
+    trace: TraceFile = None,
     run_dir: Annotated[
         Path | None, typer.Option("--run-dir", help="Keep the result of every stage here, and resume from it.")
     ] = None,

@@ -2,16 +2,14 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..foundation.errors import SettingError
-
-if TYPE_CHECKING:
-    from ..data import ReadSettings
 
 DataFile = Annotated[
     Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz.", show_default=False)
@@ -31,6 +29,30 @@ ScoreName = Annotated[
 Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
+]
+
+TimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", help="Seconds for the solver; 10 unless this or --moves is given.")
+]
+Moves = Annotated[
+    int | None, typer.Option("--moves", help="End after this many moves instead: repeatable on any machine.")
+]
+SolverSettings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the solver; may be repeated.")
+]
+NetworkOutput = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
+]
+TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
+
+Order = Annotated[str, typer.Option("--order", help="Order bits of the QUBO: chordal, or scc as in the paper.")]
+Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
+Cover = Annotated[
+    str, typer.Option("--cover", help="How subsets are found: auto, search, ilp (Algorithm 2 first) or ilp-only.")
+]
+PresolveSeconds = Annotated[
+    float,
+    typer.Option("--presolve", metavar="SECONDS", help="Spend this on removing sets that no optimum needs first."),
 ]
 
 _READING = {
@@ -68,17 +90,20 @@ _READING = {
 _DEFAULTS = {"missing": "error", "bin_method": "quantile"}
 
 
-def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with its parameter `reading` (a ReadSettings) spelled out as options on the command line.
+def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with its parameter `reading` (a ReadSettings) replaced by six options.
 
-    Typer makes options of a function's parameters; so that each command need not repeat these six, it is given a
-    signature that has them in the place of `reading`.
+    Typer makes options of a function's parameters; the command gets a signature that has these in place of `reading`.
     """
 
     @functools.wraps(command)
     def spelled_out(**arguments: Any) -> Any:
-        reading = {name: arguments.pop(name) for name in _READING}
-        return command(**arguments, reading=_settings(**reading))
+        from ..data import ReadSettings
+
+        given = {name: arguments.pop(name) for name in _READING}
+        given["bins"] = parsed_bins(given["bins"] or [])
+        given["ignore"] = tuple(given["ignore"] or ())
+        return command(**arguments, reading=ReadSettings(**given))
 
     signature = inspect.signature(command, eval_str=False)
     own = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name != "reading"]
@@ -93,16 +118,8 @@ def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
     return spelled_out
 
 
-def _settings(
-    missing: Any, bins: list[str] | None, bin_method: Any, arities: Path | None, ignore: list[str] | None, format: Any
-) -> "ReadSettings":
-    from ..data import ReadSettings
-
-    return ReadSettings(missing, _bins(bins or []), bin_method, arities, tuple(ignore or ()), format)
-
-
-def _bins(texts: list[str]) -> "int | dict[str, int] | None":
-    """5, or {"age": 5} for age=5; one number for all, or one for each column named."""
+def parsed_bins(texts: list[str]) -> int | dict[str, int] | None:
+    """Return 5 for "5", {"age": 5} for "age=5"; one number for all columns, or one for each that is named."""
     named: dict[str, int] = {}
     for text in texts:
         name, equals, number = text.rpartition("=")
@@ -112,3 +129,17 @@ def _bins(texts: list[str]) -> "int | dict[str, int] | None":
             return int(number)
         named[name] = int(number)
     return named or None
+
+
+def parsed_settings(texts: list[str] | None) -> dict[str, Any]:
+    """Return {name: value} of NAME=VALUE; a value is read as JSON, or else taken as text."""
+    found: dict[str, Any] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise SettingError(f"--set {text}; give NAME=VALUE")
+        try:
+            found[name] = json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            found[name] = value
+    return found

@@ -104,11 +104,6 @@ def on_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else _spelled(c) for c in text)
 
 
-def counted(count: int, thing: str) -> str:
-    """1 edge, 2 edges."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
 def _spelled(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 

@@ -1,9 +1,30 @@
-"""The whole way from data to a network, in one verb; and how sure its edges are."""
+"""The composition of the stages from data to a network, and the confidence in its edges."""
 
 from .confidence import Confidence, bootstrap
-from .learn import learn, learn_with
+from .forecast import Forecast, largest_that_fits, plan
 from .learned import Learned
-from .outputs import Outputs
-from .settings import LearnSettings
+from .outputs import Outputs, RunFolder
+from .pipeline import blocks_file, formulate_file, identify_file, learn, learn_with, solve_candidates, solve_file
+from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 
-__all__ = ["Confidence", "LearnSettings", "Learned", "Outputs", "bootstrap", "learn", "learn_with"]
+__all__ = [
+    "Confidence",
+    "Forecast",
+    "FormulateSettings",
+    "LearnSettings",
+    "Learned",
+    "Outputs",
+    "RunFolder",
+    "SolveSettings",
+    "blocks_file",
+    "bootstrap",
+    "formulate_file",
+    "identify_file",
+    "largest_that_fits",
+    "learn",
+    "learn_with",
+    "limits_of",
+    "plan",
+    "solve_candidates",
+    "solve_file",
+]

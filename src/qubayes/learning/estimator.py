@@ -124,13 +124,13 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         return log_likelihood(self.network_, dataset) / max(1, dataset.rows)
 
     def sample(self, rows: int, seed: int = 0) -> Dataset:
-        """Rows drawn from the network."""
+        """Return rows drawn from the network."""
         check_is_fitted(self, "network_")
         return sample(self.network_, rows, seed)
 
 
 def _seed(random_state: Randomness) -> int:
-    """The seed that scikit-learn's convention means."""
+    """Return the seed that scikit-learn's convention means."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
@@ -139,11 +139,17 @@ def _seed(random_state: Randomness) -> int:
 
 
 def _table(X: Any, reading: ReadSettings | None) -> Any:
-    """X as something that `read` takes: arrays and lists of rows as columns x0, x1, ..."""
+    """Return X as something that `read` takes: arrays and lists of rows as columns x0, x1, ..."""
     if issparse(X):
         raise DataError("a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other")
     if isinstance(X, list | tuple):
-        X = _array_of_rows(X)
+        kind = type(X).__name__
+        try:
+            X = np.array(X, dtype=object)  # numbers, truth values and text stay what they are
+        except ValueError:
+            X = np.empty(0)
+        if X.ndim != 2:
+            raise DataError(f"a {kind} is not a table; give rows of equal length, with one value per column")
     if not isinstance(X, np.ndarray):
         return X
     if X.ndim != 2:
@@ -156,33 +162,17 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
     return array_columns(X, [f"x{i}" for i in range(X.shape[1])])
 
 
-def _array_of_rows(rows: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Rows as an array of objects: numbers, truth values and text stay what they are."""
-    try:
-        array = np.array(rows, dtype=object)
-    except ValueError:
-        array = np.empty(0)
-    if array.ndim != 2:
-        raise DataError(f"a {type(rows).__name__} is not a table; give rows of equal length, with one value per column")
-    return array
-
-
 def _check_states(network: Network, dataset: Dataset) -> None:
     """Raise if a row has a state that the network does not know."""
-    known = _states_by_name(network)
+    assert network.states is not None  # `learn` fits every network
+    known = dict(zip(network.names, network.states, strict=True))
     for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True):
         unknown = set(states).difference(known.get(name, states))
         found = [states[code] for code in np.unique(codes) if states[code] in unknown] if unknown else []
         if found:
-            raise DataError(f"column {name!r} holds {found[0]!r}, which fit has not seen; {_remedy(name, found[0])}")
-
-
-def _remedy(name: str, state: str) -> str:
-    if state == MISSING_STATE:  # which `read` makes and nobody can declare
-        return "drop such rows with reading=ReadSettings(missing='drop'), or fill the cells with a state of your own"
-    return f"fit with all states of it declared: reading=ReadSettings(arities={{{name!r}: [{state!r}, ...]}})"
-
-
-def _states_by_name(network: Network) -> dict[str, tuple[str, ...]]:
-    assert network.states is not None  # `learn` fits every network
-    return dict(zip(network.names, network.states, strict=True))
+            remedy = (
+                f"fit with all its states declared: reading=ReadSettings(arities={{{name!r}: [{found[0]!r}, ...]}})"
+            )
+            if found[0] == MISSING_STATE:  # which `read` makes and nobody can declare
+                remedy = "drop such rows with reading=ReadSettings(missing='drop'), or fill the cells with a state"
+            raise DataError(f"column {name!r} holds {found[0]!r}, which fit has not seen; {remedy}")

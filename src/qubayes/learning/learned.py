@@ -1,5 +1,6 @@
 """The result of `learn`: a network and the result of every stage that led to it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
+from ..report import Consensus, Outcome, Report, VertexFacts, edge_strengths, write_report
 from ..search import Solution
 from .confidence import Confidence
 from .settings import LearnSettings
@@ -86,10 +88,33 @@ class Learned:
 
     def report(self, path: str | Path) -> None:
         """Write a page (HTML) that shows the network and all that is known of it."""
-        from ..report import write_report
-        from .summary import report_of
+        write_report(self.report_contents(), path)
 
-        write_report(report_of(self), path)
+    def report_contents(self) -> Report:
+        """Return everything that the page shows of the result."""
+        solution, stamp, candidates = self.solution, self.solution.stamp, self.candidates
+        score_name = stamp.score if stamp.ess is None else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
+        facts = ("score", "empty_score", "bound", "gap", "status", "solver", "seconds")
+        gains = candidates.scores[solution.choice] - candidates.base_scores
+        columns = gains.tolist(), candidates.per_vertex.tolist(), self.subsets.families.sizes.tolist()
+        sections, confidence = self.provenance().items(), self.confidence
+        confidences, consensus = {}, None
+        if confidence:
+            confidences = confidence.of_edges(self.network)
+            consensus = Consensus(confidence.samples, confidence.of_edges(confidence.consensus))
+        return Report(
+            network=self.network,
+            title=f"Bayesian network of {self.dataset.n} variables",
+            outcome=Outcome(score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}),
+            strengths=edge_strengths(candidates, self.network.parents),
+            confidences=confidences,
+            consensus=consensus,
+            trace=(*solution.trace, (solution.seconds, solution.score)),
+            bits=self.bits,
+            paper_bits=self.paper_bits,
+            vertices=tuple(VertexFacts(*row) for row in zip(*columns, strict=True)),
+            provenance={name: {key: _plain(value) for key, value in values.items()} for name, values in sections},
+        )
 
     def write_qubo(self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent) -> None:
         """Write the QUBO of the same problem; the ending chooses the format."""
@@ -157,3 +182,10 @@ class Learned:
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of the provenance as the report shows it; nested values become JSON text."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)

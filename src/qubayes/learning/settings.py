@@ -1,8 +1,8 @@
-"""Settings of `learn`: everything that its result depends on besides the data."""
+"""Settings of `learn` and of `solve_candidates`: everything that a result depends on besides its input."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,15 @@ from ..candidates.knowledge import Knowledge
 from ..data import Dataset, ReadSettings
 from ..foundation.errors import SettingError
 from ..scores import Score
-from ..search import Limits, solver_named
+from ..search import Limits, Solver, solver_named
 
 DEFAULT_SECONDS = 10.0  # for the solver
+
+
+def limits_of(time_limit: float | None, moves: int | None, seed: int) -> Limits:
+    """Return the limits of a solver: DEFAULT_SECONDS unless one is given, no limit of time for `math.inf`."""
+    seconds = DEFAULT_SECONDS if time_limit is None and moves is None else time_limit
+    return Limits(None if seconds == math.inf else seconds, moves, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +99,7 @@ class LearnSettings:
     @property
     def limits(self) -> Limits:
         """The limits of the solver."""
-        seconds = DEFAULT_SECONDS if self.time_limit is None and self.moves is None else self.time_limit
-        return Limits(None if seconds == math.inf else seconds, self.moves, self.seed)
+        return limits_of(self.time_limit, self.moves, self.seed)
 
     @property
     def search(self) -> Search:
@@ -121,6 +126,43 @@ class LearnSettings:
             "bootstrap": self.bootstrap,
             "reading": reading and {each.name: _plain(getattr(reading, each.name)) for each in fields(reading)},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class SolveSettings:
+    """Settings of `solve_candidates`, shared with `qubayes solve`."""
+
+    solver: str = "anneal"
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings of the solver, by name
+    limits: Limits = field(default_factory=Limits)
+    bound_seconds: float = 0.0  # spent on a bound before the search
+    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
+    formulate: bool | None = None  # check energy = -score on the QUBO; None: for `anneal` and the solvers of QUBOs
+    order: str = "chordal"  # of the QUBO
+    penalty: str = "tight"  # of the QUBO
+    cover: str = "auto"  # how the subsets of the QUBO are found
+
+    def needs_formulation(self, solver: Solver) -> bool:
+        """Return whether the QUBO is made."""
+        wanted = self.formulate if self.formulate is not None else solver.name == "anneal"
+        return solver.takes == "formulation" or wanted
+
+
+@dataclass(frozen=True, slots=True)
+class FormulateSettings:
+    """Settings of `formulate_file`, shared with `qubayes formulate`."""
+
+    order: str = "chordal"
+    penalty: str = "tight"
+    cover: str | None = None  # how subsets are found; "auto" unless given
+    subsets: Path | None = None  # a file of subsets, instead of finding them
+    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, value in (("--cover", self.cover), ("--presolve", self.presolve_seconds)):
+            if self.subsets and value:
+                raise SettingError(f"--subsets {self.subsets} and {option} {value}; give one: the file has its subsets")
 
 
 def _plain(value: Any) -> Any:

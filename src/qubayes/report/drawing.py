@@ -1,16 +1,23 @@
-"""Pictures of networks as SVG and PNG."""
+"""Pictures as SVG and PNG: a network; the bits of a small QUBO."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ..foundation.errors import MissingPackageError
+from ..foundation.arrays import Bools
+from ..foundation.errors import MissingPackageError, SettingError
+from ..foundation.files import replacing
 from ..network import Network
 from .layers import Edge
-from .layout import BOX_HEIGHT, FONT_FAMILY, FONT_SIZE, Layout, Points, lay_out
+from .layout import BOX_HEIGHT, FONT_FAMILY, FONT_SIZE, Points, lay_out
+
+if TYPE_CHECKING:  # the picture of a network needs no QUBO
+    from ..qubo import Formulation
 
 _ARROW = 9.0
 _THINNEST, _THICKEST, _PLAIN = 1.2, 6.0, 1.6
@@ -31,16 +38,10 @@ _STYLE = f"""
 
 def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[Edge, float]:
     """Return the width of each edge's line: it grows with the square root of its strength."""
-    known = [s for s in strengths.values() if np.isfinite(s)]
-    strongest = max(known, default=0.0) or 1.0
-    return {edge: _thickness(strengths.get(edge), strongest) for edge in edges}
-
-
-def _thickness(strength: float | None, strongest: float) -> float:
-    if strength is None:
-        return _PLAIN
-    share = min(max(strength / strongest, 0.0), 1.0)  # infinite: the edge is required
-    return round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(share)), 2)
+    strongest = max((s for s in strengths.values() if np.isfinite(s)), default=0.0) or 1.0
+    share = {edge: min(max(s / strongest, 0.0), 1.0) for edge, s in strengths.items()}  # a required edge has 1
+    wide = {edge: round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(s)), 2) for edge, s in share.items()}
+    return {edge: wide.get(edge, _PLAIN) for edge in edges}
 
 
 def line_path(points: Points, *, directed: bool = True) -> str:
@@ -71,42 +72,27 @@ def draw(
     layout, strengths = lay_out(network), strengths or {}
     lines = thicknesses(layout.curves, strengths)
     size = f'width="{layout.width:.0f}" height="{layout.height:.0f}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {layout.width:.1f} {layout.height:.1f}">',
-            f"<title>{_text(network.name or 'Bayesian network')}</title>",
-            f"<style>{_STYLE}</style>",
-            '<rect width="100%" height="100%" fill="#ffffff"/>',
-            *(
-                _edge(
-                    _title(network, edge, strengths, undirected), points, lines[edge], directed=edge not in undirected
-                )
-                for edge, points in layout.curves.items()
-            ),
-            *(_node(network, layout, vertex) for vertex in range(network.n)),
-            "</svg>\n",
-        ]
-    )
-
-
-def _title(network: Network, edge: Edge, strengths: Mapping[Edge, float], undirected: Container[Edge]) -> str:
-    parent, child = (network.names[v] for v in edge)
-    strength = f": {strengths[edge]:,.2f}" if edge in strengths else ""
-    return f"{parent} {'—' if edge in undirected else '→'} {child}{strength}"
-
-
-def _edge(title: str, points: Points, thickness: float, *, directed: bool) -> str:
-    line = f'<path d="{line_path(points, directed=directed)}" stroke-width="{thickness:g}"/>'
-    head = f'<path class="head" d="{head_path(points, thickness)}"/>' if directed else ""
-    return f'<g class="edge"><title>{_text(title)}</title>{line}{head}</g>'
-
-
-def _node(network: Network, layout: Layout, vertex: int) -> str:
-    x, y, width = (float(values[vertex]) for values in (layout.x, layout.y, layout.widths))
-    corner = f'x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}"'
-    box = f'<rect {corner} width="{width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>'
-    label = f'<text x="{x:.1f}" y="{y + 0.35 * FONT_SIZE:.1f}">{_text(layout.labels[vertex])}</text>'
-    return f'<g class="node"><title>{_text(network.names[vertex])}</title>{box}{label}</g>'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {layout.width:.1f} {layout.height:.1f}">',
+        f"<title>{_text(network.name or 'Bayesian network')}</title>",
+        f"<style>{_STYLE}</style>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+    ]
+    for edge, points in layout.curves.items():
+        directed = edge not in undirected
+        title = f"{network.names[edge[0]]} {'→' if directed else '—'} {network.names[edge[1]]}"
+        if edge in strengths:
+            title += f": {strengths[edge]:,.2f}"
+        line = f'<path d="{line_path(points, directed=directed)}" stroke-width="{lines[edge]:g}"/>'
+        head = f'<path class="head" d="{head_path(points, lines[edge])}"/>' if directed else ""
+        parts.append(f'<g class="edge"><title>{_text(title)}</title>{line}{head}</g>')
+    for vertex, (name, shown) in enumerate(zip(network.names, layout.labels, strict=True)):
+        x, y, width = (float(values[vertex]) for values in (layout.x, layout.y, layout.widths))
+        corner = f'x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}"'
+        box = f'<rect {corner} width="{width:.1f}" height="{BOX_HEIGHT:g}" rx="7"/>'
+        label = f'<text x="{x:.1f}" y="{y + 0.35 * FONT_SIZE:.1f}">{_text(shown)}</text>'
+        parts.append(f'<g class="node"><title>{_text(name)}</title>{box}{label}</g>')
+    return "\n".join([*parts, "</svg>\n"])
 
 
 def _text(text: str) -> str:
@@ -129,3 +115,86 @@ def png(picture: str) -> bytes:
     width, height = (float(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2])
     scale = min(_SCALE, _LARGEST_SIDE / max(width, height))
     return bytes(svg_to_bytes(svg_string=picture, width=max(1, round(width * scale))))
+
+
+# The picture of a QUBO, as in the paper's Figure 2.
+
+MOST_BITS = 60  # more cannot be read
+_RADIUS, _STEP, _GAP, _ROW, _BORDER = 20, 84, 36, 150, 60
+_COLOURS = ("#3b6fb6", "#c2571a", "#2f8f5b", "#8d4fa8", "#b0892a", "#c03f6e", "#3a8ea5", "#6b6b6b")
+
+
+def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
+    """Return an SVG of the bits (u above, r in the middle, z below) and their couplers; bits set in `state` are white.
+
+    A vertex has one colour for its u and z bits. A coupler that lowers the energy is dashed.
+    """
+    qubo, labels = formulation.qubo, formulation.labels
+    state = np.zeros(qubo.bits, np.bool_) if state is None else state
+    sizes = formulation.subsets.families.sizes
+    groups: list[Sequence[int | None]] = [
+        np.repeat(np.arange(len(sizes)), sizes).tolist(),  # the vertices of u bits
+        [None] * len(formulation.order.pairs),
+        [int(vertex) for vertex in formulation.slack_vertices],  # the vertices of z bits
+    ]
+    rows = [(row, _row_offsets(row)) for row in groups if row]
+    widest = max((offsets[-1] for _, offsets in rows), default=0.0)
+    places: list[tuple[float, float]] = []
+    colours: list[str] = []
+    for k, (row, offsets) in enumerate(rows):
+        shift = _BORDER + (widest - offsets[-1]) / 2
+        places += [(shift + offset, _BORDER + k * _ROW) for offset in offsets]
+        colours += ["#555555" if vertex is None else _COLOURS[vertex % len(_COLOURS)] for vertex in row]
+    width, height = (max((place[axis] for place in places), default=0) + _BORDER for axis in (0, 1))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" font-family="system-ui, sans-serif" role="img" aria-label="The bits of a QUBO">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+    ]
+    for first in range(qubo.bits):
+        for k in range(qubo.indptr[first], qubo.indptr[first + 1]):
+            second, weight = int(qubo.indices[k]), float(qubo.weights[k])
+            if first < second:
+                title = f"{weight:.4g} · {labels[first]} · {labels[second]}"
+                parts.append(_coupler(places[first], places[second], title, dashed=weight < 0))
+    for (x, y), label, colour, active in zip(places, labels, colours, state.tolist(), strict=True):
+        fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
+        parts.append(
+            f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="{colour}" '
+            f'stroke-width="{thickness}"/>'
+            f'<text x="{x:g}" y="{y + 4:g}" font-size="12" text-anchor="middle" fill="#202124">{int(active)}</text>'
+            f'<text x="{x:g}" y="{y + _RADIUS + 16:g}" font-size="11" text-anchor="middle" fill="#202124" '
+            f'paint-order="stroke" stroke="#ffffff" stroke-width="3">{_text(label)}</text></g>'
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def write_model_drawing(formulation: "Formulation", path: str | Path) -> None:
+    """Write `draw_model` in the state of the best network that is found in 10 s."""
+    from ..search import Limits, solve  # the picture of a network needs no solver
+
+    if formulation.qubo.bits > MOST_BITS:
+        raise SettingError(
+            f"a picture of {formulation.qubo.bits} bits cannot be read; at most {MOST_BITS} are drawn: "
+            "write the model to a .bqm file instead"
+        )
+    picture = draw_model(formulation, solve(formulation, "exact", limits=Limits(10.0)).bits)
+    with replacing(path) as file:
+        file.write(picture)
+
+
+def _row_offsets(groups: Sequence[int | None]) -> list[float]:
+    """Return places along a row, with a gap between groups."""
+    steps = [_STEP + (_GAP if group != before else 0) for before, group in pairwise(groups)]
+    return list(accumulate(steps, initial=0.0))
+
+
+def _coupler(a: tuple[float, float], b: tuple[float, float], title: str, *, dashed: bool) -> str:
+    """Return a curve between two bits: straight between rows, bent inside one."""
+    bend = 0.0 if a[1] != b[1] else 26 + 0.16 * abs(a[0] - b[0])
+    middle = f"{(a[0] + b[0]) / 2:g} {(a[1] + b[1]) / 2 - bend:g}"
+    dash = ' stroke-dasharray="5 4"' if dashed else ""
+    return (
+        f'<path d="M{a[0]:g} {a[1]:g} Q{middle} {b[0]:g} {b[1]:g}" fill="none" stroke="#9aa0a6" stroke-width="1.4"'
+        f"{dash}><title>{_text(title)}</title></path>"
+    )

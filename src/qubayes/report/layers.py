@@ -46,7 +46,7 @@ class Layers:
 
 def layered(parents: Sequence[Sequence[int]], widest: int) -> Layers:
     """Return the vertices in rows of at most `widest`, each below all its parents, with a small total edge length."""
-    row_of = _narrowed(parents, _balanced(parents, smallest_rows(parents)), widest)
+    row_of = narrowed_rows(parents, balanced_rows(parents, smallest_rows(parents)), widest)
     above: list[list[int]] = [[] for _ in parents]
     below: list[list[int]] = [[] for _ in parents]
     rows: list[list[int]] = [[] for _ in range(int(row_of.max(initial=-1)) + 1)]
@@ -85,7 +85,7 @@ def smallest_rows(parents: Sequence[Sequence[int]]) -> Ints:
     return np.asarray(rows - rows.min())
 
 
-def _balanced(parents: Sequence[Sequence[int]], rows: Ints) -> Ints:
+def balanced_rows(parents: Sequence[Sequence[int]], rows: Ints) -> Ints:
     """Move each vertex with as many parents as children to its emptiest allowed row: equal total length."""
     rows, children = rows.copy(), children_of(parents)
     crowd = np.bincount(rows).tolist()
@@ -99,7 +99,7 @@ def _balanced(parents: Sequence[Sequence[int]], rows: Ints) -> Ints:
     return rows
 
 
-def _narrowed(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> Ints:
+def narrowed_rows(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> Ints:
     """Move vertices of rows with more than `widest` to the next row.
 
     Vertices with the longest path below them stay first: moving them would move the path too.
@@ -159,18 +159,15 @@ def ordered(layers: Layers) -> Rows:
 
 def crossings(layers: Layers, rows: Sequence[Sequence[int]]) -> int:
     """Return how many pairs of links cross."""
-    return sum(_crossings_below(layers, upper, lower) for upper, lower in pairwise(rows))
-
-
-def _crossings_below(layers: Layers, upper: Sequence[int], lower: Sequence[int]) -> int:
-    place = {node: k for k, node in enumerate(lower)}
-    passed: list[int] = []  # ends of the links so far, ascending; those right of a new link's end cross it
     total = 0
-    for node in upper:
-        ends = sorted(place[other] for other in layers.below[node])
-        total += sum(len(passed) - bisect_right(passed, end) for end in ends)
-        for end in ends:
-            insort(passed, end)
+    for upper, lower in pairwise(rows):
+        place = {node: k for k, node in enumerate(lower)}
+        passed: list[int] = []  # ends of the links so far, ascending; those right of a new link's end cross it
+        for node in upper:
+            ends = sorted(place[other] for other in layers.below[node])
+            total += sum(len(passed) - bisect_right(passed, end) for end in ends)
+            for end in ends:
+                insort(passed, end)
     return total
 
 

@@ -1,16 +1,19 @@
-"""Coordinates of the picture: boxes in rows, parents above children, edges as smooth curves; widths of labels."""
+"""Coordinates of the picture: boxes in rows, parents above children, edges as smooth curves; widths of labels.
+
+Inside the rows, edges are as straight as the widths of the boxes allow.
+"""
 
 import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from ..foundation.arrays import Floats, Ints, frozen
 from ..network import Network
-from .layers import Edge, Layers, layered, ordered
-from .placing import Ports, placed
+from .layers import Edge, Layers, layered, minimiser, ordered
 
 FONT_SIZE = 13.0
 FONT_FAMILY = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -33,6 +36,17 @@ _BETWEEN = 36.0  # between connected components
 _ASPECT = 1.7  # width to height that packing aims at
 _WIDEST_ASPECT = 3.0  # beyond it rows move apart
 
+_GAP = 14.0  # between the boxes of neighbours in a row
+_LANE = 11.0  # between two edges that pass a row side by side
+_PORT = 11.0  # between the ends of edges at one vertex
+_BALANCING = 12
+_LARGEST_PROGRAM = 4_000  # nodes; the linear program of a picture with so many takes some 3 s
+_RELAXING = 30
+# Straightness of a link between two bends matters most, of one between two vertices least (Gansner et al. 1993).
+_WEIGHTS = (1.0, 2.0, 8.0)
+
+Ports = dict[Edge, float]  # of a link, upper and lower node: how far from the node's middle it ends
+Pulls = list[list[tuple[int, float, float]]]  # for each node: neighbour above or below, offset from it, weight
 Points = tuple[tuple[float, float], ...]
 
 
@@ -103,25 +117,24 @@ def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: 
     if len(members) == 1:
         return _Component(members, np.array([own[0] / 2]), np.array([BOX_HEIGHT / 2]), {}, (own[0], BOX_HEIGHT))
     index = {v: k for k, v in enumerate(members.tolist())}
-    layers = layered([[index[p] for p in parents[v]] for v in members.tolist()], _widest(own))
+    # A row may hold 1.5 times as many vertices as give full rows of 3 boxes' height the wanted aspect.
+    widest = math.ceil(1.5 * math.sqrt(_ASPECT * len(own) ** 2 * 3 * BOX_HEIGHT / sum(own)))
+    layers = layered([[index[p] for p in parents[v]] for v in members.tolist()], widest)
     rows = ordered(layers)
-    x, *ends = placed(layers, rows, own)
+    x, leaving, entering = placed(layers, rows, own)
     half = np.zeros(layers.nodes)
     half[: layers.vertices] = np.array(own) / 2
     x -= (x - half).min()
     y = _heights(layers, rows, x)
-    curves = {
-        (int(members[chain[0]]), int(members[chain[-1]])): _curve(chain, x, y, *ends)
-        for chain in layers.chains.values()
-    }
+    curves: dict[Edge, Points] = {}
+    for chain in layers.chains.values():  # vertical beside the boxes of the rows between
+        upper, lower = chain[0], chain[-1]
+        first = (float(x[upper]) + leaving[upper, chain[1]], float(y[upper]) + BOX_HEIGHT / 2)
+        last = (float(x[lower]) + entering[chain[-2], lower], float(y[lower]) - BOX_HEIGHT / 2)
+        bends = [(float(x[b]), float(y[b]) + side * BOX_HEIGHT / 2) for b in chain[1:-1] for side in (-1, 1)]
+        curves[int(members[upper]), int(members[lower])] = (first, *bends, last)
     size = float((x + half).max()), float(y.max()) + BOX_HEIGHT / 2
     return _Component(members, x[: layers.vertices], y[: layers.vertices], curves, size)
-
-
-def _widest(widths: Sequence[float]) -> int:
-    """Return how many vertices a row may hold: 1.5 times as many as give full rows the wanted aspect."""
-    row_height = 3 * BOX_HEIGHT
-    return math.ceil(1.5 * math.sqrt(_ASPECT * len(widths) ** 2 * row_height / sum(widths)))
 
 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
@@ -129,27 +142,17 @@ def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats
 
     A picture that is still too wide gets up to 2.5 times the distance.
     """
-    gaps = [_gap([abs(x[node] - x[other]) for node in row for other in layers.below[node]]) for row in rows[:-1]]
+    gaps = []
+    for row in rows[:-1]:
+        extents = [abs(x[node] - x[other]) for node in row for other in layers.below[node]]
+        far = max(0.13 * float(np.quantile(extents, 0.9)), 0.06 * max(extents))
+        gaps.append(float(np.clip(30 + far, 40, 190)))
     wanted = float(np.ptp(x)) / _WIDEST_ASPECT - len(rows) * BOX_HEIGHT
     stretch = float(np.clip(wanted / sum(gaps), 1.0, 2.5))
     y = np.zeros(layers.nodes)
     for k, row in enumerate(rows):
         y[list(row)] = (k + 0.5) * BOX_HEIGHT + stretch * sum(gaps[:k])
     return y
-
-
-def _gap(extents: Sequence[float]) -> float:
-    far = max(0.13 * float(np.quantile(extents, 0.9)), 0.06 * max(extents))
-    return float(np.clip(30 + far, 40, 190))
-
-
-def _curve(chain: tuple[int, ...], x: Floats, y: Floats, leaving: Ports, entering: Ports) -> Points:
-    """Return the points of an edge: vertical beside the boxes of the rows between."""
-    upper, lower = chain[0], chain[-1]
-    first = (float(x[upper]) + leaving[upper, chain[1]], float(y[upper]) + BOX_HEIGHT / 2)
-    last = (float(x[lower]) + entering[chain[-2], lower], float(y[lower]) - BOX_HEIGHT / 2)
-    bends = [(float(x[b]), float(y[b]) + side * BOX_HEIGHT / 2) for b in chain[1:-1] for side in (-1, 1)]
-    return (first, *bends, last)
 
 
 def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, float]], tuple[float, float]]:
@@ -166,6 +169,130 @@ def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, flo
         right, shelf_height = max(right, left + width), max(shelf_height, height)
         left += width + _BETWEEN
     return corners, (right + 2 * _MARGIN, top + shelf_height + 2 * _MARGIN)
+
+
+def ports(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]) -> tuple[Ports, Ports]:
+    """Return where links leave their upper node and where they enter the lower: in the order of the rows."""
+    place = {node: k for row in rows for k, node in enumerate(row)}
+    leaving: Ports = {}
+    entering: Ports = {}
+    for node in range(layers.nodes):
+        width = widths[node] if node < layers.vertices else 0.0
+        below = sorted(layers.below[node], key=place.__getitem__)
+        above = sorted(layers.above[node], key=place.__getitem__)
+        leaving.update(((node, other), x) for other, x in zip(below, _spread(len(below), width), strict=True))
+        entering.update(((other, node), x) for other, x in zip(above, _spread(len(above), width), strict=True))
+    return leaving, entering
+
+
+def _spread(count: int, width: float) -> list[float]:
+    """Return `count` places around 0, _PORT apart if the width allows it."""
+    step = min(_PORT, 0.7 * width / max(count - 1, 1))
+    return [step * (k - (count - 1) / 2) for k in range(count)]
+
+
+def placed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]) -> tuple[Floats, Ports, Ports]:
+    """Return the horizontal middle (nodes,) of every node, and the ports of the links.
+
+    The places minimise the weighted sum of the links' horizontal extents by a linear program; then each vertex moves to
+    the middle of its equally good places. Very large pictures minimise the sum of squares instead, row by row.
+    """
+    leaving, entering = ports(layers, rows, widths)
+    if layers.nodes > _LARGEST_PROGRAM:
+        return _relaxed(layers, rows, widths, _pulls(layers, leaving, entering)), leaving, entering
+    links = [link for chain in layers.chains.values() for link in pairwise(chain)]
+    offsets = np.array([leaving[link] - entering[link] for link in links])
+    neighbours = [pair for row in rows for pair in pairwise(row)]
+    distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
+    x = _straightest(layers, links, offsets, neighbours, distances)
+    _balance(layers, rows, x, widths, _pulls(layers, leaving, entering))
+    return x, leaving, entering
+
+
+def distance(layers: Layers, widths: Sequence[float], left: int, right: int) -> float:
+    """Return the least distance between the middles of two neighbours in a row."""
+    if left >= layers.vertices and right >= layers.vertices:
+        return _LANE
+    return _GAP + sum(widths[node] / 2 for node in (left, right) if node < layers.vertices)
+
+
+def _straightest(
+    layers: Layers, links: list[Edge], offsets: Floats, neighbours: list[Edge], distances: Floats
+) -> Floats:
+    """Return argmin over x of sum w |x_upper - x_lower + offset|, x_right - x_left >= distance for neighbours."""
+    nodes, count = layers.nodes, len(links)
+    upper, lower = np.array(links).T
+    left, right = np.array(neighbours, dtype=np.int64).reshape(-1, 2).T
+    link, pair = np.arange(count), 2 * count + np.arange(len(left))
+    one, same = np.ones(count), np.ones(len(left))
+    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <= -distances.
+    values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
+    rows = np.concatenate([link, link, link, count + link, count + link, count + link, pair, pair])
+    columns = np.concatenate([upper, lower, nodes + link, upper, lower, nodes + link, left, right])
+    bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
+    cost = np.concatenate([np.zeros(nodes), np.array(_WEIGHTS)[bends]])
+    limits = np.concatenate([-offsets, offsets, -distances])
+    return minimiser(cost, (values, rows, columns), limits)[:nodes].copy()
+
+
+def _pulls(layers: Layers, leaving: Ports, entering: Ports) -> Pulls:
+    pulls: Pulls = [[] for _ in range(layers.nodes)]
+    for link, start in leaving.items():
+        upper, lower = link
+        weight = _WEIGHTS[(upper >= layers.vertices) + (lower >= layers.vertices)]
+        pulls[upper].append((lower, entering[link] - start, weight))
+        pulls[lower].append((upper, start - entering[link], weight))
+    return pulls
+
+
+def _relaxed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float], pulls: Pulls) -> Floats:
+    """Return places by block descent: each row minimises the squares of its links, given the other rows.
+
+    With the distances of neighbours subtracted, that is an isotonic regression.
+    """
+    from scipy.optimize import isotonic_regression  # imported here: other pictures need no scipy, whose import is slow
+
+    distances = [np.cumsum([0.0, *(distance(layers, widths, *pair) for pair in pairwise(row))]) for row in rows]
+    x = np.zeros(layers.nodes)
+    for row, offsets in zip(rows, distances, strict=True):
+        x[list(row)] = offsets - offsets[-1] / 2
+    for turn in range(_RELAXING):
+        for k in range(len(rows)) if turn % 2 == 0 else reversed(range(len(rows))):
+            weights = np.array([sum(weight for *_, weight in pulls[node]) for node in rows[k]])
+            wishes = np.array([sum((x[n] + offset) * w for n, offset, w in pulls[node]) for node in rows[k]]) / weights
+            x[list(rows[k])] = isotonic_regression(wishes - distances[k], weights=weights).x + distances[k]
+    return x
+
+
+def _balance(layers: Layers, rows: Sequence[Sequence[int]], x: Floats, widths: Sequence[float], pulls: Pulls) -> None:
+    """Move each vertex to the middle of the interval of its best places, as far as its neighbours allow."""
+    places = x.tolist()
+    for turn in range(_BALANCING):
+        for row in rows if turn % 2 == 0 else reversed(rows):
+            for k, node in enumerate(row):
+                if node < layers.vertices:
+                    low, high = _best_interval([(places[n] + offset, weight) for n, offset, weight in pulls[node]])
+                    wish = (low + high) / 2
+                    if k > 0:
+                        wish = max(wish, places[row[k - 1]] + distance(layers, widths, row[k - 1], node))
+                    if k < len(row) - 1:
+                        wish = min(wish, places[row[k + 1]] - distance(layers, widths, node, row[k + 1]))
+                    places[node] = wish
+    x[:] = places
+
+
+def _best_interval(pulls: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval of places that minimise the weighted sum of distances to the pulls."""
+    pulls = sorted(pulls)
+    half = sum(weight for _, weight in pulls) / 2
+    passed = 0.0
+    for k, (place, weight) in enumerate(pulls):
+        passed += weight
+        if passed == half:
+            return place, pulls[k + 1][0]
+        if passed > half:
+            return place, place
+    return 0.0, 0.0
 
 
 def shortened(name: str) -> str:

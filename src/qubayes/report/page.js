@@ -80,9 +80,9 @@
   function tiles() {
     const { outcome, bits } = data;
     if (outcome) {
-      tile("Score", score(outcome.score), outcome.scoreName);
-      if (outcome.emptyScore !== null) {
-        tile("Gain", score(outcome.score - outcome.emptyScore), `over the graph without edges, ${score(outcome.emptyScore)}`);
+      tile("Score", score(outcome.score), outcome.score_name);
+      if (outcome.empty_score !== null) {
+        tile("Gain", score(outcome.score - outcome.empty_score), `over the graph without edges, ${score(outcome.empty_score)}`);
       }
       if (outcome.gap !== null) {
         const note = outcome.gap <= 1e-9 ? "no network scores more" : "of the gain, at most, is left to find";

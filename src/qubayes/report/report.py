@@ -1,20 +1,33 @@
-"""Contents of the page about a run, and the strengths of edges."""
+"""The page about a run: its contents, the strengths of edges, and the HTML, which works offline and loads nothing."""
 
+import base64
+import hashlib
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..foundation.errors import QubayesError
-from ..network import Network
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import ending, replacing
+from ..network import Network, cpdag
+from .drawing import draw, head_path, line_path, png, thicknesses
 from .layers import Edge
+from .layout import BOX_HEIGHT, lay_out
 
 if TYPE_CHECKING:  # a picture alone needs no kernels
     from ..candidates import Candidates
 
 Value = str | int | float | bool | None
+
+_LONGEST_TRACE = 2000  # points; more than a screen has pixels
+_SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
+_ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +42,6 @@ class Outcome:
     status: str = ""  # a sentence
     solver: str = ""
     seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Bits:
-    """Numbers of bits of a QUBO by kind."""
-
-    u: int  # subsets of parents
-    r: int  # order of two vertices
-    z: int  # at most two subsets
-
-    @property
-    def total(self) -> int:
-        """All bits."""
-        return self.u + self.r + self.z
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ class Report:
     consensus: Consensus | None = None
     undirected: frozenset[Edge] = frozenset()  # (parent, child): drawn without a direction
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
-    bits: Bits | None = None
-    paper_bits: Bits | None = None  # of the paper's formulation for the same subsets
+    bits: Mapping[str, int] | None = None  # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
+    paper_bits: Mapping[str, int] | None = None  # of the paper's formulation for the same subsets
     vertices: tuple[VertexFacts, ...] = ()  # one for each vertex, or none
     provenance: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # section -> name -> value
 
@@ -112,11 +111,25 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
         raise QubayesError(
             f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of one run"
         )
-    return {
-        (parent, child): loss
-        for child, chosen in enumerate(parents)
-        for parent, loss in _losses(candidates, child, chosen).items()
-    }
+    losses: dict[Edge, float] = {}
+    vertex_start, set_start, members = candidates.families
+    for child, chosen in enumerate(parents):
+        first, last = vertex_start[child : child + 2]
+        bounds = set_start[first : last + 1]
+        allowed = np.isin(members[bounds[0] : bounds[-1]], np.asarray(chosen, dtype=members.dtype))
+        count = np.concatenate([[0], np.cumsum(allowed)])[bounds - bounds[0]]
+        inside = first + np.flatnonzero(np.diff(count) == np.diff(bounds))  # candidate sets inside the chosen one
+        if not len(inside):
+            required = ", ".join(candidates.names[v] for v in candidates.base(child))
+            raise QubayesError(
+                f"no candidate set of {candidates.names[child]!r} lies inside its parents; "
+                f"they must hold all of {required}"
+            )
+        best = candidates.scores[inside].max()
+        for parent in chosen:
+            without = [candidates.scores[k] for k in inside if parent not in members[set_start[k] : set_start[k + 1]]]
+            losses[parent, child] = float(best - max(without, default=-math.inf))
+    return losses
 
 
 def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, float]:
@@ -131,26 +144,126 @@ def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, 
     return {(vertex[parent], vertex[child]): loss for (parent, child), loss in found.items()}
 
 
-def _losses(candidates: "Candidates", child: int, chosen: Sequence[int]) -> dict[int, float]:
-    inside = _sets_inside(candidates, child, chosen)
-    best = max((score for _, score in inside), default=-math.inf)
-    if best == -math.inf:
-        required = ", ".join(candidates.names[v] for v in candidates.base(child))
-        raise QubayesError(
-            f"no candidate set of {candidates.names[child]!r} lies inside its parents; they must hold all of {required}"
-        )
+def write_drawing(
+    network: Network, path: str | Path, candidates: "Candidates | None" = None, *, class_only: bool = False
+) -> None:
+    """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan, zoom and search.
+
+    With `candidates` of the same variables, edges are as thick as they are strong. With `class_only`, edges that
+    equivalent networks turn round have no arrow head.
+    """
+    kind = ending(path)
+    if kind not in (".svg", ".png", ".html"):
+        raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
+    strengths = network_strengths(candidates, network) if candidates is not None else {}
+    undirected = reversible_edges(network) if class_only else frozenset()
+    if kind == ".html":
+        title = network.name or "Bayesian network"
+        write_report(Report(network, title, strengths=strengths, undirected=undirected), path)
+        return
+    picture = draw(network, strengths, undirected)
+    content = picture.encode() if kind == ".svg" else png(picture)
+    with replacing(path, binary=True) as file:
+        file.write(content)
+
+
+def reversible_edges(network: Network) -> frozenset[Edge]:
+    """Return the edges (parent, child) that some equivalent network has in the other direction."""
+    return frozenset((a, b) if a in network.parents[b] else (b, a) for a, b in cpdag(network).undirected)
+
+
+def write_report(report: Report, path: str | Path) -> None:
+    """Write the page."""
+    with replacing(path) as file:
+        file.write(render(report))
+
+
+def render(report: Report) -> str:
+    """Return the page as text. The content policy allows its own style and script by their checksums and nothing else.
+
+    All data is in one block of JSON, in ASCII without <, > and &, so that no character can end the block.
+    """
+    page, style, script = ((files(__package__) / f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    sums = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{sums[1]}'; style-src 'sha256-{sums[0]}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    data = json.dumps(page_data(report), allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    parts = {"policy": policy, "style": style, "data": data, "script": script}
+    # One pass: a placeholder inside what is filled in stays as it is.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+
+def page_data(report: Report) -> dict[str, Any]:
+    """Return what the script of the page draws, as JSON has it: numbers that are not finite become None."""
+    trace = [(float(seconds), float(score)) for seconds, score in report.trace if math.isfinite(seconds + score)]
+    step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
+    both_bits = {"ours": report.bits, "paper": report.paper_bits}
+    consensus = report.consensus
     return {
-        parent: best - max((score for members, score in inside if parent not in members), default=-math.inf)
-        for parent in chosen
+        "title": report.title,
+        "outcome": report.outcome and _finite(asdict(report.outcome)),
+        "network": _network_data(report),
+        "trace": trace[:-1:step] + trace[-1:],
+        "bits": both_bits if any(both_bits.values()) else None,
+        "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
+        "consensus": consensus and {"samples": consensus.samples, "edges": _consensus_data(report.network, consensus)},
+        "provenance": [
+            [section, [(name, _shown(name, value)) for name, value in entries.items()]]
+            for section, entries in report.provenance.items()
+        ],
     }
 
 
-def _sets_inside(candidates: "Candidates", child: int, chosen: Sequence[int]) -> list[tuple[frozenset[int], float]]:
-    """Return (set, score) of the candidate sets of the child that are subsets of the chosen one."""
-    vertex_start, set_start, members = candidates.families
-    first, last = vertex_start[child : child + 2]
-    bounds = set_start[first : last + 1]
-    allowed = np.isin(members[bounds[0] : bounds[-1]], np.asarray(chosen, dtype=members.dtype))
-    count = np.concatenate([[0], np.cumsum(allowed)])[bounds - bounds[0]]
-    hits = first + np.flatnonzero(np.diff(count) == np.diff(bounds))
-    return [(frozenset(members[set_start[k] : set_start[k + 1]].tolist()), float(candidates.scores[k])) for k in hits]
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+
+
+def _network_data(report: Report) -> dict[str, Any]:
+    """Return the boxes and the curves of the picture, with the facts about each edge."""
+    network, layout = report.network, lay_out(report.network)
+    lines = thicknesses(layout.curves, report.strengths)
+    boxes = zip(
+        network.names,
+        layout.labels,
+        *(values.round(1).tolist() for values in (layout.x, layout.y, layout.widths)),
+        strict=True,
+    )
+    edges = []
+    for edge, points in layout.curves.items():
+        directed, strength = edge not in report.undirected, report.strengths.get(edge)
+        facts = {
+            "parent": edge[0],
+            "child": edge[1],
+            "line": line_path(points, directed=directed),
+            "head": head_path(points, lines[edge]) if directed else None,
+            "thickness": lines[edge],
+            "strength": "required" if strength == math.inf else strength,
+            "confidence": report.confidences.get(edge),
+        }
+        edges.append(_finite(facts))
+    return {
+        "width": round(layout.width, 1),
+        "height": round(layout.height, 1),
+        "box": BOX_HEIGHT,
+        "nodes": [dict(zip(("name", "label", "x", "y", "width"), box, strict=True)) for box in boxes],
+        "edges": edges,
+    }
+
+
+def _consensus_data(network: Network, consensus: Consensus) -> list[dict[str, Any]]:
+    """Return the edges of the consensus, most frequent first, and whether the network has them, turned or not."""
+    edges = []
+    for (parent, child), frequency in sorted(consensus.frequencies.items(), key=lambda item: (-item[1], item[0])):
+        same, turned = parent in network.parents[child], child in network.parents[parent]
+        learned = "same" if same else "turned" if turned else "absent"
+        edges.append({"parent": parent, "child": child, "frequency": frequency, "learned": learned})
+    return edges
+
+
+def _shown(name: str, value: Value) -> Value:
+    """Return a value of the provenance; hidden if its name looks like that of a secret."""
+    if _SECRET.search(name):
+        return "(hidden)"
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,21 +1,20 @@
-"""What a search for candidate sets would cost, before it is run.
+"""Forecast of the cost of a search for candidate sets, before it is run.
 
-Small levels of the search are run for real, since they cost next to nothing; the next one is sampled: some of its sets
-are visited and timed on all threads. Levels beyond that are extrapolated and said to be.
+Small levels of the search are run; the next one is sampled: some of its sets are visited and timed on all threads.
+Levels beyond that are extrapolated.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..candidates import Candidates, Search
+from ..candidates import Candidates, Search, identify
 from ..candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
 from ..candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
-from ..candidates.scanning import Above
 from ..data.dataset import Dataset
 from ..foundation.environment import peak_memory
 from ..foundation.errors import SettingError
@@ -38,6 +37,8 @@ class Forecast:
     bits: int | None  # of the QUBO, where the search was cheap enough to be run for it
     how: str  # "measured", "sampled" or "extrapolated"
 
+    HEAD: ClassVar[str] = f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}"
+
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes plan --json` prints of one number of parents."""
         return {
@@ -51,7 +52,7 @@ class Forecast:
         }
 
     def describe(self) -> str:
-        """Return a row of the table that `qubayes plan` prints."""
+        """Return a row of the table that `qubayes plan` prints below `HEAD`."""
         bits = "?" if self.bits is None else f"{self.bits:,}"
         return (
             f"{self.max_parents:>2} {self.families:>18,} {self.seconds:>10,.1f} {self.memory / 1e6:>6,.0f} MB "
@@ -74,23 +75,22 @@ def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: flo
 
 
 def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:
-    """One forecast for each number of parents from 1 to search.max_parents."""
+    """Return a forecast for each number of parents from 1 to search.max_parents."""
     check(dataset, search)
-    if workers is not None and workers.cluster is not None:
+    workers = workers or Workers()
+    if workers.cluster is not None:
         raise SettingError("a plan is made on this machine; leave out --cluster")
-    return tuple(_forecasts(dataset, search, workers or Workers()))
-
-
-def _forecasts(dataset: Dataset, search: Search, workers: Workers) -> Iterator[Forecast]:
     level: Level | None = first_level(dataset, search)
-    compile_kernels(dataset)
+    tiny = Dataset(dataset.names[:3], dataset.states[:3], np.ascontiguousarray(dataset.codes[:3, :2]))
+    identify(tiny, Search(0), workers=Workers(1))  # compiles, so that the clock sees the search alone
+    forecasts: list[Forecast] = []
     blocks: list[Block] = []
     resting = peak_memory()
     seconds, found = 0.0, 0.0
     before = pace = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
         sets = comb(dataset.n, k)
-        before, pace = pace, _pace(level, workers) if level is not None else _further(before, pace)
+        before, pace = pace, sampled(level, workers) if level is not None else extrapolated(before, pace)
         if level is not None and pace.seconds * sets <= _WHOLE:
             above = make_above(level, last=False)
             began = time.perf_counter()
@@ -106,14 +106,15 @@ def _forecasts(dataset: Dataset, search: Search, workers: Workers) -> Iterator[F
             expected = max(found - dataset.n, 0.0)
             memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
             families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
-            yield Forecast(k - 1, families, seconds, memory, expected, bits, pace.how)
+            forecasts.append(Forecast(k - 1, families, seconds, memory, expected, bits, pace.how))
+    return tuple(forecasts)
 
 
-def _pace(level: Level, workers: Workers) -> _Pace:
+def sampled(level: Level, workers: Workers) -> _Pace:
     """Visit random sets of the level for half a second on all threads."""
     sets = sets_of_heads(level)
     order = np.random.default_rng(0).permutation(len(level.heads)).tolist()
-    shared = (level, _thin(level))
+    shared = (level, make_above(level, last=True))  # a sample keeps nothing for the next level
     spent, visited, found = 0.0, 0, 0
     batch = 2 * workers.count
     while order and spent < _SAMPLE:
@@ -126,12 +127,7 @@ def _pace(level: Level, workers: Workers) -> _Pace:
     return _Pace(spent / max(visited, 1), found / max(visited, 1), "sampled")
 
 
-def _thin(level: Level) -> Above:
-    """No room for the next level: a sample is visited as the last level is."""
-    return make_above(level, last=True)
-
-
-def _further(before: _Pace, pace: _Pace) -> _Pace:
+def extrapolated(before: _Pace, pace: _Pace) -> _Pace:
     """Extrapolate to a level that cannot be sampled: the trend of the last two levels, within limits."""
     slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
     rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
@@ -149,18 +145,10 @@ def _bits(dataset: Dataset, search: Search, blocks: list[Block], max_parents: in
     """Bits of the QUBO of the candidates found so far."""
     if sum(len(block.child) for block in blocks) > _SETS_FOR_BITS:
         return None
-    from ..qubo import count_bits
+    from ..qubo import count_bits  # the QUBO wing, which a plan of many candidates does not enter
     from ..qubo.subsets import cover
 
     candidates: Candidates = assemble(
         dataset.names, concatenate(blocks, max(max_parents, 1)), stamp_of(dataset, search)
     )
     return count_bits(candidates, cover(candidates))["total"]
-
-
-def compile_kernels(dataset: Dataset) -> None:
-    """Compile, so that the clock sees the search alone."""
-    from ..candidates import identify
-
-    tiny = Dataset(dataset.names[:3], dataset.states[:3], np.ascontiguousarray(dataset.codes[:3, :2]))
-    identify(tiny, Search(0), workers=Workers(1))

@@ -1,27 +1,33 @@
-"""`learn`: from data to a network, one method per stage."""
+"""`learn`: from data to a network, one method per stage; `identify_file` and `solve_candidates`: parts of it."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..candidates import Candidates, identify, read_candidates, write_candidates
-from ..data import Dataset, read
+from ..candidates import Candidates, Search, check_output, identify, read_candidates, write_candidates
+from ..data import Dataset, ReadSettings, read
 from ..foundation.errors import FormatError, QubayesError, SettingError
+from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, Progress, silent, stopping
 from ..foundation.workers import Workers
-from ..network import Network, fit
-from ..search import Solution, solve, solver_named
+from ..network import Network, check_network_path, fit, read_network, write_network
+from ..report import write_model_drawing
+from ..search import Limits, Solution, solve, solver_named
+from ..search.exact import presolve
 from ..search.solution import read_solution, write_solution
 from .confidence import Confidence, bootstrap
-from .folder import RunFolder, key_of
 from .learned import Learned
-from .settings import LearnSettings
+from .outputs import RunFolder, key_of
+from .settings import FormulateSettings, LearnSettings, SolveSettings
+
+if TYPE_CHECKING:
+    from ..qubo import Formulation
 
 SEARCH_INPUTS = "search_inputs"  # key of what solution.json was searched in, for any solver and limits
 
@@ -90,13 +96,13 @@ class _Pipeline:
         self.inputs = {"data": dataset.checksum} | {
             key: settings[key] for key in ("max_parents", "score", "ess", "knowledge")
         }
-        candidates = self._candidates(dataset)
-        problem = self._problem(candidates)
-        solution = self._solution(problem)
+        candidates = self.find_candidates(dataset)
+        problem = self.problem_of(candidates)
+        solution = self.find_solution(problem)
         interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
             network = fit(solution.network, dataset, self.settings.chosen_score)
-        confidence = None if interrupted[0] else self._confidence(dataset)
+        confidence = None if interrupted[0] else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
         learned = Learned(
             self.settings,
@@ -113,7 +119,7 @@ class _Pipeline:
             learned.keep_formulation(problem)
         return learned
 
-    def _candidates(self, dataset: Dataset) -> Candidates:
+    def find_candidates(self, dataset: Dataset) -> Candidates:
         blocks = self.folder.file(f"candidates-{key_of(self.inputs)[:12]}.blocks")
 
         def make() -> Candidates:
@@ -138,7 +144,7 @@ class _Pipeline:
                 blocks.unlink(missing_ok=True)
         return found
 
-    def _problem(self, candidates: Candidates) -> Any:
+    def problem_of(self, candidates: Candidates) -> Any:
         """Return what the solver takes: the candidate sets, or their QUBO."""
         if solver_named(self.settings.solver_name).takes != "formulation":
             return candidates
@@ -150,7 +156,7 @@ class _Pipeline:
             raise KeyboardInterrupt  # no network exists yet
         return made
 
-    def _solution(self, problem: Any) -> Solution:
+    def find_solution(self, problem: Any) -> Solution:
         name, limits = self.settings.solver_name, self.settings.limits
         inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
 
@@ -159,7 +165,7 @@ class _Pipeline:
                 problem,
                 name,
                 limits=limits,
-                start=self._earlier_network(problem),
+                start=self.earlier_network(problem),
                 workers=self._threads,
                 on_progress=self.on_progress,
             )
@@ -175,7 +181,7 @@ class _Pipeline:
         self.on_progress(Progress(name, 1.0, 1.0, f"score {found.score:,.3f}"))
         return found
 
-    def _earlier_network(self, problem: Any) -> Network | None:
+    def earlier_network(self, problem: Any) -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""
         place = self.folder.file("solution.json")
         if place is None or self.settings.moves is not None or not self.folder.noted(SEARCH_INPUTS, self.inputs):
@@ -184,7 +190,7 @@ class _Pipeline:
             return read_solution(place, problem).network
         return None
 
-    def _confidence(self, dataset: Dataset) -> Confidence | None:
+    def find_confidence(self, dataset: Dataset) -> Confidence | None:
         settings = self.settings
         if not settings.bootstrap:
             return None
@@ -211,3 +217,141 @@ class _Pipeline:
         began = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - began
+
+
+def blocks_file(output: Path) -> Path:
+    """Return the file beside `output` in which `identify_file` keeps finished blocks."""
+    return output.with_name(output.name + ".blocks")
+
+
+def identify_file(
+    data: Any,
+    search: Search,
+    output: Path | None = None,
+    reading: ReadSettings | None = None,
+    *,
+    resume: bool = False,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Candidates:
+    """Return the candidate sets of the data, and write them to `output`.
+
+    Finished blocks are kept beside the output until it is written; `resume` continues from them.
+    """
+    if resume and output is None:
+        raise SettingError("--resume without -o; finished blocks are kept beside the output file, so name it with -o")
+    if output:
+        check_output(output)
+    dataset = read(data, reading)
+    if output is None:
+        return identify(dataset, search, workers=workers, on_progress=on_progress)
+    check_output(output, dataset.names)
+    blocks = blocks_file(output)
+    found = identify(dataset, search, workers=workers, checkpoint=blocks, resume=resume, on_progress=on_progress)
+    write_candidates(found, output)
+    blocks.unlink(missing_ok=True)  # not before: a full disk must not cost the search
+    return found
+
+
+def solve_candidates(
+    candidates: Candidates,
+    settings: SolveSettings,
+    *,
+    start: Network | None = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Solution:
+    """Return the best network of the candidate sets; presolve and the formulation of the QUBO are done on the way.
+
+    Interrupted before the search, it returns the start.
+    """
+    solver = solver_named(settings.solver, **settings.options)
+    problem: Any = candidates
+    presolved = None
+    if settings.presolve_seconds:
+        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
+        if presolved.interrupted:
+            return _start_as_solution(candidates, settings, start)
+        problem = presolved.candidates
+    if settings.needs_formulation(solver):
+        from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
+
+        problem = quick_formulation(problem, settings.order, settings.penalty, settings.cover, workers, on_progress)
+        if problem is None:
+            return _start_as_solution(candidates, settings, start)
+    solution = solve(
+        problem,
+        solver,
+        limits=settings.limits,
+        start=start,
+        bound_seconds=settings.bound_seconds,
+        workers=workers,
+        on_progress=on_progress,
+    )
+    return presolved.restore(solution) if presolved else solution
+
+
+def solve_file(
+    file: Path,
+    settings: SolveSettings,
+    output: Path | None = None,
+    trace: Path | None = None,
+    *,
+    start: Path | None = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Solution:
+    """Return `solve_candidates` of the sets in a file, and write the network and the score over time."""
+    check_places([output, trace], [file])
+    if output is not None:
+        check_network_path(output, tables=False)
+    solver_named(settings.solver, **settings.options)  # raises before anything is read
+    first = read_network(start) if start else None
+    candidates = read_candidates(file)
+    solution = solve_candidates(candidates, settings, start=first, workers=workers, on_progress=on_progress)
+    if output is not None:
+        write_network(solution.network, output)
+    if trace is not None:
+        solution.write_trace(trace)
+    return solution
+
+
+def formulate_file(
+    file: Path,
+    settings: FormulateSettings,
+    output: Path | None = None,
+    ordering: str = "penalties",
+    *,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> "Formulation":
+    """Return the QUBO of the candidate sets in a file, and write it, or its picture if the output ends in .svg."""
+    from ..qubo import formulate  # the QUBO wing
+    from ..qubo.subsets import cover, read_subsets
+
+    check_places([output], [file, settings.subsets])
+    candidates = read_candidates(file)
+    if settings.presolve_seconds:
+        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
+        if presolved.interrupted:
+            raise KeyboardInterrupt  # nothing is written yet
+        candidates = presolved.candidates
+    if settings.subsets:
+        subsets = read_subsets(settings.subsets)
+    else:
+        method = settings.cover or "auto"
+        subsets = cover(candidates, method=method, seed=settings.seed, workers=workers, on_progress=on_progress)
+    threads = Workers(workers.threads) if workers else None
+    formulation = formulate(candidates, subsets, order=settings.order, penalty=settings.penalty, workers=threads)
+    if output is not None and ending(output) == ".svg":
+        write_model_drawing(formulation, output)
+    elif output is not None:
+        formulation.write(output, ordering=ordering)
+    return formulation
+
+
+def _start_as_solution(candidates: Candidates, settings: SolveSettings, start: Network | None) -> Solution:
+    """Return the start as the solution of a run that was interrupted before the search."""
+    found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
+    status = "interrupted before the search; the start is returned"
+    return replace(found, interrupted=True, status=status, solver=settings.solver, statistics={})

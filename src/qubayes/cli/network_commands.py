@@ -1,0 +1,137 @@
+"""Commands on networks: `score`, `compare`, `convert`, `draw`, `sample`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import AsJson, DataFile, Ess, ScoreName, Seed
+from .shell import Clock, on_one_line, print_json, say
+
+if TYPE_CHECKING:
+    from ..data import ReadSettings
+
+
+def score(
+    data: DataFile,
+    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
+    reading: "ReadSettings",
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    per_vertex: Annotated[bool, typer.Option("--per-vertex", help="List the score of every vertex.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score a network on data; with probabilities, also the log-likelihood of the rows.
+
+    Where the states of the network are intervals, numbers are put into them.
+    """
+    from ..network import score as score_network
+
+    clock = Clock()
+    found = score_network(network, data, score, ess, reading=reading)
+    if as_json:
+        scores = {"per_vertex": dict(found.per_vertex)} if per_vertex else {}
+        print_json({**found.as_json(), **scores, "seconds": clock.seconds})
+        return
+    say("\n".join(found.describe()))
+    for name, value in found.per_vertex.items() if per_vertex else ():
+        say(f"{value:.6f}\t{on_one_line(name)}")
+
+
+def compare(
+    learned: Annotated[Path, typer.Argument(metavar="A", help="The learned network.", show_default=False)],
+    truth: Annotated[Path, typer.Argument(metavar="B", help="The true network.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Compare the network A with the network B: structural Hamming distance, precision and recall of edges."""
+    from ..network import compare, read_network
+
+    found = compare(read_network(learned), read_network(truth))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        say("\n".join(found.describe()))
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="A", help="The network file to read.", show_default=False)],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="B", help="The file to write: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv; also .gz."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Convert the network file A to the format that the ending of B names."""
+    from ..network import check_network_path, holds_tables, read_network, write_network
+
+    check_network_path(target)
+    network = read_network(source)
+    write_network(network, target)
+    kept = network.tables is not None and holds_tables(target)
+    if as_json:
+        print_json({"n": network.n, "edges": network.edges, "probabilities": kept, "output": str(target)})
+        return
+    lost = "" if kept or network.tables is None else "; this format holds no probabilities"
+    say(f"{network.n} vertices, {network.edges} edges in {target}{lost}")
+
+
+def draw(
+    network: Annotated[Path, typer.Argument(help="A network file; the ending tells its format.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="A .svg, .png or .html file (a page to pan, zoom and search)."),
+    ],
+    candidates: Annotated[
+        Path | None,
+        typer.Option("--candidates", help="Scores of the same variables; edges get as thick as dropping them costs."),
+    ] = None,
+    class_only: Annotated[
+        bool, typer.Option("--cpdag", help="No arrow heads on edges that equivalent networks turn round.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a network: parents above children, few crossings."""
+    from ..candidates import read_candidates
+    from ..network import read_network
+    from ..report import write_drawing
+
+    clock = Clock()
+    drawn = read_network(network)
+    write_drawing(drawn, output, read_candidates(candidates) if candidates else None, class_only=class_only)
+    if as_json:
+        print_json({"n": drawn.n, "edges": drawn.edges, "output": str(output), "seconds": clock.seconds})
+    else:
+        say(f"{drawn.n} vertices and {drawn.edges} edges in {output}")
+
+
+def sample(
+    network: Annotated[Path, typer.Argument(help="A network with probabilities: .bif, .xmlbif or .json.")],
+    rows: Annotated[int, typer.Option("--rows", "-n", help="How many rows to draw.")] = 1000,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv, .tsv, .dat or .parquet file; stdout unless given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw rows from a network."""
+    from ..data.write import write, write_rows
+    from ..foundation.errors import SettingError
+    from ..network import read_network
+    from ..network import sample as draw_rows
+
+    if as_json and output is None:
+        raise SettingError("--json and the rows would both go to stdout; name a file for the rows with -o")
+    clock = Clock()
+    dataset = draw_rows(read_network(network), rows, seed)
+    if output is None:
+        write_rows(dataset, sys.stdout)
+        return
+    write(dataset, output)
+    if as_json:
+        facts = {"n": dataset.n, "rows": dataset.rows, "seed": seed, "output": str(output)}
+        print_json({**facts, "checksum": dataset.checksum, "seconds": clock.seconds})
+    else:
+        say(f"{dataset.rows} rows of {dataset.n} variables in {output}")

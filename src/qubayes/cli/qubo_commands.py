@@ -1,0 +1,167 @@
+"""Commands of the QUBO wing: `subsets`, `formulate`, `embed`, `quadratize`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import AsJson, CandidatesFile, Cluster, Cover, Order, Penalty, PresolveSeconds, Seed, Threads
+from .shell import Clock, fail_after_printing, print_json, print_written, progress_bar, say
+
+
+def subsets(
+    file: CandidatesFile,
+    cover: Cover = "auto",
+    seconds: Annotated[float, typer.Option(help="Limit of the integer program, per vertex.")] = 60.0,
+    effort: Annotated[float, typer.Option(help="Multiplies the work of the search.")] = 1.0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .qbs file, for `formulate --subsets`.")
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Find the smallest families whose unions of two give every candidate parent set."""
+    from ..candidates import read_candidates
+    from ..foundation.workers import Workers
+    from ..qubo.subsets import Budget, check_output, write_subsets
+    from ..qubo.subsets import cover as find
+
+    if output:
+        check_output(output)
+    budget, workers = Budget(seconds=seconds, effort=effort), Workers(threads, cluster)
+    with progress_bar(quiet=quiet) as show:
+        found = find(read_candidates(file), method=cover, budget=budget, seed=seed, workers=workers, on_progress=show)
+    if output:
+        write_subsets(found, output)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        say("\n".join(found.describe()))
+        print_written([output])
+    if found.status != "finished":
+        raise typer.Exit(130)
+
+
+def formulate(
+    file: CandidatesFile,
+    order: Order = "chordal",
+    penalty: Penalty = "tight",
+    cover: Annotated[
+        str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
+    ] = None,
+    subsets_file: Annotated[
+        Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
+    ] = None,
+    presolve: PresolveSeconds = 0.0,
+    ordering: Annotated[
+        str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
+    ] = "penalties",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json; a picture: .svg",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn candidate parent sets into a QUBO with few bits, and print its size."""
+    from ..foundation.workers import Workers
+    from ..learning import FormulateSettings, formulate_file
+
+    settings, workers = (
+        FormulateSettings(order, penalty, cover, subsets_file, presolve, seed),
+        Workers(threads, cluster),
+    )
+    with progress_bar(quiet=as_json) as show:
+        formulation = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
+    if as_json:
+        print_json(formulation.as_json())
+    else:
+        say("\n".join(formulation.describe()))
+        if subsets_file:
+            say(f"subsets read from {subsets_file}")
+        print_written([output])
+    status = formulation.subsets.status
+    fail_after_printing(interrupted=not subsets_file and status != "finished" and f"subsets: {status}")
+
+
+def embed(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model without constraints (.bqm .coo .qubo .mtx .npz .cqm .lp .json), or candidate sets "
+            "(.jkl .scores .pss .qbc): then our formulation and the paper's side by side."
+        ),
+    ],
+    topology: Annotated[str, typer.Option(help="pegasus:SIZE, zephyr:SIZE or chimera:SIZE")] = "zephyr:12",
+    timeout: Annotated[float, typer.Option(help="Seconds for each search")] = 60.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Embed a model in the graph of a quantum annealer and print what it takes."""
+    from ..candidates import read_candidates
+    from ..foundation.files import ending
+    from ..machines import embed as find
+    from ..machines import read_qubo
+    from ..qubo import formulate as assemble
+
+    clock = Clock()
+    if ending(model) not in (".jkl", ".scores", ".pss", ".qbc"):
+        found = find(read_qubo(model)[0], topology, timeout=timeout, seed=seed)
+        if as_json:
+            print_json({**found.as_json(), "seconds": clock.seconds})
+        else:
+            say("\n".join(found.describe()))
+        return
+    ours = assemble(read_candidates(model))
+    paper = assemble(ours.candidates, ours.subsets, order="scc", penalty="paper")
+    models = {"default": ours.qubo, "paper": paper.qubo}
+    both = {name: find(qubo, topology, timeout=timeout, seed=seed) for name, qubo in models.items()}
+    if as_json:
+        print_json({**{name: found.as_json() for name, found in both.items()}, "seconds": clock.seconds})
+    else:
+        say("\n".join(f"{name}: " + "\n".join(found.describe()) for name, found in both.items()))
+
+
+def quadratize(
+    poly: Annotated[Path, typer.Argument(metavar="POLY.json", help="JSON list of [coefficient, [names...]].")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the quadratic model; the ending says how.")
+    ] = None,
+    decoder: Annotated[Path | None, typer.Option(help="Write the decoder as JSON.")] = None,
+    assumptions: Annotated[str, typer.Option(help="general, conventional or terms-exclusive.")] = "general",
+    mode: Annotated[str, typer.Option(help="auto, optimal or greedy.")] = "auto",
+    fewest_couplers: Annotated[
+        bool, typer.Option("--fewest-couplers", help="Among the smallest, the fewest couplers.")
+    ] = False,
+    trade_off: Annotated[
+        int | None, typer.Option(help="Also show the fewest couplers with up to this many more bits.")
+    ] = None,
+    penalty: Annotated[str, typer.Option(help="tight (per term) or paper (Lemma B.2, one kappa).")] = "tight",
+    time_limit: Annotated[float, typer.Option(help="Seconds for the integer program.")] = 120.0,
+    as_json: AsJson = False,
+) -> None:
+    """Turn a polynomial of bits into a quadratic model with as few bits as possible, and say what is proved."""
+    from .. import quadratize as room
+
+    polynomial = room.read_polynomial(poly)
+    common: dict[str, Any] = {"assumptions": assumptions, "time_limit": time_limit}
+    settings: dict[str, Any] = {"mode": mode, "fewest_couplers": fewest_couplers, "penalty": penalty}
+    result = room.quadratize(polynomial, **common, **settings)
+    if output is not None:
+        result.write(output)
+    if decoder is not None:
+        result.decoder.write(decoder)
+    rows = () if trade_off is None else room.trade_off(polynomial, extra_bits=trade_off, **common)
+    if as_json:
+        print_json(result.as_json() | ({"trade_off": [row._asdict() for row in rows]} if rows else {}))
+    else:
+        say("\n".join([*result.describe(), *(row.describe() for row in rows)]))

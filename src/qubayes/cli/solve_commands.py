@@ -1,0 +1,104 @@
+"""`qubayes solve`: the best network of candidate parent sets; `qubayes presolve`: fewer sets, same best score."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    AsJson,
+    CandidatesFile,
+    Cover,
+    Moves,
+    NetworkOutput,
+    Order,
+    Penalty,
+    PresolveSeconds,
+    Seed,
+    SolverSettings,
+    Threads,
+    TimeLimit,
+    TraceFile,
+    parsed_settings,
+)
+from .shell import fail_after_printing, print_json, print_written, progress_bar, say
+
+
+def solve(
+    file: CandidatesFile,
+    solver: Annotated[
+        str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
+    ] = "anneal",
+    time_limit: TimeLimit = None,
+    moves: Moves = None,
+    setting: SolverSettings = None,
+    start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
+    bound: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")
+    ] = 0.0,
+    presolve: PresolveSeconds = 0.0,
+    order: Order = "chordal",
+    penalty: Penalty = "tight",
+    cover: Cover = "auto",
+    bits: Annotated[
+        bool | None,
+        typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
+    ] = None,
+    output: NetworkOutput = None,
+    trace: TraceFile = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best network of candidate parent sets, with a bound where one is known."""
+    from ..foundation.workers import Workers
+    from ..learning import SolveSettings, limits_of, solve_file
+
+    limits = limits_of(time_limit, moves, seed)
+    settings = SolveSettings(solver, parsed_settings(setting), limits, bound, presolve, bits, order, penalty, cover)
+    with progress_bar(quiet=as_json) as show:
+        solution = solve_file(file, settings, output, trace, start=start, workers=Workers(threads), on_progress=show)
+    if as_json:
+        print_json(solution.as_json())
+    else:
+        say("\n".join(solution.describe()))
+        print_written([output, trace])
+    fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
+
+
+def presolve(
+    file: CandidatesFile,
+    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    twins: Annotated[bool, typer.Option(help="Let one of two variables that scores cannot tell apart leave.")] = True,
+    bits: Annotated[bool, typer.Option(help="Count the bits of the QUBO before and after.")] = True,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the sets that are left: .jkl, .pss, .qbc.")
+    ] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove candidate sets that a best network can do without; the best score stays."""
+    from ..candidates import check_output, read_candidates, write_candidates
+    from ..foundation.workers import Workers
+    from ..qubo import count_bits, quick_subsets
+    from ..search.exact import presolve as reduce
+
+    candidates, workers = read_candidates(file), Workers(threads)
+    if output is not None:
+        check_output(output, candidates.names)
+    with progress_bar(quiet=as_json) as show:
+        presolved = reduce(candidates, time_limit, twins=twins, on_progress=show)
+    if output is not None:
+        write_candidates(presolved.candidates, output)
+    both = (presolved.original, presolved.candidates) if bits and not presolved.interrupted else ()
+    bits_of = [count_bits(sets, quick_subsets(sets), workers=workers) for sets in both]
+    counted = dict(zip(("before", "after"), bits_of, strict=False))
+    if as_json:
+        print_json({**presolved.as_json(), "bits": counted or None})
+    else:
+        say("\n".join(presolved.describe()))
+        if counted:
+            before, after = counted["before"], counted["after"]
+            kinds = ", ".join(f"{kind} {before[kind]:,} -> {after[kind]:,}" for kind in ("u", "r", "z"))
+            say(f"bits {before['total']:,} -> {after['total']:,} ({kinds})")
+    fail_after_printing(interrupted=presolved.interrupted and "more sets might leave in more time")
