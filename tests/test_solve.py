@@ -4,9 +4,9 @@ import math
 import os
 import signal
 import threading
-import time
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +32,10 @@ from qubayes.search import (
     solver_named,
     write_solution,
 )
+from qubayes.search import run as run_module
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
+CLOCK = [0.0]
 NAMES = [name for name in SOLVERS if name != "bqp" or find_spec("pyscipopt")]
 COUNTING = [name for name in NAMES if solver_named(name).counts]
 
@@ -41,6 +43,15 @@ COUNTING = [name for name in NAMES if solver_named(name).counts]
 def problem_of(name: str, candidates: Candidates) -> Candidates | Formulation:
     """What the solver takes."""
     return formulated(candidates) if solver_named(name).takes == "formulation" else candidates
+
+
+def hard_for(name: str) -> Candidates:
+    """Candidates that the solver does not prove in seconds; small where the QUBO has to be made."""
+    return (
+        random_candidates(25, 7, sets=60)
+        if solver_named(name).takes == "formulation"
+        else random_candidates(40, 0, 300)
+    )
 
 
 def solver_of(name: str) -> Solver:
@@ -104,9 +115,11 @@ def test_required_edges_are_kept(name):
 def test_few_vertices(name, n):
     candidates = random_candidates(n, 0)
     solution = searched(name, candidates)
-    assert_sound(solution, candidates) if n else None
+    if n:
+        assert_sound(solution, candidates)
     assert solution.score == pytest.approx(best_score(candidates))
-    assert solution.proved or n == 2
+    if n < 2:
+        assert solution.proved
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -144,12 +157,12 @@ def test_a_solver_without_moves_says_so(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_time_limit_is_kept(name):
-    candidates = random_candidates(25, 7, sets=60)
-    problem = problem_of(name, candidates)
-    solve(problem, name, limits=Limits(0.2))  # kernels are compiled now
-    solution = solve(problem, name, limits=Limits(1.0))
-    assert solution.seconds < 20  # the tests share their cores with others; benchmarks measure how well it is kept
-    assert solution.seconds >= 0.95 or solution.proved or "limit" not in solution.status
+    candidates = hard_for(name)
+    solution = solve(problem_of(name, candidates), name, limits=Limits(0.3))
+    assert_sound(solution, candidates)
+    assert "time" in solution.status or name in ("sa", "digital", "dimod")  # which fill the time as they see fit
+    assert solution.score > solution.empty_score or name == "dimod"
+    assert solution.seconds < 60  # the tests share their cores with others; benchmarks measure how well it is kept
     assert all(seconds <= solution.seconds for seconds, _ in solution.trace)
 
 
@@ -164,29 +177,28 @@ def test_a_good_start_is_never_lost(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_interrupt_returns_the_best_so_far(name):
-    candidates = random_candidates(25, 7, sets=60)
+    candidates = hard_for(name)
     problem = problem_of(name, candidates)
-    solve(problem, name, limits=Limits(0.2))
+    solver = solver_named(name).prepare()
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    solution = solve(problem, name, limits=Limits(600.0))
+    solution = solve(problem, solver, limits=Limits(600.0))
     timer.cancel()
     assert_sound(solution, candidates)
-    assert solution.proved or (solution.interrupted and "interrupted" in solution.status)
-    assert solution.seconds < 300
+    assert solution.interrupted and "interrupted" in solution.status
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_interrupt_in_the_receiver_of_progress(name):
-    candidates = random_candidates(25, 7, sets=60)
+    candidates = hard_for(name)
 
     def refuse(progress: Progress) -> None:
         raise KeyboardInterrupt
 
-    solution = searched(name, candidates, limits=Limits(5.0), on_progress=refuse)
+    solution = searched(name, candidates, limits=Limits(600.0), on_progress=refuse)
     assert_sound(solution, candidates)
-    assert solution.proved or solution.interrupted
+    assert solution.interrupted
 
 
 def test_an_interrupt_while_bounding_keeps_the_bound_so_far():
@@ -236,8 +248,8 @@ def test_solvers_of_the_qubo_want_a_formulation():
 
 def test_a_bound_beforehand_gives_a_gap_or_a_proof():
     candidates = random_candidates(8, 2)
-    solution = solve(candidates, "anneal", limits=Limits(600.0), bound_seconds=60.0)
-    assert solution.proved and solution.seconds < 300  # the search ends once the bound is reached
+    solution = solve(candidates, "anneal", limits=Limits(None, 2**50), bound_seconds=60.0)
+    assert solution.proved  # the search ends once the bound is reached
 
 
 def test_unknown_names_are_refused():
@@ -274,7 +286,7 @@ def test_a_start_with_other_names_is_refused():
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A solver that takes a second to prepare and finds nothing."""
+    """A solver that takes 100 seconds of a clock to prepare and finds nothing."""
 
     ready: bool = False
 
@@ -283,17 +295,21 @@ class Prepared:
     counts: ClassVar[str] = ""
 
     def prepare(self) -> "Prepared":
-        time.sleep(1.0)
+        CLOCK[0] += 100.0
         return Prepared(ready=True)
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         return Ending("ready" if self.ready else "not ready", {"seconds": run.elapsed})
 
 
-def test_a_solver_is_prepared_before_the_clock_starts():
+def test_a_solver_is_prepared_before_the_clock_starts(monkeypatch):
+    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: CLOCK[0]))
+    began = CLOCK[0]
     solution = solve(random_candidates(4, 0), Prepared(), limits=Limits(30.0))
-    assert solution.status == "ready" and solution.statistics["seconds"] < 1.0
-    assert solve(random_candidates(4, 0), Prepared(), limits=Limits(0.0)).seconds < 1.0
+    assert solution.status == "ready" and solution.statistics["seconds"] == 0.0
+    assert CLOCK[0] == began + 100.0
+    assert solve(random_candidates(4, 0), Prepared(), limits=Limits(0.0)).status.startswith("no time")
+    assert CLOCK[0] == began + 100.0
 
 
 @dataclass(frozen=True)
