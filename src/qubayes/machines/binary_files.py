@@ -12,7 +12,7 @@ import shutil
 import struct
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..foundation.arrays import AnyArray
 from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
 from ..foundation.files import LIMIT_VARIABLE, json_object, parse_json, shown, unpacked_limit
-from .qubo import MOST_BITS_OF_FILE, ModelTerms, Qubo, check_size, coupler_chunks, to_bqm
+from .qubo import MOST_BITS_OF_FILE, ModelTerms, Qubo, check_size, to_bqm, upper_triangle
 
 _ALIGNMENT = 64  # bytes, of the sections of dimod's files
 
@@ -56,8 +56,18 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
     version = tuple(_read_exactly(file, 2, "header"))
     if version not in {(1, 0), (2, 0)}:
         raise FormatError(f"version {version[0]}.{version[1]} of the .bqm format; 1.0 and 2.0 can be read")
-    header = _bqm_header(file)
-    bits, couplers = header["shape"]
+    header = _json_header(file)
+    allowed = {"dtype": ("float64", "float32"), "itype": ("int32", "int64"), "ntype": ("int32", "int64")}
+    for key, values in (allowed | {"vartype": ("BINARY", "SPIN")}).items():
+        if header.get(key) not in values:
+            raise FormatError(f"{key} in the header of the .bqm file is not one of {', '.join(values)}")
+    shape = header.get("shape")
+    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)):
+        raise FormatError("shape in the header of the .bqm file is not [bits, couplers]")
+    bits, couplers = shape
+    check_size(bits)
+    if not 0 <= couplers <= bits * (bits - 1) // 2 or "variables" not in header:
+        raise FormatError(f"the header of the .bqm file has {couplers} couplers of {bits} bits, or no `variables`")
     value, index, start = (np.dtype(header[key]).newbyteorder("<") for key in ("dtype", "itype", "ntype"))
     offset = float(np.frombuffer(_read_exactly(file, value.itemsize, "offset"), value)[0])
     linear, edges = _records(file, bits, start, value), _records(file, 2 * couplers, index, value)
@@ -71,22 +81,6 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
     labels = _bqm_labels(file, version, header["variables"])
     h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
     return ModelTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
-
-
-def _bqm_header(file: IO[bytes]) -> dict[str, Any]:
-    """Return the header; raise unless sizes and types are possible."""
-    header = _json_header(file)
-    allowed = {"dtype": ("float64", "float32"), "itype": ("int32", "int64"), "ntype": ("int32", "int64")}
-    for key, values in (allowed | {"vartype": ("BINARY", "SPIN")}).items():
-        if header.get(key) not in values:
-            raise FormatError(f"{key} in the header of the .bqm file is not one of {', '.join(values)}")
-    shape = header.get("shape")
-    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)):
-        raise FormatError("shape in the header of the .bqm file is not [bits, couplers]")
-    check_size(shape[0])
-    if not 0 <= shape[1] <= shape[0] * (shape[0] - 1) // 2 or "variables" not in header:
-        raise FormatError(f"the header of the .bqm file has {shape[1]} couplers of {shape[0]} bits, or no `variables`")
-    return header
 
 
 def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
@@ -119,39 +113,23 @@ def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> li
 def write_npz(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
     """Write an upper triangular Q with x'Qx + offset = E(x) for `scipy.sparse.load_npz`, with offset and labels.
 
-    Streamed: `scipy.sparse.save_npz` needs the whole matrix, and stamps the archive with the time.
+    `scipy.sparse.save_npz` stamps the archive with the time and drops what it does not know.
     """
-    upper = np.zeros(qubo.bits + 1, np.int64)
-    for rows, _, _ in coupler_chunks(qubo):
-        np.add.at(upper, rows + 1, 1)
-    indptr = np.cumsum(upper) + np.arange(qubo.bits + 1)  # one more in each row: the diagonal
-    size = int(indptr[-1])
-    index = np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    rows, cols, weights = upper_triangle(qubo)
+    bits = np.arange(qubo.bits)
+    places = np.searchsorted(rows, bits)  # each row begins with its diagonal
+    size = qubo.bits + len(rows)
+    index = np.int32 if size <= np.iinfo(np.int32).max else np.int64
     arrays = {"format": np.array(b"csr"), "shape": np.array([qubo.bits] * 2), "offset": np.array(qubo.offset)}
     if labels is not None:  # as JSON: numpy's text arrays drop trailing zero bytes
         arrays["labels"] = np.frombuffer(json.dumps(list(labels)).encode("ascii"), np.uint8)
-    arrays["indptr"] = indptr.astype(index)
+    arrays["indptr"] = np.append(places + bits, size).astype(index)
+    arrays["indices"] = np.insert(cols, places, bits).astype(index)
+    arrays["data"] = np.insert(weights, places, qubo.h)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
-        for name, dtype, column in (("indices", index, 0), ("data", np.dtype(np.float64), 1)):
-            head = {"descr": dtype.str, "fortran_order": False, "shape": (size,)}
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array_header_1_0(member, head)
-                for chunk in _upper_with_diagonal(qubo):
-                    member.write(chunk[column].astype(dtype).tobytes())
-
-
-def _upper_with_diagonal(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray]]:
-    """Yield (columns, values) of Q in CSR order, in chunks: in each row h, then the couplers."""
-    done = 0
-    for rows, cols, weights in coupler_chunks(qubo):
-        stop = int(rows[-1]) + 1 if len(rows) else done
-        places, bits = np.searchsorted(rows, np.arange(done, stop)), np.arange(done, stop)
-        yield np.insert(cols, places, bits), np.insert(weights, places, qubo.h[done:stop])
-        done = stop
-    yield np.arange(done, qubo.bits), qubo.h[done:]
 
 
 def read_npz(file: IO[bytes]) -> ModelTerms:
@@ -174,29 +152,21 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
         raise FormatError("the labels of the .npz file are not a list of texts")
     bits = int(arrays["shape"][0])
     check_size(bits, arrays["data"].size + len(labels or ()))
-    rows, cols = _coordinates(arrays, bits)
-    weights = arrays["data"]
+    kind = str(arrays["format"].astype("U"))
+    if kind not in ("csr", "csc", "coo"):
+        raise FormatError(f"a sparse matrix of format {kind[:20]!r}; csr, csc and coo can be read")
+    weights, parts = arrays["data"], ("row", "col") if kind == "coo" else ("indptr", "indices")
+    if any(arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1 for name in parts):
+        raise FormatError("the indices of the matrix are not vectors of integers")
+    rows, cols = (arrays[name].astype(np.int64) for name in parts)
+    if kind != "coo":
+        if len(rows) != bits + 1 or rows[0] != 0 or rows[-1] != len(cols) or (np.diff(rows) < 0).any():
+            raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
+        rows = np.repeat(np.arange(bits), np.diff(rows))  # columns of a csc matrix: x'Qx is the same for Q transposed
     if weights.dtype.kind not in "iuf" or weights.ndim != 1 or not rows.shape == cols.shape == weights.shape:
         raise FormatError("indices and data of the matrix are not equally long vectors of numbers")
     entries = rows, cols, weights.astype(np.float64)
     return ModelTerms.of_entries(bits, entries, float(arrays.get("offset", 0.0)), labels)
-
-
-def _coordinates(arrays: dict[str, AnyArray], bits: int) -> tuple[AnyArray, AnyArray]:
-    """Return (rows, columns) of the entries of a matrix of format csr, csc or coo."""
-    kind = str(arrays["format"].astype("U"))
-    if kind not in ("csr", "csc", "coo"):
-        raise FormatError(f"a sparse matrix of format {kind[:20]!r}; csr, csc and coo can be read")
-    first, second = (arrays[name] for name in (("row", "col") if kind == "coo" else ("indptr", "indices")))
-    if first.dtype.kind not in "iu" or second.dtype.kind not in "iu" or not first.ndim == second.ndim == 1:
-        raise FormatError("the indices of the matrix are not vectors of integers")
-    first, second = first.astype(np.int64), second.astype(np.int64)
-    if kind == "coo":
-        return first, second
-    if len(first) != bits + 1 or first[0] != 0 or first[-1] != len(second) or (np.diff(first) < 0).any():
-        raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
-    major = np.repeat(np.arange(bits), np.diff(first))
-    return (major, second) if kind == "csr" else (second, major)
 
 
 def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:

@@ -1,13 +1,9 @@
 """Minor embedding of a QUBO in the graph of a quantum annealer (Appendix D.6)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ..foundation.arrays import Ints, frozen
 from ..foundation.environment import optional
 from ..foundation.errors import SettingError
 from .qubo import Qubo, upper_triangle
@@ -24,36 +20,26 @@ class Embedding:
     available_couplers: int
     bits: int
     couplers: int
-    found: bool
-    impossible: bool  # True if it is proved that none exists
     status: str  # a sentence
-    chain_start: Ints = field(repr=False)  # (bits + 1,), or (1,) if none was found
-    qubits: Ints = field(repr=False)  # (physical qubits,) by bit
+    found: bool = False
+    impossible: bool = False  # True if it is proved that none exists
+    chains: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # qubits of each bit
 
     @property
     def physical_qubits(self) -> int:
         """Number of qubits used; 0 if no embedding was found."""
-        return len(self.qubits)
+        return sum(map(len, self.chains))
 
     @property
     def longest_chain(self) -> int:
         """Qubits of the longest chain; 0 if no embedding was found."""
-        return int(np.diff(self.chain_start).max(initial=0))
+        return max(map(len, self.chains), default=0)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes embed --json` prints of one embedding."""
-        return {
-            "topology": self.topology,
-            "available_qubits": self.available_qubits,
-            "available_couplers": self.available_couplers,
-            "bits": self.bits,
-            "couplers": self.couplers,
-            "found": self.found,
-            "impossible": self.impossible,
-            "physical_qubits": self.physical_qubits if self.found else None,
-            "longest_chain": self.longest_chain if self.found else None,
-            "status": self.status,
-        }
+        names = "topology", "available_qubits", "available_couplers", "bits", "couplers", "found", "impossible"
+        chains = {name: getattr(self, name) if self.found else None for name in ("physical_qubits", "longest_chain")}
+        return {**{name: getattr(self, name) for name in names}, **chains, "status": self.status}
 
     def describe(self) -> list[str]:
         """Return the embedding in a few lines for people."""
@@ -61,10 +47,6 @@ class Embedding:
         if self.found:
             lines.append(f"{self.physical_qubits:,} physical qubits, longest chain {self.longest_chain}")
         return lines
-
-    def chain(self, bit: int) -> tuple[int, ...]:
-        """Return the qubits of one bit."""
-        return tuple(self.qubits[slice(*self.chain_start[bit : bit + 2])].tolist())
 
 
 def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
@@ -78,24 +60,29 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
     if not 0 <= seed < 2**63:
         raise SettingError(f"seed = {seed}; an integer from 0 to 2^63 - 1 is allowed")
     graph = target_graph(topology)
-    sizes = graph.number_of_nodes(), graph.number_of_edges()
-    result = Embedding(topology, *sizes, qubo.bits, qubo.couplers, False, False, "", _ints([0]), _ints([]))
-    reason = ""
-    if qubo.bits > sizes[0]:
-        reason = f"{qubo.bits:,} bits, {sizes[0]:,} qubits"
-    elif qubo.couplers > sizes[1]:  # each coupler of the QUBO needs one of its own
-        reason = f"{qubo.couplers:,} couplers, {sizes[1]:,} in the machine"
-    if reason:
-        return replace(result, impossible=True, status=f"does not fit {topology}: {reason}")
-    chains = _chains(qubo, graph, timeout, seed)
-    if chains is None:
-        status = f"no embedding into {topology} found within {timeout:g} s; one may exist"
-        return replace(result, status=status)
-    _verify(qubo, graph, chains)
-    start = np.concatenate([[0], np.cumsum([len(chain) for chain in chains])])
-    qubits = [qubit for chain in chains for qubit in chain]
-    status = f"fits {topology}: {len(qubits)} of {sizes[0]} qubits"
-    return replace(result, found=True, status=status, chain_start=_ints(start), qubits=_ints(qubits))
+    qubits, couplers = graph.number_of_nodes(), graph.number_of_edges()
+    sizes = topology, qubits, couplers, qubo.bits, qubo.couplers
+    if qubo.bits > qubits:
+        status = f"does not fit {topology}: {qubo.bits:,} bits, {qubits:,} qubits"
+        return Embedding(*sizes, status, impossible=True)
+    if qubo.couplers > couplers:  # each coupler of the QUBO needs one of its own
+        status = f"does not fit {topology}: {qubo.couplers:,} couplers, {couplers:,} in the machine"
+        return Embedding(*sizes, status, impossible=True)
+    rows, cols, _ = upper_triangle(qubo)
+    edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
+    found: dict[int, Iterable[int]] = {}
+    if edges:
+        search = optional("minorminer", "embedding", "embed").find_embedding
+        found = search(edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1)
+    single = [bit for bit in range(qubo.bits) if bit not in found]  # a bit without couplers takes any free qubit
+    free = sorted(set(graph.nodes) - {qubit for chain in found.values() for qubit in chain})
+    if (edges and not found) or len(single) > len(free):
+        return Embedding(*sizes, f"no embedding into {topology} found within {timeout:g} s; one may exist")
+    found |= {bit: [qubit] for bit, qubit in zip(single, free, strict=False)}
+    chains = tuple(tuple(sorted(found[bit])) for bit in range(qubo.bits))
+    _verify(edges, graph, chains)
+    status = f"fits {topology}: {sum(map(len, chains))} of {qubits} qubits"
+    return Embedding(*sizes, status, found=True, chains=chains)
 
 
 def target_graph(topology: str) -> Any:
@@ -109,41 +96,14 @@ def target_graph(topology: str) -> Any:
     return getattr(optional("dwave_networkx", "embedding", "embed"), f"{family}_graph")(int(size))
 
 
-def _chains(qubo: Qubo, graph: Any, timeout: float, seed: int) -> list[list[int]] | None:
-    """Return one chain for each bit, or None. Bits without couplers take any free qubit."""
-    rows, cols, _ = upper_triangle(qubo)
-    edges = list(zip(rows.tolist(), cols.tolist(), strict=True))
-    found: dict[int, Iterable[int]] = {}
-    if edges:
-        finder = optional("minorminer", "embedding", "embed").find_embedding
-        found = finder(edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1)
-        if not found:
-            return None
-    used = {qubit for chain in found.values() for qubit in chain}
-    free = iter(sorted(set(graph.nodes) - used))
-    chains: list[list[int]] = []
-    for bit in range(qubo.bits):
-        chain = sorted(found[bit]) if bit in found else list(islice(free, 1))
-        if not chain:
-            return None
-        chains.append(chain)
-    return chains
-
-
-def _verify(qubo: Qubo, graph: Any, chains: list[list[int]]) -> None:
+def _verify(edges: Iterable[tuple[int, int]], graph: Any, chains: tuple[tuple[int, ...], ...]) -> None:
     """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the heuristic."""
     networkx = optional("networkx", "embedding", "embed")
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}
-    if len(owner) != sum(len(chain) for chain in chains):
+    if len(owner) != sum(map(len, chains)):
         raise RuntimeError("minorminer returned chains that overlap")
     if not all(networkx.is_connected(graph.subgraph(chain)) for chain in chains):
         raise RuntimeError("minorminer returned a chain that is not connected")
     joined = {(owner[p], owner[q]) for p, q in graph.edges if p in owner and q in owner}
-    rows, cols, _ = upper_triangle(qubo)
-    if not all((i, j) in joined or (j, i) in joined for i, j in zip(rows.tolist(), cols.tolist(), strict=True)):
+    if not all((i, j) in joined or (j, i) in joined for i, j in edges):
         raise RuntimeError("minorminer returned chains that lack a coupler")
-
-
-def _ints(values: Any) -> Ints:
-    array: Ints = frozen(np.array(values, np.int64))
-    return array
