@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.graph import find_cycle, topological_order
-from qubayes.network import Network, read_bif
+from qubayes.network import Network, read_network
 
 SPRINKLER = """network unknown {
 }
@@ -45,7 +45,7 @@ GRASS = [[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0
 def read_text(tmp_path, text, name="x.bif"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_bif(path)
+    return read_network(path)
 
 
 def test_reads_names_states_parents_and_tables(tmp_path):
@@ -66,7 +66,7 @@ def test_agrees_with_another_reader(tmp_path):
     readwrite = pytest.importorskip("pgmpy.readwrite")
     path = tmp_path / "x.bif"
     path.write_text(SPRINKLER)
-    ours, theirs = read_bif(path), readwrite.BIFReader(str(path)).get_model()
+    ours, theirs = read_network(path), readwrite.BIFReader(str(path)).get_model()
     for vertex, name in enumerate(ours.names):
         factor = theirs.get_cpds(name)
         evidence = [ours.names[p] for p in ours.parents[vertex]]
@@ -192,7 +192,7 @@ def test_broken_files_give_one_line_that_says_where(tmp_path, case):
 def test_no_file_folder_and_broken_gzip(tmp_path):
     for path, word in ((tmp_path / "none.bif", "no such file"), (tmp_path, "folder")):
         with pytest.raises(FormatError, match=word):
-            read_bif(path)
+            read_network(path)
     packed = gzip.compress(SPRINKLER.encode())
     for content in (packed[:-12], b"plain text", packed[:20] + b"\xff" + packed[21:]):
         with pytest.raises(FormatError, match="gzip"):
@@ -244,7 +244,7 @@ def try_reading(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.bif"
     path.write_bytes(content)
     try:
-        network = read_bif(path)
+        network = read_network(path)
     except QubayesError as error:
         assert str(path) in str(error)
     else:

@@ -102,7 +102,7 @@ def test_states_are_matched_by_name_and_may_be_declared_without_occurring():
     strange = Dataset(data.names, data.states, np.array([[0, 0, 0], [0, 1, 2]], dtype=np.uint8))
     for ask in (log_likelihood, fit):
         with pytest.raises(
-            DataError, match="column 'a', row 2: 'other' is no state of the network; its states are 'low'"
+            DataError, match="column 'a', row 2: 'other' is not a state of the network; its states are 'low'"
         ):
             ask(network, strange)
 

@@ -10,7 +10,7 @@ import pytest
 
 from qubayes.data import read
 from qubayes.foundation.errors import QubayesError
-from qubayes.network import Network, read_bif, sample
+from qubayes.network import Network, read_network, sample
 from reference.data import all_rows, joint_probability
 from test_bif import SPRINKLER
 
@@ -19,7 +19,7 @@ from test_bif import SPRINKLER
 def network(tmp_path):
     path = tmp_path / "sprinkler.bif"
     path.write_text(SPRINKLER)
-    return read_bif(path)
+    return read_network(path)
 
 
 def test_frequencies_match_the_joint_distribution(network):
@@ -97,7 +97,7 @@ def test_tables_of_a_wrong_shape_are_refused():
 def test_command(tmp_path):
     path = tmp_path / "sprinkler.bif"
     path.write_text(SPRINKLER)
-    expected = sample(read_bif(path), 50, seed=7)
+    expected = sample(read_network(path), 50, seed=7)
     printed = qubayes("sample", path, "-n", 50, "--seed", 7)
     assert printed.returncode == 0
     lines = printed.stdout.splitlines()

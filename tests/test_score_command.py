@@ -100,7 +100,7 @@ def test_codes_are_no_measurements(folder):
     write_network(train, "cut.bif")
     (folder / "coded.dat").write_text("a b\n3 2\n" + "0 0\n1 1\n2 1\n" * 4)
     found = json.loads(run("coded.dat", "cut.bif", "--json"))
-    assert found["log_likelihood"] is None and "is no state of the network" in found["log_likelihood_note"]
+    assert found["log_likelihood"] is None and "is not a state of the network" in found["log_likelihood_note"]
 
 
 def test_a_column_that_is_not_there_is_told(folder):
@@ -126,7 +126,7 @@ def test_rows_that_cannot_be_and_states_that_are_unknown_do_not_hide_the_score(f
     (folder / "y.csv").write_text("a,b\nx,p\ny,r\n")
     found = json.loads(run("y.csv", "g.bif", "--json"))
     assert math.isfinite(found["score"]) and found["log_likelihood"] is None
-    assert "column 'b', row 2: 'r' is no state" in found["log_likelihood_note"]
+    assert "column 'b', row 2: 'r' is not a state" in found["log_likelihood_note"]
     (folder / "g.json").write_text(
         '{"format": "qubayes network", "version": 1, "vertices":'
         ' [{"name": "a", "parents": [], "states": ["x", "y"], "table": [[1, 0]]}]}'

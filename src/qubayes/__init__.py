@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from .foundation.workers import Workers
     from .learning import Confidence, Learned, bootstrap
     from .learning.pipeline import learn
-    from .network import Network, cpdag, fit, log_likelihood, read_network, write_network
-    from .network.compare import compare
-    from .network.network_score import score
-    from .network.sample import sample
+    from .network import Network, compare, cpdag, fit, log_likelihood, read_network, sample, score, write_network
     from .qubo import Formulation, decode, formulate
     from .qubo.subsets import Subsets
     from .qubo.subsets.cover import cover

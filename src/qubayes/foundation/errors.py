@@ -1,5 +1,7 @@
 """Errors that a user can mend. A message says what was given, what is allowed and what to do."""
 
+from collections.abc import Iterable
+
 
 class QubayesError(ValueError):
     """Bad input. The command line prints it as one line and exits with 1."""
@@ -31,3 +33,13 @@ class MissingPackageError(QubayesError):
 
 class ServiceError(QubayesError):
     """A network service refused, failed, or gave an answer that its interface does not allow."""
+
+
+def some(names: Iterable[str], most: int = 5) -> str:
+    """Return the first few names for a message.
+
+    >>> some("abc", most=2)
+    "'a', 'b' and 1 more"
+    """
+    names = list(names)
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,19 +1,22 @@
-"""The Markov equivalence class of a network: what its graph says about independence, and no more.
+"""Markov equivalence of networks: the CPDAG, and the distance between two networks.
 
 Two networks are equivalent if they have the same skeleton and the same v-structures (Verma & Pearl). The class is
 drawn as a partly directed graph, the CPDAG: an edge has a direction iff it has that direction in every member.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from ..foundation.errors import QubayesError, some
 from .network import Network
 
-Edge = tuple[int, int]
+Edge: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Cpdag:
-    """The equivalence class of a network: edges that every member directs alike, and edges that can be turned."""
+    """The equivalence class of a network: edges that every member directs alike, and reversible edges."""
 
     names: tuple[str, ...]
     directed: tuple[Edge, ...]  # (parent, child), ascending
@@ -31,14 +34,14 @@ class Cpdag:
 
 
 def skeleton(network: Network) -> frozenset[Edge]:
-    """The pairs (smaller, larger) of adjacent vertices."""
+    """Return the pairs (smaller, larger) of adjacent vertices."""
     return frozenset(
         (min(parent, child), max(parent, child)) for child, its in enumerate(network.parents) for parent in its
     )
 
 
 def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
-    """The triples (a, child, b), a < b, where a and b are parents of the child and not adjacent."""
+    """Return the triples (a, child, b), a < b, where a and b are parents of the child and not adjacent."""
     adjacent = skeleton(network)
     return frozenset(
         (a, child, b)
@@ -50,7 +53,7 @@ def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
 
 
 def cpdag(network: Network) -> Cpdag:
-    """The equivalence class of the network.
+    """Return the equivalence class of the network.
 
     Chickering's labelling (UAI 1995): vertices in topological order, so that every edge that may compel another has
     its label already. Cost: the sum of the squared numbers of parents.
@@ -65,24 +68,147 @@ def cpdag(network: Network) -> Cpdag:
     parents = tuple(frozenset(its) for its in network.parents)
     compelled: list[frozenset[int]] = [frozenset()] * network.n  # of the parents of each vertex
     for vertex in order:
-        if parents[vertex]:
-            last = max(parents[vertex], key=place.__getitem__)
-            compelled[vertex] = _compelled(parents[vertex], last, parents[last], compelled[last])
+        its = parents[vertex]
+        if its:
+            # All edges into the vertex are compelled if its last parent has a compelled parent that is not one of its
+            # own (w -> last - vertex, else a new v-structure), or if another of its parents is not adjacent to the last
+            # one (a v-structure; being last in the order, that one has only parents to be adjacent to). Otherwise only
+            # what is compelled into the last parent is compelled here too.
+            last = max(its, key=place.__getitem__)
+            all_compelled = not compelled[last] <= its or its - parents[last] - {last}
+            compelled[vertex] = its if all_compelled else compelled[last]
     edges = [(parent, child) for child, its in enumerate(network.parents) for parent in its]
     directed = sorted((a, b) for a, b in edges if a in compelled[b])
     undirected = sorted((min(a, b), max(a, b)) for a, b in edges if a not in compelled[b])
     return Cpdag(network.names, tuple(directed), tuple(undirected))
 
 
-def _compelled(
-    parents: frozenset[int], last: int, above: frozenset[int], compelled_above: frozenset[int]
-) -> frozenset[int]:
-    """Those parents of a vertex whose edges into it are directed in the class; `above` are the parents of the last.
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How many edges two graphs share."""
 
-    All are if the last parent has a compelled parent that is not one of the vertex's (w -> last - vertex, else a new
-    v-structure), or if some other parent is apart from the last one (a v-structure; as the last in the order it has
-    only parents to be adjacent to). Otherwise only what is compelled into the last parent is compelled here too.
+    common: int
+    learned: int
+    truth: int
+
+    @classmethod
+    def of(cls, learned: frozenset[Any], truth: frozenset[Any]) -> "Agreement":
+        """Return the counts of two sets of edges."""
+        return cls(len(learned & truth), len(learned), len(truth))
+
+    @property
+    def precision(self) -> float:
+        """The share of the learned edges that are true; 1 if none were learned."""
+        return self.common / self.learned if self.learned else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the true edges that were learned; 1 if there are none."""
+        return self.common / self.truth if self.truth else 1.0
+
+    @property
+    def f1(self) -> float:
+        """2 common / (learned + truth), the harmonic mean of precision and recall; 1 if neither has an edge."""
+        return 2 * self.common / (self.learned + self.truth) if self.learned + self.truth else 1.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and shares by name."""
+        return {
+            "common": self.common,
+            "a": self.learned,
+            "b": self.truth,
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A learned network beside the true one.
+
+    A structural Hamming distance counts the pairs of vertices between which something else stands: an edge to add, to
+    remove or to turn counts one each; between equivalence classes also one to direct or to leave without direction.
     """
-    if not compelled_above <= parents or parents - above - {last}:
-        return parents
-    return compelled_above
+
+    distance: int  # structural Hamming distance of the graphs
+    cpdag_distance: int  # the same of the equivalence classes
+    missing: int  # edges of the truth between vertices that are not adjacent in the learned graph
+    extra: int  # learned edges between vertices that are not adjacent in truth
+    reversed: int  # edges with the other direction
+    edges: Agreement  # directed edges
+    skeleton: Agreement  # adjacent pairs
+    cpdag: Agreement  # edges of the equivalence classes; the same pair with the same direction, or both without
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes compare --json` prints."""
+        return {
+            "shd": self.distance,
+            "shd_cpdag": self.cpdag_distance,
+            "missing": self.missing,
+            "extra": self.extra,
+            "reversed": self.reversed,
+            "edges": self.edges.as_json(),
+            "skeleton": self.skeleton.as_json(),
+            "cpdag": self.cpdag.as_json(),
+        }
+
+    def describe(self) -> list[str]:
+        """Return the comparison in a few lines for people."""
+        changes = f"{self.missing} missing, {self.extra} extra, {self.reversed} reversed"
+        lines = [
+            f"structural Hamming distance {self.distance} ({changes})",
+            f"structural Hamming distance of the equivalence classes {self.cpdag_distance}",
+            f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}",
+        ]
+        for name, part in (("directed edges", self.edges), ("skeleton", self.skeleton), ("class", self.cpdag)):
+            counts = f"{part.common:>8}{part.learned:>8}{part.truth:>8}"
+            lines.append(f"{name:16}{counts}{part.precision:>11.3f}{part.recall:>8.3f}{part.f1:>8.3f}")
+        return lines
+
+
+def compare(learned: Network, truth: Network) -> Comparison:
+    """Return how the learned network differs from the true one. Vertices are matched by name; their order may differ.
+
+    >>> truth = Network(("a", "b", "c"), ((), (0,), (1,)))
+    >>> found = compare(Network(("a", "b", "c"), ((1,), (2,), ())), truth)
+    >>> found.distance, found.reversed, found.cpdag_distance
+    (2, 2, 0)
+    """
+    ours, theirs = set(learned.names), set(truth.names)
+    if ours != theirs:
+        parts = [
+            f"only the {which} has {some(sorted(names))}"
+            for which, names in (("first", ours - theirs), ("second", theirs - ours))
+            if names
+        ]
+        raise QubayesError(
+            f"the networks have different vertices: {'; '.join(parts)}; compare networks of the same ones"
+        )
+    found, true = _edges(learned), _edges(truth)
+    found_pairs, true_pairs = (frozenset(map(frozenset, edges)) for edges in (found, true))
+    found_class, true_class = _class_edges(cpdag(learned)), _class_edges(cpdag(truth))
+    pairs = len(found_pairs | true_pairs)
+    distance, missing, extra = pairs - len(found & true), len(true_pairs - found_pairs), len(found_pairs - true_pairs)
+    return Comparison(
+        distance=distance,
+        cpdag_distance=pairs - len(found_class & true_class),
+        missing=missing,
+        extra=extra,
+        reversed=distance - missing - extra,
+        edges=Agreement.of(found, true),
+        skeleton=Agreement.of(found_pairs, true_pairs),
+        cpdag=Agreement.of(found_class, true_class),
+    )
+
+
+def _edges(network: Network) -> frozenset[Collection[str]]:
+    """Return the edges (parent, child), by name."""
+    return frozenset((parent, child) for child, its in network.parent_names().items() for parent in its)
+
+
+def _class_edges(graph: Cpdag) -> frozenset[Collection[str]]:
+    """Return the directed edges as tuples of names, the others as sets."""
+    names = graph.names
+    directed = ((names[a], names[b]) for a, b in graph.directed)
+    return frozenset((*directed, *(frozenset((names[a], names[b])) for a, b in graph.undirected)))

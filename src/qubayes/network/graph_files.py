@@ -8,12 +8,9 @@ import csv
 import io
 import re
 from itertools import pairwise
-from pathlib import Path
 from typing import NoReturn
 
 from ..foundation.errors import FormatError
-from ..foundation.files import read_text
-from .assembly import MOST_BYTES, from_edges, unholdable
 from .network import Network
 
 _DOT_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|(?<![^\n])#[^\n]*+)*+")
@@ -23,10 +20,7 @@ _DOT_TOKEN = re.compile(
 
 
 def dot_text(network: Network) -> str:
-    """The graph as a DOT file."""
-    for name in network.names:
-        if "\\" in name or "\0" in name:
-            raise unholdable(".dot", name, "it has a backslash or a NUL character")
+    """Return the graph as DOT."""
     quoted = ['"' + name.replace('"', '\\"') + '"' for name in network.names]
     lines = ["digraph {", *(f"  {name};" for name in quoted)]
     for child, parents in enumerate(network.parents):
@@ -34,9 +28,9 @@ def dot_text(network: Network) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def read_dot(path: str | Path) -> Network:
-    """The graph in a DOT file; attributes are passed over, but for `dir`: edges without direction are refused."""
-    scanner = _DotScanner(path, read_text(path, MOST_BYTES))
+def parse_dot(text: str) -> Network:
+    """Return the graph of a DOT file; attributes are skipped, but for `dir`: edges without direction are refused."""
+    scanner = _DotScanner(text)
     scanner.open_graph()
     names: dict[str, None] = {}
     edges: list[tuple[str, str]] = []
@@ -48,26 +42,25 @@ def read_dot(path: str | Path) -> Network:
         edges += pairwise(chain)
     if scanner.next() is not None:
         scanner.fail("something follows the graph; keep one graph in a file")
-    return from_edges(path, list(names), edges)
+    return Network.from_edges(list(names), edges)
 
 
 class _DotScanner:
-    """A place in the text, and what follows it."""
+    """A position in the text, and the tokens that follow it."""
 
-    def __init__(self, path: str | Path, text: str) -> None:
-        self.path = path
+    def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
         self.name: str | None = None  # the last token as a name; None for signs
         self.direction = "forward"  # what `edge [dir=...]` says of the edges that follow
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise a FormatError that names the file and the line."""
+        """Raise a FormatError that names the line."""
         line = self.text.count("\n", 0, self.position) + 1
-        raise FormatError(f"{self.path}, line {line}: {problem}")
+        raise FormatError(f"line {line}: {problem}")
 
     def peek(self) -> str:
-        """The next token as it stands; "" at the end of the text."""
+        """Return the next token as it stands; "" at the end of the text."""
         space = _DOT_SPACE.match(self.text, self.position)
         assert space is not None
         self.position = space.end()
@@ -77,7 +70,7 @@ class _DotScanner:
         return match[0] if match else ""
 
     def next(self) -> str | None:
-        """The next token as it stands; None at the end of the text."""
+        """Return the next token as it stands; None at the end of the text."""
         token = self.peek()
         self.position += len(token)
         self.name = None
@@ -88,28 +81,28 @@ class _DotScanner:
         return token or None
 
     def expect_name(self) -> str:
-        """The next token, which must be a name."""
+        """Return the next token, which must be a name."""
         token = self.next()
         if self.name is None:
             self.fail(f"{token or 'the end of the file'!r} where a name must stand")
         return self.name
 
     def open_graph(self) -> None:
-        """Pass over what comes before the statements."""
+        """Skip what comes before the statements."""
         token = (self.next() or "").lower()
         if token == "strict":
             token = (self.next() or "").lower()
         if token == "graph":
             self.fail("an undirected graph; a network is a digraph")
         if token != "digraph":
-            self.fail("no 'digraph'; this is no DOT file, or an empty one")
+            self.fail("no 'digraph'; this is not a DOT file, or an empty one")
         if self.peek() != "{":
             self.expect_name()
         if self.next() != "{":
             self.fail("'{' must stand after the name of the digraph")
 
     def statement(self, token: str | None) -> list[str]:
-        """The names in a statement that begins with the token, each a parent of the next; [] for a default."""
+        """Return the names in a statement that begins with the token, each a parent of the next; [] for a default."""
         if self.name is None or token is None:
             self.fail(f"{token or 'the end of the file'!r} where a statement of a node or an edge must stand")
         first = self.name
@@ -127,7 +120,7 @@ class _DotScanner:
         return self.chain(first)
 
     def chain(self, first: str) -> list[str]:
-        """The names of `first -> second -> ...` and its attributes."""
+        """Return the names of `first -> second -> ...` and its attributes."""
         names = [first]
         while self.peek() in ("->", "--", ":"):
             if (sign := self.next()) != "->":
@@ -139,7 +132,7 @@ class _DotScanner:
         return names
 
     def attributes(self) -> dict[str, str]:
-        """The attributes in the lists that follow."""
+        """Return the attributes in the lists that follow."""
         found = {}
         while self.peek() == "[":
             self.next()
@@ -155,120 +148,79 @@ class _DotScanner:
         return found
 
 
+MODELSTRING_FORBIDDEN = r"\A\Z|[][|:\0]"  # pattern of names that a model string cannot hold
 _PART = re.compile(r"\s*\[([^][|:]+)(?:\|([^][|]+))?\]")
 
 
 def to_modelstring(network: Network) -> str:
-    """`[A][C][B|A][D|A:C]`, in the order of the vertices."""
-    for name in network.names:
-        if not name or any(sign in name for sign in "[]|:\0"):
-            raise unholdable(".bnlearn", name, "it is empty, or has one of [ ] | : or a NUL character")
+    """Return `[A][C][B|A][D|A:C]`, in the order of the vertices."""
+    if bad := [name for name in network.names if re.search(MODELSTRING_FORBIDDEN, name)]:
+        raise FormatError(f"a model string cannot hold the name {bad[0]!r}; rename it")
     parts = (f"{name}|{':'.join(its)}" if its else name for name, its in network.parent_names().items())
     return "".join(f"[{part}]" for part in parts)
 
 
-def from_modelstring(text: str) -> Network:
-    """The graph that a model string tells; white space between the brackets is passed over."""
-    return _parsed("the model string", text)
-
-
 def modelstring_text(network: Network) -> str:
-    """A file that holds the model string alone."""
-    if not network.n:
-        raise FormatError("a .bnlearn file cannot hold a network without vertices; write .json instead")
+    """Return a file that holds the model string alone."""
     return to_modelstring(network) + "\n"
 
 
-def read_modelstring(path: str | Path) -> Network:
-    """The network in a file that holds a model string."""
-    return _parsed(path, read_text(path, MOST_BYTES))
-
-
-def _parsed(path: str | Path, text: str) -> Network:
+def from_modelstring(text: str) -> Network:
+    """Return the graph of a model string; white space between the brackets is skipped."""
     families: list[tuple[str, list[str]]] = []
     place, end = 0, len(text.rstrip())
     while place < end:
         match = _PART.match(text, place)
         if match is None:
             raise FormatError(
-                f"{path}: {text[place : place + 30].strip()!r} where [vertex] or [vertex|parent:parent] must stand"
+                f"{text[place : place + 30].strip()!r} where [vertex] or [vertex|parent:parent] must stand"
             )
         families.append((match[1], match[2].split(":") if match[2] else []))
         place = match.end()
     if not families:
-        raise FormatError(f"{path}: no vertex; a model string looks like [A][C][B|A][D|A:C]")
-    names = [name for name, _ in families]
-    known = set(names)
-    for name, parents in families:
-        for parent in parents:
-            if parent not in known:
-                raise FormatError(f"{path}: {parent!r}, a parent of {name!r}, has no [ ] of its own; add it")
-    return from_edges(path, names, ((parent, name) for name, parents in families for parent in parents))
-
-
-_MOST_VERTICES = 5_000  # 50 MB of zeros and ones
-_LONGEST_NAME = 100_000  # Python's csv reader takes fields up to 131,072 characters
+        raise FormatError("no vertex; a model string looks like [A][C][B|A][D|A:C]")
+    edges = [(parent, name) for name, parents in families for parent in parents]
+    return Network.from_edges([name for name, _ in families], edges)
 
 
 def adjacency_text(network: Network) -> str:
-    """The matrix, all names in quotes. The order of the parents of a vertex becomes that of the columns."""
-    n = network.n
-    if not 1 <= n <= _MOST_VERTICES:
-        raise FormatError(f"a .csv matrix of {n} vertices; from 1 to {_MOST_VERTICES} are written: use .json instead")
-    for name in network.names:
-        if "\0" in name or len(name) > _LONGEST_NAME:
-            raise unholdable(".csv", name, "it has a NUL character, or is too long")
-    children: list[list[int]] = [[] for _ in range(n)]
+    """Return the adjacency matrix, all names in quotes. The order of parents becomes that of the columns."""
+    matrix = [["0"] * network.n for _ in network.names]
     for child, parents in enumerate(network.parents):
         for parent in parents:
-            children[parent].append(child)
-    lines = [",".join('"' + name.replace('"', '""') + '"' for name in network.names)]
-    for its in children:
-        row = ["0"] * n
-        for child in its:
-            row[child] = "1"
-        lines.append(",".join(row))
-    return "\n".join(lines) + "\n"
+            matrix[parent][child] = "1"
+    header = ['"' + name.replace('"', '""') + '"' for name in network.names]
+    return "".join(",".join(row) + "\n" for row in (header, *matrix))
 
 
-def read_adjacency(path: str | Path) -> Network:
-    """The network in a matrix of 0 and 1 with a header of names; a first column of names may be there too."""
-    header, *rows = _cells(path)
-    with_names = len(header) == len(rows) + 1 or (len(header) == len(rows) and len(rows[0]) == len(rows) + 1)
-    names = header[1:] if len(header) == len(rows) + 1 else header
-    if len(names) != len(rows):
-        raise FormatError(f"{path}: {len(header)} names over {len(rows)} rows; an adjacency matrix is square")
-    if len(set(names)) != len(names):
-        raise FormatError(f"{path}: a name stands twice in the header; give each vertex its own")
-    edges = []
-    for place, (name, row) in enumerate(zip(names, rows, strict=True)):
-        if with_names and row[:1] != [name]:
-            raise FormatError(f"{path}, row {place + 1}: begins with {str(row[:1])[:60]}; {name!r} must stand there")
-        entries = row[1:] if with_names else row
-        if len(entries) != len(names):
-            raise FormatError(f"{path}, row {place + 1}: {len(entries)} entries under {len(names)} names")
-        edges += [(name, child) for child, entry in zip(names, entries, strict=True) if _is_edge(path, place, entry)]
-    return from_edges(path, names, edges)
-
-
-def _is_edge(path: str | Path, place: int, entry: str) -> bool:
-    entry = entry.strip()
-    if entry not in ("0", "1", "0.0", "1.0"):
-        raise FormatError(f"{path}, row {place + 1}: {entry[:40]!r} where 0 or 1 must stand")
-    return entry[0] == "1"
-
-
-def _cells(path: str | Path) -> list[list[str]]:
-    text = read_text(path, MOST_BYTES)
+def parse_adjacency(text: str) -> Network:
+    """Return the graph of a matrix of 0 and 1 with a header of names; a first column of names may be there too."""
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), strict=True):
             if row:
                 rows.append(row)
             if rows and len(rows) > len(rows[0]) + 1:
-                raise FormatError(f"{path}: {len(rows[0])} names over more rows; an adjacency matrix is square")
+                raise FormatError(f"{len(rows[0])} names over more rows; an adjacency matrix is square")
     except csv.Error as error:
-        raise FormatError(f"{path} is no CSV: {error}") from None
+        raise FormatError(f"not CSV: {error}") from None
     if len(rows) < 2:
-        raise FormatError(f"{path}: {len(rows)} lines; give a header of names and a row of 0 and 1 for each")
-    return rows
+        raise FormatError(f"{len(rows)} lines; give a header of names and a row of 0 and 1 for each")
+    header, *rows = rows
+    with_names = len(header) == len(rows) + 1 or (len(header) == len(rows) and len(rows[0]) == len(rows) + 1)
+    names = header[1:] if len(header) == len(rows) + 1 else header
+    if len(names) != len(rows):
+        raise FormatError(f"{len(header)} names over {len(rows)} rows; an adjacency matrix is square")
+    if len(set(names)) != len(names):
+        raise FormatError("a name stands twice in the header; give each vertex its own")
+    edges = []
+    for place, (name, row) in enumerate(zip(names, rows, strict=True), start=1):
+        if with_names and row[:1] != [name]:
+            raise FormatError(f"row {place}: begins with {str(row[:1])[:60]}; {name!r} must stand there")
+        entries = [entry.strip() for entry in (row[1:] if with_names else row)]
+        if len(entries) != len(names):
+            raise FormatError(f"row {place}: {len(entries)} entries under {len(names)} names")
+        if wrong := [entry for entry in entries if entry not in ("0", "1", "0.0", "1.0")]:
+            raise FormatError(f"row {place}: {wrong[0][:40]!r} where 0 or 1 must stand")
+        edges += [(name, child) for child, entry in zip(names, entries, strict=True) if entry[0] == "1"]
+    return Network.from_edges(names, edges)

@@ -1,56 +1,220 @@
-"""Network files: one reader and one writer for each ending. docs/networks.md says what each format can hold.
+"""Network files: one table of formats, and the project's own format. docs/networks.md says what each format can hold.
 
-To add a format, write `read(path) -> Network` and `text(network) -> str`, and add a line to `_FORMATS`.
+To add a format, write `parse(content) -> Network` and `text(network) -> str`, and add a line to `_FORMATS`. Parsers
+raise errors without the path, which `read_network` puts before them.
+
+The project's own format (.json) holds everything that a network may have, and any names:
+
+    {"format": "qubayes network", "version": 1, "about": {"score": -1234.5},
+     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"], "table": [[0.8, 0.2], [0.1, 0.9]]}]}
+
+`states` and `table` are there for every vertex or for none; a row of the table belongs to one state of the parents,
+the first parent slowest.
 """
 
 import gzip
+import json
+import math
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..foundation.errors import FormatError
-from ..foundation.files import ending, replacing
-from .assembly import MOST_BYTES, MOST_VERTICES, all_names
-from .bif import bif_text, read_bif
+import numpy as np
+
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import ending, parse_json, read_bytes, read_text, replacing, shown
+from .bif import bif_text, parse_bif
 from .graph_files import (
+    MODELSTRING_FORBIDDEN,
     adjacency_text,
     dot_text,
+    from_modelstring,
     modelstring_text,
-    read_adjacency,
-    read_dot,
-    read_modelstring,
+    parse_adjacency,
+    parse_dot,
 )
-from .json_files import json_text, read_json
 from .network import Network
-from .xml_files import graphml_text, read_graphml, read_xmlbif, xmlbif_text
+from .xml_files import graphml_text, parse_graphml, parse_xmlbif, xmlbif_text
+
+# Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041 vertices; a hostile file
+# of this size costs up to 25 times as much memory (empty JSON lists).
+MOST_BYTES = 1 << 26
+MOST_VERTICES = 100_000
+
+_FORMAT, _VERSION = "qubayes network", 1
+
+
+def json_text(network: Network, about: Mapping[str, Any] | None = None) -> str:
+    """Return the network, and facts about it, as JSON with one line for each vertex."""
+    head = {"format": _FORMAT, "version": _VERSION} | ({"about": dict(about)} if about else {})
+    try:
+        start = json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"the facts about the network cannot be written: {error}; give plain JSON") from error
+    lines = []
+    for vertex, (name, parents) in enumerate(network.parent_names().items()):
+        facts: dict[str, Any] = {"name": name, "parents": parents}
+        if network.states is not None:
+            facts["states"] = network.states[vertex]
+        if network.tables is not None:
+            table = network.tables[vertex]
+            facts["table"] = table.reshape(-1, table.shape[-1]).tolist()
+        lines.append(json.dumps(facts, ensure_ascii=False))
+    vertices = ",\n  ".join(lines)
+    return f'{start}, "vertices": [\n  {vertices}\n]}}\n'
+
+
+def parse_json_network(text: str) -> Network:
+    """Return the network of a JSON file."""
+    vertices = _document(text)["vertices"]
+    if not isinstance(vertices, list) or not all(map(_is_vertex, vertices)):
+        raise FormatError("'vertices' must be a list of objects with 'name' and a list of names, 'parents'")
+    for key in ("states", "table"):
+        having = sum(key in vertex for vertex in vertices)
+        if having not in (0, len(vertices)):
+            raise FormatError(f"{having} of {len(vertices)} vertices have {key!r}; give it for all or for none")
+    names = [vertex["name"] for vertex in vertices]
+    index = {name: place for place, name in enumerate(names)}
+    for vertex in vertices:
+        if unknown := [parent for parent in vertex["parents"] if parent not in index]:
+            raise FormatError(f"{unknown[0]!r}, a parent of {vertex['name']!r}, is not a vertex; add it")
+    parents = tuple(tuple(index[parent] for parent in vertex["parents"]) for vertex in vertices)
+    has_states, has_tables = (bool(vertices) and key in vertices[0] for key in ("states", "table"))
+    states = tuple(tuple(vertex["states"]) for vertex in vertices) if has_states else None
+    graph = Network(tuple(names), parents, states)
+    if not has_tables:
+        return graph
+    if not has_states:
+        raise FormatError("there are tables but no 'states'; give both or neither")
+    tables = []
+    for vertex, name in enumerate(names):
+        *arities, arity = shape = graph.table_shape(vertex)
+        rows, wanted = vertices[vertex]["table"], math.prod(arities)
+        if not (isinstance(rows, list) and len(rows) == wanted and all(_is_row(row, arity) for row in rows)):
+            raise FormatError(f"the table of {name!r} must have {wanted} rows of {arity} probabilities")
+        tables.append(np.array(rows, dtype=np.float64).reshape(shape))
+    return replace(graph, tables=tuple(tables))
+
+
+def read_about(path: str | Path) -> dict[str, Any]:
+    """Return the facts about the network that a .json file keeps beside it; {} if there are none."""
+    try:
+        about = _document(read_text(path, MOST_BYTES)).get("about", {})
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from None
+    if not isinstance(about, dict):
+        raise FormatError(f"{path}: 'about' must be an object")
+    return about
+
+
+def _document(text: str) -> dict[str, Any]:
+    value = parse_json(text)
+    if not isinstance(value, dict) or value.get("format") != _FORMAT or "vertices" not in value:
+        raise FormatError(f"not a network; it must hold an object with 'format': '{_FORMAT}' and 'vertices'")
+    if value.get("version") != _VERSION:
+        raise FormatError(f"it has version {shown(value.get('version'))}; this program reads {_VERSION}")
+    return value
+
+
+def _is_vertex(value: Any) -> bool:
+    """Return True if name, parents and states are text; JSON can spell halves of characters, which are not."""
+    if not isinstance(value, dict) or "name" not in value:
+        return False
+    parents, states = value.get("parents"), value.get("states", [])
+    if not isinstance(parents, list) or not isinstance(states, list):
+        return False
+    return all(isinstance(text, str) and not _HALF.search(text) for text in (value["name"], *parents, *states))
+
+
+def _is_row(row: Any, arity: int) -> bool:
+    """Return True for a list of probabilities; Network says what is wrong with their sum."""
+    return (
+        isinstance(row, list)
+        and len(row) == arity
+        and all(type(value) in (int, float) and 0 <= value <= 1.1 for value in row)
+    )
 
 
 class _Format(NamedTuple):
-    read: Callable[[str | Path], Network]
+    """How a file is read and written, and what it cannot hold."""
+
+    parse: Callable[[Any], Network]
     text: Callable[[Network], str]
-    tables: bool  # whether it holds states and probabilities
+    forbidden: str  # pattern of names that it cannot hold
+    why: str = ""
+    tables: bool = False  # whether it holds states and probabilities
     needs_tables: bool = False
+    binary: bool = False  # whether `parse` takes bytes, to find the encoding itself
+    vertices: tuple[int, int] = (0, MOST_VERTICES)  # least and most
 
 
-_XMLBIF = _Format(read_xmlbif, xmlbif_text, True, needs_tables=True)
-_DOT = _Format(read_dot, dot_text, False)
+_HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
+_EMPTY_OR_CONTROL = "\\A\\Z|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # not in XML, even as a reference
+
+_BIF = _Format(
+    parse_bif,
+    bif_text,
+    r'\A\Z|["\n\0]',
+    "it is empty, or has a quotation mark, a line break or a NUL character",
+    tables=True,
+    needs_tables=True,
+    vertices=(1, MOST_VERTICES),
+)
+_XMLBIF = _Format(
+    parse_xmlbif,
+    xmlbif_text,
+    _EMPTY_OR_CONTROL + r"|\A[ \t\r\n]|[ \t\r\n]\Z",
+    "it is empty, has a control character, or begins or ends with a blank",
+    tables=True,
+    needs_tables=True,
+    binary=True,
+)
+_GRAPHML = _Format(
+    parse_graphml, graphml_text, _EMPTY_OR_CONTROL, "it is empty, or has a control character", binary=True
+)
+_DOT = _Format(parse_dot, dot_text, r"[\\\0]", "it has a backslash or a NUL character")
+_MODELSTRING = _Format(
+    from_modelstring,
+    modelstring_text,
+    MODELSTRING_FORBIDDEN,
+    "it is empty, or has one of [ ] | : or a NUL character",
+    vertices=(1, MOST_VERTICES),
+)
+_ADJACENCY = _Format(  # Python's csv reader takes fields up to 131,072 characters; 5,000 vertices make 50 MB
+    parse_adjacency,
+    adjacency_text,
+    r"\0|(?s:\A.{100001})",
+    "it has a NUL character, or is too long",
+    vertices=(1, 5_000),
+)
 _FORMATS = {
-    ".bif": _Format(read_bif, bif_text, True, needs_tables=True),
+    ".bif": _BIF,
     ".xmlbif": _XMLBIF,
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
-    ".json": _Format(read_json, json_text, True),
+    ".json": _Format(parse_json_network, json_text, r"(?!)", tables=True),
     ".dot": _DOT,
     ".gv": _DOT,
-    ".graphml": _Format(read_graphml, graphml_text, False),
-    ".bnlearn": _Format(read_modelstring, modelstring_text, False),
-    ".csv": _Format(read_adjacency, adjacency_text, False),
+    ".graphml": _GRAPHML,
+    ".bnlearn": _MODELSTRING,
+    ".csv": _ADJACENCY,
 }
 
 
 def read_network(path: str | Path) -> Network:
-    """The network in the file: .bif, .xmlbif (.bifxml, .xml), .json, .dot (.gv), .graphml, .bnlearn or .csv; or .gz."""
-    return _format(path).read(path)
+    """Return the network in the file: .bif, .xmlbif (.bifxml, .xml), .json, .dot (.gv), .graphml, .bnlearn or .csv;
+    or any of them with .gz."""
+    chosen = _format(path)
+    content = read_bytes(path, MOST_BYTES) if chosen.binary else read_text(path, MOST_BYTES)
+    try:
+        network = chosen.parse(content)
+    except QubayesError as error:
+        raise FormatError(f"{path}: {error}") from None
+    if network.n > MOST_VERTICES:
+        raise FormatError(f"{path}: {network.n} vertices; at most {MOST_VERTICES}")
+    return replace(network, name=Path(path).name.removesuffix(".gz"))
 
 
 def write_network(network: Network, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
@@ -60,9 +224,8 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
     the other formats have no place for them.
     """
     chosen = _format(path)
-    _check_size(network, path)
-    _check_encodable(network)
-    text = json_text(network, about) if chosen.read is read_json else chosen.text(network)
+    _check_held(network, path)
+    text = json_text(network, about) if chosen.text is json_text else chosen.text(network)
     content = text.encode()
     if len(content) > MOST_BYTES:
         raise FormatError(f"{path} would hold {len(content)} bytes, more than the {MOST_BYTES} that are read back")
@@ -72,14 +235,14 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
 
 
 def holds_tables(path: str | Path) -> bool:
-    """Whether the format of the path's ending keeps states and probabilities; the others keep the graph alone."""
+    """Return True if the format of the path's ending keeps states and probabilities, not the graph alone."""
     return _format(path).tables
 
 
 def check_network_path(path: str | Path, *, tables: bool = True) -> None:
     """Raise if no network, or none without probabilities, can be written there because of the path's ending.
 
-    Asked before a long search, not after it.
+    For use before a long search.
     """
     if _format(path).needs_tables and not tables:
         raise FormatError(
@@ -97,19 +260,31 @@ def _format(path: str | Path) -> _Format:
         ) from None
 
 
-def _check_size(network: Network, path: str | Path) -> None:
-    """Raise if the file could not be read back; asked before the text is made, for a number needs three bytes."""
-    numbers = sum(table.size for table in network.tables or ()) if holds_tables(path) else 0
+def _check_held(network: Network, path: str | Path) -> None:
+    """Raise if the format cannot hold the network. Sizes are checked before the text is made: a number needs three
+    bytes."""
+    chosen, kind = _format(path), ending(path)
+    least, most = chosen.vertices
+    numbers = sum(table.size for table in network.tables or ()) if chosen.tables else 0
     if network.n > MOST_VERTICES or 3 * numbers > MOST_BYTES:
         raise FormatError(
-            f"{network.n} vertices and {numbers} probabilities are too many for a {ending(path)} file; at most"
+            f"{network.n} vertices and {numbers} probabilities are too many for a {kind} file; at most"
             f" {MOST_VERTICES} and {MOST_BYTES // 3}"
         )
-
-
-def _check_encodable(network: Network) -> None:
-    for name in all_names(network):
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise FormatError(f"no file can hold the name {name!r} (half a character); rename it") from None
+    if not least <= network.n <= most:
+        raise FormatError(
+            f"a {kind} file of {network.n} vertices; from {least} to {most} are written: use .json instead"
+        )
+    if chosen.needs_tables and network.tables is None:
+        raise FormatError(
+            f"a {kind} file needs probabilities and this network has none; fit it to data first (`qubayes.fit`), or"
+            " write .json, .dot, .graphml, .bnlearn or .csv"
+        )
+    states = network.states or () if chosen.tables else ()
+    forbidden = re.compile(chosen.forbidden)
+    for name in (*network.names, *(state for its in states for state in its)):
+        if _HALF.search(name):
+            raise FormatError(f"no file can hold the name {name!r} (half a character); rename it")
+        if forbidden.search(name):
+            found = f"a {kind} file cannot hold the name {shown(name, 80)} ({chosen.why})"
+            raise FormatError(f"{found}; write .json instead, or rename it")

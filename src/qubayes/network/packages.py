@@ -12,20 +12,29 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def to_networkx(network: Network) -> "nx.DiGraph":
-    """The graph with the vertices' names as nodes; without attributes, so that networkx can write it to any format."""
+def _package(name: str, install: str) -> Any:
+    """Return the module of an optional package; raise if it is not installed."""
     try:
-        import networkx as nx
-    except ImportError:
-        raise MissingPackageError("networkx is not installed; run: pip install 'qubayes[networkx]'") from None
-    graph = nx.DiGraph()
+        return import_module(name)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{name.partition('.')[0]} cannot be imported ({error}); run: pip install {install}"
+        ) from None
+
+
+def to_networkx(network: Network) -> "nx.DiGraph":
+    """Return the graph with the vertices' names as nodes; without attributes, so that any format can hold it."""
+    return _add_graph(_package("networkx", "'qubayes[networkx]'").DiGraph(), network)
+
+
+def _add_graph(graph: Any, network: Network) -> Any:
     graph.add_nodes_from(network.names)
     graph.add_edges_from((parent, child) for child, its in network.parent_names().items() for parent in its)
     return graph
 
 
 def from_networkx(graph: "nx.DiGraph") -> Network:
-    """The network with the graph's nodes as vertices; a node that is no text is named str(node)."""
+    """Return the network with the graph's nodes as vertices; a node that is not text is named str(node)."""
     if not graph.is_directed():
         raise QubayesError("an undirected networkx graph; give a DiGraph")
     nodes = list(graph.nodes)
@@ -35,11 +44,9 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
 
 
 def to_pgmpy(network: Network) -> Any:
-    """A pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if the network has tables."""
-    tabular, model_type = _pgmpy()
-    model = model_type()
-    model.add_nodes_from(network.names)
-    model.add_edges_from((parent, child) for child, its in network.parent_names().items() for parent in its)
+    """Return a pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if there are tables."""
+    tabular = _package("pgmpy.factors.discrete", "pgmpy").TabularCPD
+    model = _add_graph(_package("pgmpy.models", "pgmpy").DiscreteBayesianNetwork(), network)
     if network.tables is None or network.states is None:
         return model
     for vertex, (its, table) in enumerate(zip(network.parents, network.tables, strict=True)):
@@ -52,31 +59,21 @@ def to_pgmpy(network: Network) -> Any:
 
 
 def from_pgmpy(model: Any) -> Network:
-    """The network of a pgmpy model; with tables if every node has a TabularCPD. Names that are no text become text."""
+    """Return the network of a pgmpy model; with tables if every node has a TabularCPD. Names become text."""
     nodes = list(model.nodes)
     index = {node: vertex for vertex, node in enumerate(nodes)}
     factors = [model.get_cpds(node) for node in nodes]
     if not nodes or any(factor is None for factor in factors):
         return from_networkx(model)
     parents = tuple(tuple(index[name] for name in factor.variables[1:]) for factor in factors)
-    states = tuple(tuple(map(str, factor.state_names[node])) for node, factor in zip(nodes, factors, strict=True))
-    tables = tuple(np.moveaxis(_aligned(model, factor), 0, -1) for factor in factors)
-    return Network(tuple(map(str, nodes)), parents, states, tables)
-
-
-def _aligned(model: Any, factor: Any) -> Any:
-    """The values of the factor with the states of each parent in the parent's own order."""
-    values = np.asarray(factor.values, dtype=np.float64)
-    for axis, parent in enumerate(factor.variables[1:], start=1):
-        own, here = model.get_cpds(parent).state_names[parent], factor.state_names[parent]
-        if own != here:
-            values = values.take([here.index(state) for state in own], axis=axis)
-    return values
-
-
-def _pgmpy() -> tuple[Any, Any]:
-    try:
-        factors, models = import_module("pgmpy.factors.discrete"), import_module("pgmpy.models")
-    except ImportError as error:
-        raise MissingPackageError(f"pgmpy is not there ({error}); install it with 'pip install pgmpy'") from None
-    return factors.TabularCPD, models.DiscreteBayesianNetwork
+    own_states = [factor.state_names[node] for node, factor in zip(nodes, factors, strict=True)]
+    tables = []
+    for factor, its in zip(factors, parents, strict=True):
+        values = np.asarray(factor.values, dtype=np.float64)
+        for axis, parent in enumerate(its, start=1):  # a factor may list the states of a parent in another order
+            listed = factor.state_names[nodes[parent]]
+            if listed != own_states[parent]:
+                values = values.take([listed.index(state) for state in own_states[parent]], axis=axis)
+        tables.append(np.moveaxis(values, 0, -1))
+    states = tuple(tuple(map(str, its)) for its in own_states)
+    return Network(tuple(map(str, nodes)), parents, states, tuple(tables))

@@ -1,27 +1,28 @@
-"""Probabilities of a network from data, and how probable it makes other data."""
+"""Networks and data: estimated probabilities, log-likelihood, score, samples."""
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..data import Dataset
+from ..data import Dataset, ReadSettings, read
+from ..data.dataset import code_type
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
-from ..foundation.errors import DataError, QubayesError, SettingError
+from ..foundation.errors import DataError, QubayesError, SettingError, some
 from ..scores import DECLARED, EACH, Score, local_score
 from .network import Network
+from .network_files import read_network
 
-States = tuple[tuple[str, ...], ...]
-
-# 800 MB of probabilities. Asked before anything is allocated: ten parents of ten states already make 10^10 rows.
+# 800 MB of probabilities. Checked before anything is allocated: ten parents of ten states already make 10^10 rows.
 LARGEST_TABLES = 100_000_000
+_BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs little memory
 
-_BDEU = Score()
 
-
-def fit(network: Network, dataset: Dataset, score: Score | str = _BDEU) -> Network:
-    """The network with a table for every vertex, estimated from the data.
+def fit(network: Network, dataset: Dataset, score: Score | str = "bdeu") -> Network:
+    """Return the network with a table for every vertex, estimated from the data.
 
     With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r q cells, `k2` adds
     1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and r' observed states of the child. With
@@ -36,18 +37,34 @@ def fit(network: Network, dataset: Dataset, score: Score | str = _BDEU) -> Netwo
     >>> fitted.tables[1].tolist()  # of "wet", by "rain"
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    score = _estimator(score)
-    states = _states(network, dataset)
-    check_sizes(network, states)
-    columns = _columns(network, dataset, states)
-    tables = (_estimate(_count(columns, its, vertex, states), score) for vertex, its in enumerate(network.parents))
-    return Network(network.names, network.parents, states, tuple(tables), network.name)
+    if isinstance(score, str):
+        try:
+            score = Score("loglik" if score == "ml" else score)
+        except SettingError:
+            raise SettingError(f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'") from None
+    if network.states is None:
+        network = replace(network, states=tuple(dataset.states[i] for i in _columns(network, dataset)))
+    arities = network.arities.tolist()
+    sizes = [math.prod(arities[v] for v in (*its, vertex)) for vertex, its in enumerate(network.parents)]
+    if sum(sizes) > LARGEST_TABLES:
+        largest = max(range(network.n), key=sizes.__getitem__)
+        raise QubayesError(
+            f"the tables need {sum(sizes)} numbers, {sizes[largest]} of them for {network.names[largest]!r} and its"
+            f" {len(network.parents[largest])} parents; at most {LARGEST_TABLES}: remove parents or merge states"
+        )
+    codes = _codes(network, dataset)
+    tables = []
+    for vertex, its in enumerate(network.parents):
+        shape = network.table_shape(vertex)
+        cells = np.ravel_multi_index([codes[v] for v in (*its, vertex)], shape)
+        tables.append(_estimate(np.bincount(cells, minlength=sizes[vertex]).reshape(shape), score))
+    return replace(network, tables=tuple(tables))
 
 
 def log_likelihood(network: Network, dataset: Dataset) -> float:
-    """The log probability of the data's rows under the network; -inf if it holds one of them impossible.
+    """Return the log probability of the data's rows under the network; -inf if one of them is impossible.
 
-    Columns and states are matched by name; columns that are no vertices are passed over.
+    Columns and states are matched by name; columns that are not vertices are ignored.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -56,126 +73,196 @@ def log_likelihood(network: Network, dataset: Dataset) -> float:
     >>> round(log_likelihood(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), dataset), 3)
     -221.807
     """
-    if network.states is None or network.tables is None:
-        raise QubayesError(
-            "this network has no probabilities; fit it to data first, or read it from a file with tables"
-        )
-    columns = _columns(network, dataset, network.states)
+    _, tables = network.parameters
+    codes = _codes(network, dataset)
     total = 0.0
-    for vertex, (its, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-        probabilities = table[tuple(columns[v] for v in (*its, vertex))]
+    for vertex, (its, table) in enumerate(zip(network.parents, tables, strict=True)):
+        probabilities = table[tuple(codes[v] for v in (*its, vertex))]
         with np.errstate(divide="ignore"):
             total += float(np.log(probabilities).sum())
     return total
 
 
-def vertex_scores(network: Network, dataset: Dataset, score: Score = _BDEU) -> Floats:
-    """(n,) the local score of every vertex given its parents; their sum is the score of the network."""
-    place = _places(network, dataset)
-    scores = [
-        local_score(dataset, place[vertex], [place[p] for p in its], score)
-        for vertex, its in enumerate(network.parents)
-    ]
-    return frozen(np.array(scores, dtype=np.float64))
-
-
-def check_sizes(network: Network, states: States) -> None:
-    """Raise if the tables of the network, all together, would be too large to make."""
-    sizes = [math.prod(len(states[v]) for v in (*its, vertex)) for vertex, its in enumerate(network.parents)]
-    if sum(sizes) > LARGEST_TABLES:
-        largest = max(range(network.n), key=sizes.__getitem__)
-        raise QubayesError(
-            f"the tables need {sum(sizes)} numbers, {sizes[largest]} of them for {network.names[largest]!r} and its"
-            f" {len(network.parents[largest])} parents; at most {LARGEST_TABLES}: remove parents or merge states"
-        )
-
-
-def _estimator(score: Score | str) -> Score:
-    """The score whose prior is meant; a name is a score with its usual settings."""
-    if isinstance(score, Score):
-        return score
-    if score == "ml":
-        return Score("loglik")
-    try:
-        return Score(score)
-    except SettingError:
-        raise SettingError(f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'") from None
-
-
-def _states(network: Network, dataset: Dataset) -> States:
-    if network.states is not None:
-        return network.states
-    return tuple(dataset.states[place] for place in _places(network, dataset))
-
-
-def _places(network: Network, dataset: Dataset) -> list[int]:
-    """The column of each vertex."""
+def _columns(network: Network, dataset: Dataset) -> list[int]:
+    """Return the column of each vertex."""
     columns = {name: column for column, name in enumerate(dataset.names)}
-    missing = [name for name in network.names if name not in columns]
-    if missing:
+    if missing := [name for name in network.names if name not in columns]:
         raise DataError(
             f"the data have no column {some(missing)}; columns are {some(dataset.names)}: give the data of this network"
         )
     return [columns[name] for name in network.names]
 
 
-def _columns(network: Network, dataset: Dataset, states: States) -> list[AnyArray]:
-    """For each vertex the state of every row, as an index into `states`; the data themselves where they agree."""
-    return [_translated(dataset, place, its) for place, its in zip(_places(network, dataset), states, strict=True)]
+def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
+    """Return for each vertex the state of every row, as an index into the network's states."""
+    codes: list[AnyArray] = []
+    for column, states in zip(_columns(network, dataset), network.states or (), strict=True):
+        found: AnyArray = dataset.codes[column]
+        if dataset.states[column] != states:
+            index = {state: code for code, state in enumerate(states)}
+            translated = np.array([index.get(state, -1) for state in dataset.states[column]], np.int32).take(found)
+            if (translated < 0).any():
+                row = int(np.argmax(translated < 0))
+                raise DataError(
+                    f"column {dataset.names[column]!r}, row {row + 1}: {dataset.states[column][found[row]]!r} is not a"
+                    f" state of the network; its states are {some(states)}"
+                )
+            found = translated
+        codes.append(found)
+    return codes
 
 
-def _translated(dataset: Dataset, place: int, states: tuple[str, ...]) -> AnyArray:
-    codes: AnyArray = dataset.codes[place]
-    if dataset.states[place] == states:
-        return codes
-    known = {state: code for code, state in enumerate(states)}
-    lookup = np.array([known.get(state, -1) for state in dataset.states[place]], dtype=np.int32)
-    column: AnyArray = lookup.take(codes)
-    if (column < 0).any():
-        row = int(np.argmax(column < 0))
-        raise DataError(
-            f"column {dataset.names[place]!r}, row {row + 1}: {dataset.states[place][codes[row]]!r} is no state of the"
-            f" network; its states are {some(states)}"
-        )
-    return column
-
-
-class _Counts(NamedTuple):
-    """How often each cell of a family occurs; `table` has the shape of the vertex's table."""
-
-    table: Ints
-    observed: Ints  # (arity,) how often each state of the child occurs
-
-
-def _count(columns: list[AnyArray], parents: tuple[int, ...], vertex: int, states: States) -> _Counts:
-    shape = tuple(len(states[v]) for v in (*parents, vertex))
-    cells = np.zeros(len(columns[vertex]), dtype=np.int64)
-    for v, arity in zip((*parents, vertex), shape, strict=True):
-        cells = cells * arity + columns[v]
-    table = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
-    return _Counts(table, table.reshape(-1, shape[-1]).sum(axis=0))
-
-
-def _estimate(counts: _Counts, score: Score) -> Floats:
-    """The counts and the prior counts of the score, each row scaled to 1; uniform where both are 0."""
-    weights = counts.table + _prior(counts, score)
+def _estimate(counts: Ints, score: Score) -> Floats:
+    """Return counts plus prior counts of the score (Appendix D.1), each row scaled to 1; uniform where both are 0."""
+    formula = score.formula(int(counts.sum()))
+    prior: float | Floats
+    if formula.spread == EACH:
+        prior = formula.prior
+    elif formula.spread == DECLARED:
+        prior = formula.prior / counts.size
+    else:
+        occurs = counts.reshape(-1, counts.shape[-1]).any(axis=0)
+        seen = counts.any(axis=-1, keepdims=True) & occurs
+        prior = np.where(seen, formula.prior / max(1, int(seen.sum())), 0.0)
+    weights = counts + prior
     totals = weights.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(totals > 0, weights / totals, 1.0 / weights.shape[-1]))
 
 
-def _prior(counts: _Counts, score: Score) -> Floats:
-    """Return the prior counts, of a shape that fits the table's (Appendix D.1 of the paper)."""
-    table, formula = counts.table, score.formula(int(counts.observed.sum()))
-    if formula.spread == EACH:
-        return np.full(1, formula.prior)
-    if formula.spread == DECLARED:
-        return np.full(1, formula.prior / table.size)
-    seen = (table.sum(axis=-1, keepdims=True) > 0) & (counts.observed > 0)
-    return np.where(seen, formula.prior / max(1, int(seen.sum())), 0.0)
+def vertex_scores(network: Network, dataset: Dataset, score: Score | None = None) -> Floats:
+    """Return (n,) the local score of every vertex given its parents; their sum is the score of the network."""
+    columns, chosen = _columns(network, dataset), score or Score()
+    scores = [
+        local_score(dataset, columns[vertex], [columns[p] for p in its], chosen)
+        for vertex, its in enumerate(network.parents)
+    ]
+    return frozen(np.array(scores, dtype=np.float64))
 
 
-def some(names: Iterable[str], most: int = 5) -> str:
-    """The first few names, for a message."""
-    names = list(names)
-    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+@dataclass(frozen=True, slots=True)
+class NetworkScore:
+    """The score of a network on data and, where it has probabilities, the log-likelihood of the rows."""
+
+    score: Score
+    per_vertex: Mapping[str, float]
+    edges: int
+    rows: int
+    arities_from: str
+    other_columns: int  # of the data, which are not vertices
+    log_likelihood: float | None
+    log_likelihood_note: str | None  # why there is none
+
+    @property
+    def total(self) -> float:
+        """The sum of the local scores."""
+        return math.fsum(self.per_vertex.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes score --json` prints, without the scores of single vertices."""
+        likelihood = self.log_likelihood
+        return {
+            "score": self.total,
+            "name": self.score.name,
+            "ess": self.score.stamped_ess,
+            "arities": self.arities_from,
+            "n": len(self.per_vertex),
+            "edges": self.edges,
+            "rows": self.rows,
+            "other_columns": self.other_columns,
+            "log_likelihood": likelihood,
+            "log_likelihood_per_row": likelihood / self.rows if likelihood is not None and self.rows else None,
+            "log_likelihood_note": self.log_likelihood_note,
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        ess = "" if self.score.stamped_ess is None else f", equivalent sample size {self.score.stamped_ess:g}"
+        lines = [
+            f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
+            f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
+        ]
+        if self.other_columns:
+            lines.append(f"{self.other_columns} columns of the data are not vertices and were ignored")
+        if self.log_likelihood is None:
+            return [*lines, f"log-likelihood: {self.log_likelihood_note}"]
+        return [*lines, f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per row"]
+
+
+def score(
+    network: Network | str | Path,
+    data: Any,
+    score: str | Score = "bdeu",
+    ess: float = 1.0,
+    *,
+    reading: ReadSettings | None = None,
+) -> NetworkScore:
+    """Return the score of the network on the data: a file, a data frame or a `Dataset`.
+
+    Columns are matched by name. Where the states of the network are intervals, numbers are put into them.
+
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain}))
+    >>> graph, empty = Network(("rain", "wet"), ((), (0,))), Network(("rain", "wet"), ((), ()))
+    >>> from qubayes import score
+    >>> score(graph, dataset).total > score(empty, dataset, "bic").total
+    True
+    """
+    graph = network if isinstance(network, Network) else read_network(network)
+    dataset = read(data, reading, like=graph)
+    chosen = score if isinstance(score, Score) else Score(score, ess)
+    found, note = None, None
+    if graph.tables is None:
+        note = "the network has no probabilities"
+    else:
+        try:
+            found = log_likelihood(graph, dataset)
+        except DataError as error:
+            note = str(error)
+        if found == -math.inf:
+            found, note = None, "minus infinity: some row is impossible in the network"
+    return NetworkScore(
+        chosen,
+        dict(zip(graph.names, vertex_scores(graph, dataset, chosen).tolist(), strict=True)),
+        graph.edges,
+        dataset.rows,
+        dataset.arities_from,
+        dataset.n - graph.n,
+        found,
+        note,
+    )
+
+
+def sample(network: Network, rows: int, seed: int = 0) -> Dataset:
+    """Return `rows` independent draws from the joint distribution, each vertex drawn after its parents.
+
+    Every vertex has its own random stream, so the first rows of a longer sample are the shorter sample. The states are
+    all those that the network declares, drawn or not.
+
+    >>> from qubayes.network import fit
+    >>> from qubayes.data import read
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
+    >>> drawn = sample(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), rows=1000, seed=1)
+    >>> drawn.rows, bool((drawn.codes[0] == drawn.codes[1]).all())
+    (1000, True)
+    """
+    if rows < 1 or seed < 0:
+        raise SettingError(f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more")
+    states, tables = network.parameters
+    codes: AnyArray = np.zeros((network.n, rows), dtype=code_type(states))
+    streams = np.random.SeedSequence(seed).spawn(network.n)
+    for vertex in network.order:
+        uniforms = np.random.default_rng(streams[vertex]).random(rows)
+        cumulative = np.cumsum(tables[vertex], axis=-1)
+        cumulative /= cumulative[..., -1:]  # exactly 1 at the end
+        parents = codes[list(network.parents[vertex])]
+        for start in range(0, rows, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            given = cumulative[tuple(parents[:, block])] if len(parents) else cumulative[None, :]
+            # The state: the number of cumulative probabilities given the parents that the uniform number reaches.
+            codes[vertex, block] = (uniforms[block, None] >= given[:, :-1]).sum(axis=1)
+    return Dataset(network.names, states, frozen(codes), f"network {network.name}".strip())
