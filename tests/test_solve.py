@@ -161,7 +161,7 @@ def test_a_time_limit_is_kept(name):
     solution = solve(problem_of(name, candidates), name, limits=Limits(0.3))
     assert_sound(solution, candidates)
     assert "time" in solution.status or name in ("sa", "digital", "dimod")  # which fill the time as they see fit
-    assert solution.score > solution.empty_score or name == "dimod"
+    assert solution.score > solution.empty_score or name in ("dimod", "bqp")  # which may find nothing so soon
     assert solution.seconds < 60  # the tests share their cores with others; benchmarks measure how well it is kept
     assert all(seconds <= solution.seconds for seconds, _ in solution.trace)
 
