@@ -24,6 +24,7 @@ from benchmarks.paper.trial import Place, Trial, measure
 from candidate_cases import assert_one_line
 from qubayes.cli.shell import guarded
 from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
+from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
 
 CONTENT = b"1 2 3\n" * 50_000
@@ -146,7 +147,7 @@ def test_printed_tables_agree_with_each_other():
 def record(approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0) -> dict[str, Any]:
     trial = {"kind": "solve", "instance": "alarm", "max_parents": 4, "seed": seed, "approach": approach}
     result = {"score": score, "empty_score": -100.0, "bound": bound, "trace": [[0.0, -100.0], [reached, score]]}
-    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "formulating": 0.0, "seconds": 2.0}}
+    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "ahead": 0.0, "seconds": 2.0}}
 
 
 def test_records_survive_and_a_cut_line_is_passed_over(tmp_path):
@@ -199,6 +200,12 @@ def test_wins_count_score_then_time(tmp_path):
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
     assert scores.rows[0][2:5] == tuple(f"{100 * lack:.3f} %" for lack in lacks)
+    assert scores.head[4:6] == ("sa", "sa before repair") and scores.rows[0][5] == "– (0 of 2)"
+    feasible = record("sa", -11.0, seed=1)
+    feasible["result"]["statistics"] = {"raw_score": -12.0}
+    store.add(feasible)
+    scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
+    assert scores.rows[0][5] == f"{100 * 3 / 91:.3f} % (1 of 2)"
     assert scores.rows[0][-1] == "2 of 3"
 
 
@@ -240,7 +247,7 @@ def test_plans():
     with pytest.raises(SettingError, match="choose among"):
         Plan(tables=("7",))
     trials = list(Plan(instances=(Instance("alarm", 4),), seeds=(0, 1)).trials())
-    assert len(trials) == 2 * (2 + 4 + len(SOLVERS)) and len({trial.key for trial in trials}) == len(trials)
+    assert len(trials) == 2 * (2 + 4 + 1 + len(SOLVERS)) and len({trial.key for trial in trials}) == len(trials)
 
 
 # The whole at a small size
@@ -287,8 +294,27 @@ def test_proofs_come_before_other_solvers(data, tmp_path):
     plan = Plan(("3",), (Instance("alarm", 2),), (0,), ("order-sa", "exact"), time_limit=20.0, rows=100)
     store = bench(plan, data, tmp_path)
     asked = [json.loads(line)["trial"]["approach"] for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
-    assert asked == ["exact", "order-sa"] and len(store.optima()) == 1
+    assert asked == ["", "exact", "order-sa"] and len(store.optima()) == 1
     assert all(record["result"]["seconds"] < plan.time_limit for record in store.results(kind="solve"))
+
+
+def test_time_limits_follow_the_papers_rules(data, tmp_path):
+    sets = Trial("solve", "alarm", 2, 0, "order-sa", rows=100, seconds=0.2)
+    place = Place(str(data), str(tmp_path), {}, {sets.sample: 0.3}, {sets.sample: 0.4})
+    limits = {"order-sa": (0.6, 0.0), "sa": (0.2, 0.4), "hillclimb": (0.9, -0.3)}
+    for approach, (limit, ahead) in limits.items():
+        found = measure(place, replace(sets, approach=approach))["result"]
+        assert (found["limit"], found["ahead"]) == (pytest.approx(limit), ahead)
+    prepared = measure(place, replace(sets, kind="preparation", approach=""))["result"]
+    assert prepared["identifying"] > 0 and prepared["formulating"] > 0
+
+
+def test_one_run_at_a_time_measures_in_a_folder(data, tmp_path):
+    held = lock_folder(tmp_path)
+    with pytest.raises(QubayesError, match="another run measures in"):
+        bench(replace(QUICK, solvers=("exact",)), data, tmp_path)
+    held.release()
+    assert not (tmp_path / "trials.jsonl").exists()
 
 
 def run(capsys, *arguments) -> tuple[int, str, str]:
@@ -308,8 +334,9 @@ def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
     assert code == 0, err
     for title in ("Table 1", "Table 2", "Table 3", "Table D.2", "Table D.5"):
         assert title in text
+    assert "These samples have 200 rows, those of the paper 1,000" in text
     written = (tmp_path / "trials.jsonl").read_bytes()
-    assert len(written.splitlines()) == 2 * (2 + 4 + 3)
+    assert len(written.splitlines()) == 2 * (2 + 4 + 1 + 3)
     first = json.loads(written.splitlines()[0])
     assert {"trial", "result", "commit", "versions", "machine"} <= set(first)
     assert {path.suffix for path in tmp_path.glob("table-*")} == {".md", ".csv", ".tex"}

@@ -408,7 +408,7 @@ def _trials(folder: Path) -> tuple[list[bytes], Read]:
             "score": -9.5,
             "empty_score": -12.5,
             "bound": -9,
-            "formulating": 0.1,
+            "ahead": 0.1,
             "trace": [[0.1, -10], [1, -9.5]],
         },
     }

@@ -1,13 +1,13 @@
 """The verb: measure the trials of the paper's tables that are not measured yet; tables are made from them after."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from qubayes.foundation.errors import SettingError
-from qubayes.foundation.files import replacing
+from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.files import lock_folder, replacing
 from qubayes.foundation.progress import OnProgress, Progress, silent
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_all
@@ -20,6 +20,7 @@ from .tables import bits_table, candidates_table, scores_table, steps_table, win
 from .trial import Place, Trial, measure
 
 TABLES = ("1", "2", "3", "D.2", "D.5", "growth")
+PAPER_ROWS = 1000  # of each sample in the paper
 ALIASES = {"4": "D.2", "5": "D.5"}  # the paper's five in the order of its pages
 SOLVERS = ("anneal", "exact", "digital", "order-sa", "hillclimb", "bqp", "sa", "asobs")
 
@@ -34,7 +35,7 @@ class Plan:
     solvers: tuple[str, ...] = SOLVERS
     time_limit: float = 60.0  # of a solver
     vertex_seconds: float = 60.0  # of an integer program for one vertex
-    rows: int = 1000
+    rows: int = PAPER_ROWS
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -53,6 +54,8 @@ class Plan:
             for sample in samples:
                 yield Trial("bits", *sample, approach, seconds=self.vertex_seconds, **common)
         if "3" in self.tables:
+            for sample in samples:
+                yield Trial("preparation", *sample, **common)
             for sample, solver in product(samples, self.solvers):
                 yield Trial("solve", *sample, solver, seconds=self.time_limit, **common)
         if "growth" in self.tables:
@@ -78,14 +81,26 @@ QUICK = Plan(
 def bench(
     plan: Plan, data: Path, results: Path, *, workers: Workers | None = None, on_progress: OnProgress = silent
 ) -> Store:
-    """Measure what is missing in `results`; all that was measured there. Nothing is measured twice."""
+    """Measure what is missing in `results`; return all that was measured there. Nothing is measured twice."""
+    results.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(results)
+    if lock is None:
+        raise QubayesError(f"another run measures in {results}; wait for its end, or give another --results")
+    try:
+        return _measure_missing(plan, data, results, workers or Workers(1), on_progress)
+    finally:
+        lock.release()
+
+
+def _measure_missing(plan: Plan, data: Path, results: Path, workers: Workers, on_progress: OnProgress) -> Store:
     store = Store(results / "trials.jsonl")
     missing = [trial for trial in plan.trials() if trial not in store]
     count = 0
     for turn in range(3):
-        place = Place(str(data), str(results / "candidates"), store.optima())
+        preparation = store.preparation("identifying"), store.preparation("formulating")
+        place = Place(str(data), str(results / "candidates"), store.optima(), *preparation)
         trials = [trial for trial in missing if _turn(trial) == turn]
-        for _, record in run_all(measure, place, trials, workers or Workers(1)):
+        for _, record in run_all(measure, place, trials, workers):
             store.add(record)
             count += 1
             trial = record["trial"]
@@ -100,7 +115,7 @@ def _turn(trial: Trial) -> int:
 
 
 def tables_of(store: Store, plan: Plan) -> list[Table]:
-    """The tables that the plan asks for."""
+    """The tables that the plan asks for. Figures of the paper beside samples of another size are marked as such."""
     made: list[Table] = []
     if "D.2" in plan.tables:
         made.append(candidates_table(store, plan.instances))
@@ -115,6 +130,9 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
         made.append(scores_table(store, plan.instances, plan.solvers, plan.time_limit))
     if "growth" in plan.tables:
         made += growth_tables(store)
+    if plan.rows != PAPER_ROWS:
+        size = f" These samples have {plan.rows:,} rows, those of the paper {PAPER_ROWS:,}: figures are not comparable."
+        made = [replace(table, note=table.note + size) for table in made]
     return made
 
 

@@ -67,6 +67,11 @@ class Store:
         proofs = [record for record in self.results(kind="solve", approach="exact") if record["result"].get("proved")]
         return {Trial(**record["trial"]).sample: record["result"]["score"] for record in proofs}
 
+    def preparation(self, step: str) -> dict[str, float]:
+        """Seconds of `identifying` or `formulating`, by the name of the sample."""
+        found = self.results(kind="preparation")
+        return {Trial(**record["trial"]).sample: record["result"][step] for record in found}
+
     def errors(self) -> list[Record]:
         """The records of trials that failed."""
         return [record for record in self._records.values() if "error" in record]
@@ -95,7 +100,9 @@ def _is_record(record: Record, trial: Trial) -> bool:
     if not _is_figure(trial.seconds) or "result" not in record or not isinstance(result, dict):
         return _is_figure(trial.seconds) and "result" not in record and isinstance(record.get("error"), str)
     if trial.kind == "solve":
-        return _are_figures(result, "score", "empty_score", "formulating") and _is_trace(result)
+        return _are_figures(result, "score", "empty_score", "ahead") and _is_trace(result)
+    if trial.kind == "preparation":
+        return _are_figures(result, "identifying", "formulating")
     if trial.kind == "candidates":
         return _are_figures(result, "total", "seconds", "peak_mb")
     steps = () if trial.approach == "ogorman" else ("prepare", "cover", "assemble")
