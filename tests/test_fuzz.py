@@ -39,8 +39,7 @@ from qubayes.learning import learn
 from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_model
 from qubayes.machines.annealer_client import Answer
 from qubayes.network import Network, read_network
-from qubayes.quadratize.decoder import Decoder
-from qubayes.quadratize.polynomial import read_polynomial
+from qubayes.quadratize import Decoder, read_polynomial
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
 from qubayes.search.solution import read_solution, write_solution

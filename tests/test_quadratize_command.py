@@ -83,7 +83,7 @@ def test_model_and_decoder_are_written(run, poly, tmp_path):
         ("[[1, 2]]", "entry 1"),
         ('[[1, ["a"]], [1]]', "entry 2"),
         ('[["x", ["a"]]]', "finite real number"),
-        ("[[NaN, []]]", "NaN is no number"),
+        ("[[NaN, []]]", "NaN is not finite"),
         ("[[1, [[2]]]]", "names are strings"),
         ("[[true, []]]", "finite real number"),
     ],

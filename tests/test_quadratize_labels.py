@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.quadratize import as_polynomial, quadratize
-from qubayes.quadratize.canonical import canonical_order
+from qubayes.quadratize.polynomial import canonical_order
 from reference.polynomials import variables
 
 SCRIPT = """

@@ -299,15 +299,14 @@ def _knowledge(folder: Path) -> tuple[list[bytes], Read]:
 
 
 def _polynomial(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.quadratize.polynomial import read_polynomial
+    from qubayes.quadratize import read_polynomial
 
     seeds = [b'[[1.5, ["a", "b", "c"]], [-2, ["a"]], [3, []], [0.25, ["b", "d"]]]', b"[[1, [0, 1, 2]], [2, [3, 10]]]"]
     return seeds, lambda path, random: read_polynomial(path)
 
 
 def _decoder(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.quadratize import quadratize
-    from qubayes.quadratize.decoder import Decoder
+    from qubayes.quadratize import Decoder, quadratize
 
     made = [quadratize({("a", "b", "c"): 1.0, ("b", "c", "d"): -2.0, ("a",): 1.0}), quadratize({(0, 1, 2): 1.0})]
     seeds = [one.decoder.to_json().encode() for one in made]

@@ -1,7 +1,7 @@
 """Decomposed quadratization: any polynomial of bits as a quadratic model with few bits, and the way back."""
 
 from .composite import DecomposedQuadratizationComposite
-from .decoder import Decoder
+from .model import Decoder
 from .polynomial import Polynomial, as_polynomial, read_polynomial
 from .quadratize import Quadratization, TradeOff, quadratize, trade_off
 

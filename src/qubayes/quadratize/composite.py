@@ -83,8 +83,9 @@ def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: b
     place = {label: column for column, label in enumerate(answer.variables)}
     rows = answer.record.sample[:, [place[label] for label in decoder.labels]] > 0
     labels = [v for v in decoder.variables if v in poly.variables]
-    states = decoder.decode_rows(rows)[:, [decoder.variables.index(v) for v in labels]]
-    energies = _energies(states, labels, result)
+    states = decoder.decode_rows(rows)
+    energies = result.polynomial.energies(states)
+    states = states[:, [decoder.variables.index(v) for v in labels]]
     extra = [label for label in decoder.labels if label not in set(labels)] if keep else []
     states = np.hstack([states, rows[:, [decoder.labels.index(label) for label in extra]].astype(np.int8)])
     if poly.vartype is dimod.SPIN:
@@ -104,13 +105,3 @@ def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: b
         **vectors,
     )
     return samples
-
-
-def _energies(states: Any, labels: list[Variable], result: Quadratization) -> Any:
-    """f of each row."""
-    polynomial = result.polynomial
-    place = {v: column for column, v in enumerate(labels)}
-    energies = np.full(len(states), polynomial.constant)
-    for term, coefficient in zip(polynomial.terms, polynomial.coefficients, strict=True):
-        energies += coefficient * states[:, [place[polynomial.variables[i]] for i in term]].all(axis=1)
-    return energies

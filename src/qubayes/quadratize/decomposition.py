@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..foundation.families import counting_bound
+
 Mask: TypeAlias = int  # bit i: variable i
 Pair: TypeAlias = tuple[Mask, Mask]
 Assumptions: TypeAlias = Literal["general", "terms-exclusive", "conventional"]
@@ -26,6 +28,17 @@ class Decomposition(NamedTuple):
     def roots(self) -> tuple[Mask, ...]:
         """The sets without a split."""
         return tuple(s for s in self.sets if s not in self.splits)
+
+    def tree(self, term: Mask) -> set[Mask]:
+        """Return the sets that the two sets of a term are built from, themselves included."""
+        seen: set[Mask] = set()
+        waiting = list(self.pairs[term])
+        while waiting:
+            mask = waiting.pop()
+            if mask not in seen:
+                seen.add(mask)
+                waiting += self.splits.get(mask, ())
+        return seen
 
 
 def bits(mask: Mask) -> Iterator[int]:
@@ -246,14 +259,6 @@ def pairs_estimate(terms: Iterable[Mask]) -> int:
     return sum(4 ** term.bit_count() // 2 for term in terms)
 
 
-def counting_bound(terms: Sequence[Mask]) -> int:
-    """Return ceil(-1/2 + sqrt(1 + 8 |F|) / 2): J sets have J (J + 1) / 2 unions of one or two."""
-    sets = 0
-    while sets * (sets + 1) // 2 < len(terms):
-        sets += 1
-    return sets
-
-
 def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
     """Return a lower bound of the number of sets: the counting bound, or closed sets and k - 2 products.
 
@@ -263,4 +268,4 @@ def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
     closed, products = closed_sets(terms, assumptions), 0
     if assumptions != "terms-exclusive":
         products = max((t.bit_count() - 2 for t in terms if singletons([t]) <= closed), default=0)
-    return max(counting_bound(terms), len(closed) + max(products, 0))
+    return max(counting_bound(len(terms)), len(closed) + max(products, 0))

@@ -55,7 +55,7 @@ def searched_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask
     family = singletons(terms) | merged[0]
     if assumptions == "terms-exclusive":
         family = prune(family, terms, assumptions)
-    problem = _choice_problem(terms, set().union(family, *merged), assumptions)
+    problem = choice_problem(terms, set().union(family, *merged), assumptions)
     if problem is not None:
         start = np.array([s in family for s in problem.sets], dtype=np.bool_)
         best = improve(problem.rows, start, min(STEPS, STEPS_PER_SET * len(start)))
@@ -83,25 +83,21 @@ def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
             if users[pair]:
                 heapq.heappush(heap, (-len(users[pair]), tie, pair))
             continue
-        products.add(pair[0] | pair[1])
-        touched = {p for number in sorted(users[pair]) for p in _merge(factors[number], pair, number, users)}
+        product = pair[0] | pair[1]
+        products.add(product)
+        touched: set[Pair] = set()
+        for number in sorted(users[pair]):
+            parts = factors[number]
+            for old in combinations(sorted(parts), 2):
+                users[old].discard(number)
+            parts ^= {*pair, product}
+            for new in combinations(sorted(parts), 2) if len(parts) > 2 else ():
+                users[new].add(number)
+                if product in new:
+                    touched.add(new)
         for other in sorted(touched):
             heapq.heappush(heap, (-len(users[other]), draw.random() if run else 0.0, other))
     return products
-
-
-def _merge(parts: set[Mask], pair: Pair, number: int, users: dict[Pair, set[int]]) -> list[Pair]:
-    """Replace the pair by its product in one term; return the new pairs of the term."""
-    for old in combinations(sorted(parts), 2):
-        users[old].discard(number)
-    parts -= set(pair)
-    parts.add(pair[0] | pair[1])
-    if len(parts) <= 2:
-        return []
-    now = list(combinations(sorted(parts), 2))
-    for new in now:
-        users[new].add(number)
-    return [p for p in now if pair[0] | pair[1] in p]
 
 
 class OptionRows(NamedTuple):
@@ -121,7 +117,7 @@ class ChoiceProblem(NamedTuple):
     rows: OptionRows
 
 
-def _choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions) -> ChoiceProblem | None:
+def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions) -> ChoiceProblem | None:
     """Return the problem of the local search; None if it has no rows or too many options.
 
     With Assumption 2 all singletons are closed, each product is a row that its own choice requires, and a set that one
@@ -198,20 +194,16 @@ class _Pruning:
         changed: dict[Mask, Pair | None] = {}
         for user in sorted(self.users[mask]) + ([mask] if mask in self.terms else []):
             pair = self.index.first_pair(user)
-            if pair is None and not self._is_root(user):
-                self.index.add(mask)
-                return
+            if pair is None:
+                stays = self.splitting and user in self.index.family
+                if not (stays and user in closures(s for s in self.index.family if s & user).values()):  # not a root
+                    self.index.add(mask)
+                    return
             changed[user] = pair
         for user, pair in changed.items():
             self._use(user, pair)
         if mask not in self.terms:
             self._use(mask, None)
-
-    def _is_root(self, mask: Mask) -> bool:
-        """Return whether the set is in the family and the closure of one of its elements."""
-        if mask not in self.index.family or not self.splitting:
-            return False
-        return mask in closures(s for s in self.index.family if s & mask).values()
 
 
 class SetUses(NamedTuple):

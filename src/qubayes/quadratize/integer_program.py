@@ -128,7 +128,12 @@ def _add_representations(program: MixedProgram, columns: dict[Mask, int], space:
     """
     open_terms = set(space.open_terms)
     splitting = space.assumptions != "terms-exclusive"
-    witnesses = _add_witnesses(program, columns, space) if splitting else {}
+    witnesses: dict[Mask, list[int]] = defaultdict(list)  # V -> columns w_{V,e}: V is the closure of e, so a root
+    for element, core in space.cores.items() if splitting else ():
+        if 1 << element not in space.closed and core != 1 << element:
+            allowed = [s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns]
+            for mask, column in _closure_columns(program, columns, element, allowed).items():
+                witnesses[mask].append(column)
     for mask in {**dict.fromkeys(space.open_terms), **columns} if splitting else space.open_terms:
         if mask.bit_count() == 1:
             if mask in open_terms:
@@ -162,17 +167,6 @@ def _union_columns(program: MixedProgram, columns: dict[Mask, int], found: Repre
             partners[part].append(result[-1])
     for part, used in partners.items():
         program.at_least(0, [columns[part]], used)
-    return result
-
-
-def _add_witnesses(program: MixedProgram, columns: dict[Mask, int], space: SearchSpace) -> dict[Mask, list[int]]:
-    """Return set -> columns w_{V,e}, e in V: V is the closure of e, so Assumption 2 demands nothing of V."""
-    result: dict[Mask, list[int]] = defaultdict(list)
-    for element, core in space.cores.items():
-        if 1 << element not in space.closed and core != 1 << element:
-            allowed = [s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns]
-            for mask, column in _closure_columns(program, columns, element, allowed).items():
-                result[mask].append(column)
     return result
 
 

@@ -1,17 +1,24 @@
-"""Pseudo-Boolean polynomials of bits: checked, equal terms merged, variables in a fixed order."""
+"""Pseudo-Boolean polynomials of bits: checked, equal terms merged; and the canonical order of their variables."""
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from ..foundation.arrays import AnyArray, Floats
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import parse_json, read_text, shown
 
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
+
+WORK = 2_000_000  # variables of terms visited before remaining ties are broken by labels: about two seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,13 @@ class Polynomial:
         active = (c for t, c in zip(self.terms, self.coefficients, strict=True) if all(state[i] for i in t))
         return math.fsum([self.constant, *active])
 
+    def energies(self, states: AnyArray) -> Floats:
+        """Return f of each row, a state of `variables`."""
+        energies = np.full(len(states), self.constant)
+        for term, coefficient in zip(self.terms, self.coefficients, strict=True):
+            energies += coefficient * states[:, term].all(axis=1)
+        return energies
+
 
 def as_polynomial(given: Any) -> Polynomial:
     """Return the polynomial of a `dimod.BinaryPolynomial` of bits or a mapping {tuple of variables: coefficient}.
@@ -50,7 +64,7 @@ def as_polynomial(given: Any) -> Polynomial:
         )
     if not isinstance(given, Mapping):
         raise QubayesError(
-            f"a {type(given).__name__} is no polynomial; "
+            f"a {type(given).__name__} is not a polynomial; "
             "give a dimod.BinaryPolynomial or {(variable, ...): coefficient}"
         )
     return from_terms((coefficient, variables) for variables, coefficient in given.items())
@@ -59,17 +73,39 @@ def as_polynomial(given: Any) -> Polynomial:
 def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
     """Return the polynomial with the given (coefficient, variables) pairs; their order does not matter."""
     sums: dict[frozenset[Variable], list[float]] = {}
-    names: set[Variable] = set()
     for coefficient, variables in pairs:
-        term = _term(variables)
-        names |= term
-        sums.setdefault(term, []).append(_finite(coefficient, variables))
-    order = sorted_labels(names)
+        if isinstance(variables, str | bytes) or not isinstance(variables, Iterable):
+            raise QubayesError(
+                f"term {variables!r} is not a tuple of variables; a term of one variable is written ({variables!r},)"
+            )
+        term = frozenset(variables)
+        value = math.nan
+        if isinstance(coefficient, Real) and not isinstance(coefficient, bool):
+            with suppress(OverflowError):
+                value = float(coefficient)
+        if not math.isfinite(value):
+            given, where = shown(coefficient), shown(tuple(variables))
+            raise QubayesError(f"coefficient {given} of term {where}; give a finite real number")
+        sums.setdefault(term, []).append(value)
+    order = sorted(frozenset[Variable]().union(*sums), key=_label_key)
     index = {name: i for i, name in enumerate(order)}
-    totals = {tuple(sorted(index[v] for v in term)): _total(values) for term, values in sums.items()}
+    try:
+        totals = {tuple(sorted(index[v] for v in term)): math.fsum(values) for term, values in sums.items()}
+    except OverflowError:
+        raise QubayesError(
+            "the coefficients of a repeated term add up past the largest float; scale the polynomial"
+        ) from None
     constant = totals.pop((), 0.0)
     kept = sorted((term, total) for term, total in totals.items() if total != 0.0)
     return Polynomial(tuple(order), tuple(t for t, _ in kept), tuple(c for _, c in kept), constant)
+
+
+def _label_key(label: Variable) -> tuple[str, float, str]:
+    """Return the key that sorts labels by kind, then numbers by value and the rest by text."""
+    if isinstance(label, int | float):
+        beyond = math.inf if label > 0 else -math.inf  # the float of a whole number may be too large to be one
+        return ("", float(label) if abs(label) < 2**53 else beyond, repr(label))
+    return (type(label).__name__, 0.0, label if isinstance(label, str) else repr(label))
 
 
 def read_polynomial(path: str | Path) -> Polynomial:
@@ -89,41 +125,94 @@ def read_polynomial(path: str | Path) -> Polynomial:
     return from_terms((row[0], row[1]) for row in rows)
 
 
-def sorted_labels(labels: Iterable[Variable]) -> list[Variable]:
-    """Return the labels by kind, then numbers by value and the rest by text."""
-    return sorted(labels, key=_label_key)
+class CanonicalOrder(NamedTuple):
+    """Variables in an order that depends on the structure of the polynomial alone, not on labels."""
+
+    order: tuple[int, ...]  # position -> index of the variable
+    structural: bool  # False: the work limit was reached and labels broke some ties
 
 
-def _label_key(label: Variable) -> tuple[str, float, str]:
-    if isinstance(label, int | float):
-        beyond = math.inf if label > 0 else -math.inf  # the float of a whole number may be too large to be one
-        return ("", float(label) if abs(label) < 2**53 else beyond, repr(label))
-    return (type(label).__name__, 0.0, label if isinstance(label, str) else repr(label))
+def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
+    """Return the canonical order: relabelled polynomials have the same one, up to relabelling, if `structural`.
+
+    Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the
+    multiset of the colours of its terms. Ties that remain are broken by individualisation: each tied variable in turn
+    gets a colour of its own, and the smallest of the resulting polynomials is kept. Of variables that can be swapped
+    without changing the polynomial, one is tried.
+    """
+    search = _Refinement(polynomial)
+    search.descend(search.refine([0] * len(polynomial.variables)))
+    return CanonicalOrder(tuple(search.best_order), search.work >= 0)
 
 
-def _term(variables: Any) -> frozenset[Variable]:
-    if isinstance(variables, str | bytes) or not isinstance(variables, Iterable):
-        raise QubayesError(
-            f"term {variables!r} is no tuple of variables; a term of one variable is written ({variables!r},)"
+class _Refinement:
+    """Search tree of individualisations; keeps the leaf with the smallest certificate."""
+
+    def __init__(self, polynomial: Polynomial) -> None:
+        values = {c: rank for rank, c in enumerate(sorted(set(polynomial.coefficients)))}
+        self.ranks = {t: values[c] for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
+        self.terms_of: dict[int, list[Term]] = defaultdict(list)
+        for term in self.ranks:
+            for variable in term:
+                self.terms_of[variable].append(term)
+        self.work = WORK
+        self.best_certificate: list[tuple[Term, int]] | None = None
+        self.best_order: list[int] = []
+
+    def refine(self, colours: list[int]) -> list[int]:
+        """Return the coarsest stable colouring that is finer than the given one."""
+        classes = 0
+        while classes != (now := len(set(colours))):
+            classes = now
+            self.work -= sum(map(len, self.ranks)) + 1
+            painted = _ranked([(rank, *sorted(colours[v] for v in t)) for t, rank in self.ranks.items()])
+            term_colours = dict(zip(self.ranks, painted, strict=True))
+            colours = _ranked([(c, *sorted(term_colours[t] for t in self.terms_of[v])) for v, c in enumerate(colours)])
+        return colours
+
+    def descend(self, colours: list[int]) -> None:
+        """Visit the leaves below a stable colouring."""
+        while True:
+            cells: dict[int, list[int]] = defaultdict(list)
+            for variable, colour in enumerate(colours):
+                cells[colour].append(variable)
+            tied = next((cells[colour] for colour in sorted(cells) if len(cells[colour]) > 1), None)
+            if tied is None:
+                order = [cells[colour][0] for colour in sorted(cells)]
+                place = {variable: position for position, variable in enumerate(order)}
+                certificate = sorted((tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items())
+                if self.best_certificate is None or certificate < self.best_certificate:
+                    self.best_certificate, self.best_order = certificate, order
+                return
+            apart: list[int] = []  # one variable of each class of variables that can be swapped
+            for variable in tied:
+                self.work -= len(apart)
+                if not any(self.swappable(variable, other) for other in apart):
+                    apart.append(variable)
+            if len(apart) > 1:
+                break
+            colours = self.refine(_singled_out(colours, tied))  # all orders of swappable variables are equivalent
+        for number, variable in enumerate(apart):
+            if number and self.work < 0:
+                return
+            self.descend(self.refine(_singled_out(colours, [variable])))
+
+    def swappable(self, a: int, b: int) -> bool:
+        """Return whether swapping the two variables leaves the polynomial as it is."""
+        swap = {a: b, b: a}
+        return all(
+            self.ranks.get(tuple(sorted(swap.get(v, v) for v in term))) == self.ranks[term]
+            for term in self.terms_of[a] + self.terms_of[b]
         )
-    return frozenset(variables)
 
 
-def _finite(coefficient: Any, variables: Any) -> float:
-    if isinstance(coefficient, Real) and not isinstance(coefficient, bool):
-        try:
-            value = float(coefficient)
-        except OverflowError:
-            value = math.inf
-        if math.isfinite(value):
-            return value
-    raise QubayesError(f"coefficient {shown(coefficient)} of term {shown(tuple(variables))}; give a finite real number")
+def _singled_out(colours: list[int], variables: list[int]) -> list[int]:
+    """Return the colouring in which the given variables come first in their class, in the given order."""
+    step = len(variables) + 1
+    place = {variable: number for number, variable in enumerate(variables)}
+    return [step * colour + place.get(variable, len(variables)) for variable, colour in enumerate(colours)]
 
 
-def _total(values: list[float]) -> float:
-    try:
-        return math.fsum(values)
-    except OverflowError:
-        raise QubayesError(
-            "the coefficients of a repeated term add up past the largest float; scale the polynomial"
-        ) from None
+def _ranked(keys: list[tuple[int, ...]]) -> list[int]:
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    return [ranks[key] for key in keys]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -13,14 +13,11 @@ from dimod.higherorder.utils import reduce_binary_polynomial
 
 from ..foundation.errors import SettingError
 from ..machines import write_model
-from .canonical import CanonicalOrder, canonical_order
-from .decoder import Decoder
 from .decomposition import (
     Assumptions,
     Decomposition,
     Mask,
     Penalty,
-    bits,
     couplers,
     decompose,
     holds,
@@ -34,8 +31,8 @@ from .decomposition import (
 from .heuristic import prune, quick_family, searched_family
 from .integer_program import FewestCouplers, smallest_family
 from .integer_program import fewest_couplers as find_fewest_couplers
-from .polynomial import Polynomial, Variable, as_polynomial
-from .quadratic import exclusive_quadratic, paper_quadratic, tight_quadratic
+from .model import Decoder, assemble
+from .polynomial import CanonicalOrder, Polynomial, Variable, as_polynomial, canonical_order
 
 Mode: TypeAlias = Literal["auto", "optimal", "greedy"]
 
@@ -137,14 +134,18 @@ def quadratize(
         return _unchanged(polynomial, assumptions, began)
     task = _prepare(polynomial, assumptions)
     choice = _choose(task, poly, mode, began + time_limit)
-    decomposition = decompose(choice.sets, task.coefficients, assumptions)
-    status, fewest = choice.status, None
+    decomposition, status, fewest = decompose(choice.sets, task.coefficients, assumptions), choice.status, None
     if fewest_couplers:
         fewest = _fewest_couplers(task, decomposition, penalty, 0, began + time_limit)
-        status += "; " + _coupler_status(fewest)
+        if fewest is None:
+            status += "; couplers were not minimised"
+        elif fewest.proved:
+            status += "; couplers proved fewest"
+        else:
+            status += f"; at least {fewest.bound} couplers needed, time limit reached"
     if fewest is not None:
         decomposition = fewest.decomposition
-    model, decoder = _assemble(task, decomposition, penalty)
+    model, decoder = assemble(polynomial, task.order.order, decomposition, task.coefficients, assumptions, penalty)
     return Quadratization(
         polynomial=polynomial,
         sets=decoder.sets,
@@ -161,6 +162,22 @@ def quadratize(
     )
 
 
+def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
+    """Return a polynomial of degree 2 or less as a model of its own variables."""
+    masks = {sum(1 << v for v in t): c for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
+    sets = in_order(singletons(masks))
+    pairs = {mask: (mask & -mask, 1 << mask.bit_length() - 1) for mask in masks}
+    order = range(len(polynomial.variables))
+    model, decoder = assemble(polynomial, order, Decomposition(sets, {}, pairs), masks, "conventional", "tight")
+    bound = min(simple_bound(tuple(masks), assumptions), len(sets))
+    proved = bound == len(sets)
+    status = f"degree {polynomial.degree}: returned as it is" + ("" if proved else f"; at least {bound} sets needed")
+    return Quadratization(
+        polynomial, decoder.sets, model, decoder, assumptions, bound, proved, None, None, True, status,
+        round(time.monotonic() - began, 3),
+    )  # fmt: skip
+
+
 def trade_off(
     poly: Any, *, assumptions: Assumptions = "general", extra_bits: int = 2, time_limit: float = 120.0
 ) -> tuple[TradeOff, ...]:
@@ -171,7 +188,7 @@ def trade_off(
     _check(assumptions, "optimal", "tight", time_limit)
     if assumptions == "terms-exclusive":
         raise SettingError(
-            "exclusive terms couple every two bits, so there is no trade-off; use general or conventional"
+            "exclusive terms couple every two bits, so a trade-off does not exist; use general or conventional"
         )
     if extra_bits < 0:
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
@@ -227,28 +244,22 @@ def choose_family(terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, d
     """Return a family for the terms, proved smallest where the mode, the size and the time allow it."""
     merged = merge_twins(terms, assumptions)
     bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
-
-    def choice(sets: Collection[Mask], bound: int, reason: str) -> FamilyChoice:
-        bound = min(bound, len(sets))
-        number = f"{len(sets)} set{'s' * (len(sets) != 1)}"
-        proved = bound == len(sets)
-        status = f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
-        return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, status)
-
-    if mode == "greedy" or (mode == "auto" and pairs > COMFORTABLE):
-        return choice(searched_family(merged.terms, assumptions), bound, "fast search, no proof sought")
-    if pairs > FEASIBLE:
+    if mode == "greedy" or pairs > (COMFORTABLE if mode == "auto" else FEASIBLE):
         sets = searched_family(merged.terms, assumptions)
-        return choice(sets, bound, "fast search: the terms are too long for the integer program")
-    start = quick_family(merged.terms, assumptions)
-    found = smallest_family(reduce_space(merged.terms, assumptions), deadline - time.monotonic(), start)
-    sets = set(found.sets or start)
-    if not holds(sets, merged.terms, assumptions):  # the solver works with tolerances
-        sets = start
-    elif found.proved:
-        return choice(sets, found.bound, "")
-    sets = min(start, searched_family(merged.terms, assumptions), sets, key=len)
-    return choice(sets, max(bound, found.bound), "time limit reached, best so far returned")
+        reason = "fast search, no proof sought"
+        if mode == "optimal":
+            reason = "fast search: the terms are too long for the integer program"
+    else:
+        start, reason = quick_family(merged.terms, assumptions), "time limit reached, best so far returned"
+        found = smallest_family(reduce_space(merged.terms, assumptions), deadline - time.monotonic(), start)
+        sets, bound = set(found.sets or start), max(bound, found.bound)
+        right = holds(sets, merged.terms, assumptions)  # the solver works with tolerances
+        if not (right and found.proved):
+            sets = min(start, searched_family(merged.terms, assumptions), sets if right else start, key=len)
+    bound = min(bound, len(sets))
+    proved, number = bound == len(sets), f"{len(sets)} set{'s' * (len(sets) != 1)}"
+    status = f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
+    return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, status)
 
 
 def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyChoice:
@@ -294,82 +305,3 @@ def _fewest_couplers(
     if task.assumptions == "terms-exclusive" or pairs_estimate(terms) > PAIRS_FOR_COUPLERS:
         return None
     return find_fewest_couplers(terms, task.assumptions, penalty, start, extra, deadline - time.monotonic())
-
-
-def _coupler_status(fewest: FewestCouplers | None) -> str:
-    if fewest is None:
-        return "couplers were not minimised"
-    return "couplers proved fewest" if fewest.proved else f"at least {fewest.bound} couplers needed, time limit reached"
-
-
-def _assemble(
-    task: _Prepared, decomposition: Decomposition, penalty: Penalty
-) -> tuple[dimod.BinaryQuadraticModel, Decoder]:
-    """Return g2 and g1 in the caller's labels."""
-    polynomial, exclusive, sets = task.polynomial, task.assumptions == "terms-exclusive", decomposition.sets
-    places = {s: sorted(task.order.order[e] for e in bits(s)) for s in sets}
-    ranked = sorted(sets, key=lambda s: (s.bit_count(), places[s]))
-    members = tuple(tuple(polynomial.variables[v] for v in places[s]) for s in ranked)
-    labels = tuple(_bit_labels(members, polynomial.variables))
-    counter, weight = None, 0.0
-    if exclusive:
-        quadratic, weight = exclusive_quadratic(sets, task.coefficients)
-        counter = _unused("z", {*labels, *polynomial.variables}) if len(sets) > 2 else None
-    else:
-        quadratic = (tight_quadratic if penalty == "tight" else paper_quadratic)(decomposition, task.coefficients)
-    model = dimod.BinaryQuadraticModel(dimod.BINARY)
-    model.offset = polynomial.constant
-    for label, mask in zip(labels, ranked, strict=True):
-        model.add_linear(label, quadratic.linear[mask])
-    rank = {mask: number for number, mask in enumerate(ranked)}
-    kept = ((sorted((rank[a], rank[b])), w) for (a, b), w in quadratic.couplers.items() if w != 0.0)
-    for (first, second), coupling in sorted(kept):
-        model.add_quadratic(labels[first], labels[second], coupling)
-    if counter is not None:
-        _add_at_most_two(model, labels, counter, weight)
-    read = tuple(exclusive or penalty == "paper" or s not in decomposition.splits for s in ranked)
-    return model, Decoder(polynomial.variables, labels, members, read, counter, exclusive)
-
-
-def _add_at_most_two(
-    model: dimod.BinaryQuadraticModel, labels: Sequence[Variable], counter: Variable, weight: float
-) -> None:
-    """Add weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff at most two of the bits are 1."""
-    model.add_linear(counter, weight)
-    for number, label in enumerate(labels):
-        model.add_quadratic(counter, label, -weight)
-        for other in labels[number + 1 :]:
-            model.add_quadratic(label, other, weight)
-
-
-def _bit_labels(sets: Sequence[tuple[Variable, ...]], variables: Sequence[Variable]) -> Iterator[Variable]:
-    """Yield a label for each set: its variable, or its variables joined by *."""
-    taken = set(variables)
-    for members in sets:
-        label = members[0] if len(members) == 1 else _unused("*".join(map(str, members)), taken)
-        taken.add(label)
-        yield label
-
-
-def _unused(label: str, taken: set[Variable]) -> str:
-    """Return the label with as many underscores before it as make it new."""
-    while label in taken:
-        label = "_" + label
-    return label
-
-
-def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
-    """Return a polynomial of degree 2 or less as a model of its own variables."""
-    masks = {sum(1 << v for v in t): c for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
-    sets = in_order(singletons(masks))
-    pairs = {mask: (mask & -mask, 1 << mask.bit_length() - 1) for mask in masks}
-    order = CanonicalOrder(tuple(range(len(polynomial.variables))), True)
-    task = _Prepared(polynomial, order, masks, "conventional")
-    model, decoder = _assemble(task, Decomposition(sets, {}, pairs), "tight")
-    bound = min(simple_bound(tuple(masks), assumptions), len(sets))
-    proved = bound == len(sets)
-    status = f"degree {polynomial.degree}: returned as it is" + ("" if proved else f"; at least {bound} sets needed")
-    return Quadratization(
-        polynomial, decoder.sets, model, decoder, assumptions, bound, proved, None, None, True, status,
-        round(time.monotonic() - began, 3),
-    )  # fmt: skip

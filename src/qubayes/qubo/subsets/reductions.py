@@ -8,8 +8,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.jit import inner, kernel
@@ -240,13 +238,20 @@ def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core
     """Return the connected components of the open rows and columns, in the order of their least columns."""
     owner = np.repeat(np.arange(incidence.rows), np.diff(incidence.row_start))
     live = row_open[owner] & (status[incidence.row_columns] == OPEN)
+    if not live.any():
+        return []
     rows, columns = owner[live], incidence.row_columns[live]
-    size = incidence.rows + incidence.columns
-    graph = coo_array((np.ones(len(rows), np.int8), (rows, incidence.rows + columns)), shape=(size, size))
-    _, label = connected_components(graph, directed=False)
-    own = np.unique(rows)
-    by_column = dict.fromkeys(label[incidence.rows + np.unique(columns)].tolist())
-    return [core_of(incidence, status, own[label[own] == component]) for component in by_column]
+    start = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    own, lengths = rows[start], np.diff(np.append(start, len(rows)))
+    label, before = np.arange(incidence.columns), np.zeros(0, np.int64)
+    # Spread the least column along rows and, as labels are columns, along labels. Most systems are small: scipy's
+    # connected_components takes 0.2 ms to begin, twice the time of all reductions.
+    while not np.array_equal(label, before):
+        before, label = label, label.copy()
+        of_row = np.minimum.reduceat(label[columns], start)
+        np.minimum.at(label, columns, np.repeat(of_row, lengths))
+        label = label[label]
+    return [core_of(incidence, status, own[of_row == least]) for least in np.unique(of_row)]
 
 
 def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
