@@ -54,7 +54,7 @@ def _files(folder: Path, instances: list[tuple[str, str]] | None, seeds: list[st
 
 
 def _warm_up() -> None:
-    from qubayes.candidates.prune import prune
+    from qubayes.candidates import prune
     from qubayes.search import solve
     from qubayes.search.exact import presolve
 

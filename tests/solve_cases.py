@@ -5,8 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from qubayes.candidates import Candidates
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, prune
 from qubayes.qubo import Formulation, formulate
 from qubayes.qubo.subsets import cover
 

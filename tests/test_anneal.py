@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores
-from qubayes.candidates import Candidates
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, prune
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.progress import Progress

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Candidates, Stamp
-from qubayes.candidates.candidate_files import read_candidates, write_candidates
-from qubayes.candidates.candidates import tolerance
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, Stamp, prune, read_candidates, tolerance, write_candidates
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families
 from reference import candidates as reference
@@ -376,7 +373,7 @@ def test_lines_longer_than_a_block(tmp_path: Path) -> None:
         ("1\nA 1\n-1 0 B\n", "line 3: '-1 0 B' is not 'score k parent1"),
         ("1\nA 1\n-1 0\nB 1\n", "line 4: 'B 1' comes after the last of 1 variables"),
         ("2\nA 1\n-1 0\nA 1\n-1 0\n", "line 4: variable 'A' comes a second time"),
-        ("1\nA 2\n-1 0\n-1 1 Z\n", "line 4: parent 'Z' is no variable of the file"),
+        ("1\nA 2\n-1 0\n-1 1 Z\n", "line 4: parent 'Z' is not a variable of the file"),
         ("1\nA 1\nnan 0\n", "'A': the score of a parent set is nan"),
         ("1\nA 2\n-1 0\n-2 0\n", "'A': set 2 of its list came before"),
         ("1\nA 2\n-1 0\n-2 1 A\n", "'A' is its own parent"),
@@ -403,7 +400,7 @@ def test_bad_jkl(tmp_path: Path, text: str, reason: str) -> None:
         ("VAR a b\n", "line 1: 'VAR a b' is not 'VAR name'"),
         ("VAR A\nx B\n", "line 2: the score is 'x'"),
         ("VAR A\n-1\nVAR A\n-1\n", "line 3: variable 'A' comes a second time"),
-        ("VAR A\n-1\n-2 B\n", "line 3: parent 'B' is no variable of the file"),
+        ("VAR A\n-1\n-2 B\n", "line 3: parent 'B' is not a variable of the file"),
         ("VAR A\n", "'A' has no parent set"),
     ],
 )

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import Workers
-from qubayes.candidates import Search, identify, levels
+from qubayes.candidates import Knowledge, Search, identify, levels
 from qubayes.candidates.counting import merge_rows, prepare_rows
-from qubayes.candidates.knowledge import Knowledge
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError, DataError, SettingError
 from qubayes.scores import NAMES, Score, local_score
@@ -269,11 +268,19 @@ def test_parents_that_help_only_together_are_found(name, states):
     assert together > 3
 
 
-@pytest.mark.parametrize("max_parents", [-1, 3, 100])
-def test_impossible_numbers_of_parents(max_parents):
+def test_a_negative_number_of_parents():
     dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.zeros((3, 4), np.uint8))
-    with pytest.raises(SettingError, match="allowed are 0 to 2"):
-        identify(dataset, Search(max_parents))
+    with pytest.raises(SettingError, match="allowed are 0 and more"):
+        identify(dataset, Search(-1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_more_parents_than_variables_change_nothing(n):
+    rows = np.array([[0, 0, 1, 1] * 9, [0, 1, 0, 1] * 9, [0, 1, 1, 0] * 9], np.uint8)[:n]
+    dataset = Dataset(tuple("abc"[:n]), (("x", "y"),) * n, rows)
+    most, more = identify(dataset, Search(n - 1)), identify(dataset, Search(100))
+    assert by_vertex(more) == by_vertex(most) and more.stamp == most.stamp
+    assert more.stamp.max_parents == n - 1
 
 
 def test_no_rows():

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Candidates
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, prune
 from qubayes.foundation.families import Families
 from qubayes.search.reduction import join, split
 from solve_cases import best_score, random_candidates

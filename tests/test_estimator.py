@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
-from qubayes.candidates.knowledge import Knowledge
+from qubayes.candidates import Knowledge
 from qubayes.data import ReadSettings
 from qubayes.foundation.errors import DataError
 from qubayes.foundation.workers import Workers

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Candidates
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, prune
 from qubayes.foundation.arrays import Floats, Ints
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families

@@ -19,9 +19,8 @@ from benchmarks.paper.growth import slope
 from benchmarks.paper.store import Store
 from benchmarks.paper.trial import Trial
 from candidate_cases import dependent_data
-from qubayes.candidates import Search, identify, read_candidates, write_candidates
+from qubayes.candidates import Knowledge, Search, identify, read_candidates, read_knowledge, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.candidates.knowledge import Knowledge, read_knowledge
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.candidates.knowledge import Knowledge, read_knowledge
+from qubayes.candidates import Knowledge, read_knowledge
 from qubayes.foundation.errors import ConstraintError, QubayesError
 
 NAMES = ("Age", "Sex", "Smoker", "Lung")

@@ -7,8 +7,8 @@ import pytest
 
 from qubayes.candidates import Candidates, Search, identify
 from qubayes.candidates.counting import MOST_ROWS, Rows
-from qubayes.candidates.identify import MOST_BYTES, assemble, check, stamp_of
-from qubayes.candidates.levels import concatenate, make_above, next_level, prepare_rule, scan, split, start_level
+from qubayes.candidates.identify import MOST_BYTES, assemble, checked, stamp_of
+from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan, split, start_level
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, SettingError
 from qubayes.foundation.families import Families
@@ -38,7 +38,7 @@ def repeated(column: list[list[int]], arities: list[int], rows: int) -> Dataset:
 
 
 def test_rows_are_counted_up_to_the_limit_and_refused_beyond():
-    check(repeated([[0], [0]], [2, 2], MOST_ROWS), Search(1))
+    checked(repeated([[0], [0]], [2, 2], MOST_ROWS), Search(1))
     with pytest.raises(DataError, match=r"2147483648 rows; at most 2147483647 can be counted"):
         identify(repeated([[0], [0]], [2, 2], MOST_ROWS + 1), Search(1))
 
@@ -57,7 +57,7 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
         above = make_above(level, last=k == 3)
         blocks += [scan(level, above, heads) for heads in split(level, 1000)]
         level = next_level(level, above) if k < 3 else level
-    found = assemble(dataset.names, concatenate(blocks, 2), stamp_of(dataset, Search(2, score)))
+    found = assemble(dataset.names, blocks, stamp_of(dataset, Search(2, score)))
     for vertex in range(3):
         for parents, value in found.of(vertex):
             expected = weighted_score(dataset, weights.tolist(), vertex, parents, name)
@@ -121,9 +121,9 @@ def test_a_search_that_would_meet_more_joint_states_is_refused():
 
     states = (Many(),) * 12
     dataset = Dataset(tuple("abcdefghijkl"), states, np.zeros((12, 3), np.uint8))
-    check(dataset, Search(10))  # 10^198 joint states
+    checked(dataset, Search(10))  # 10^198 joint states
     with pytest.raises(DataError, match=r"10\^216 joint states"):
-        check(dataset, Search(11))
+        checked(dataset, Search(11))
 
 
 @pytest.mark.parametrize(("states", "kind"), [(256, np.uint8), (257, np.uint16)])
@@ -180,7 +180,7 @@ def largest_search(n: int) -> int:
 def test_more_sets_than_can_be_numbered_are_refused(n):
     dataset = repeated([[0]] * n, [2] * n, 3)
     most = largest_search(n)
-    check(dataset, Search(most))
+    checked(dataset, Search(most))
     with pytest.raises(SettingError, match="far too many to look at; allow fewer parents"):
         identify(dataset, Search(most + 1))
 

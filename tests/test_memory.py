@@ -8,8 +8,7 @@ import pytest
 from benchmarks.paper import trial
 from benchmarks.paper.store import Store
 from candidate_cases import run
-from qubayes.candidates import write_candidates
-from qubayes.candidates.example import example
+from qubayes.candidates import example, write_candidates
 from qubayes.foundation import environment
 from qubayes.foundation.errors import TooLargeError
 from qubayes.qubo import count_bits, formulate

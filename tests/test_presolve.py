@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
-from qubayes.candidates.prune import prune
+from qubayes.candidates import Candidates, Search, identify, prune, read_candidates, write_candidates
 from qubayes.data import read
 from qubayes.foundation.errors import ConstraintError
 from qubayes.foundation.families import Families, well_formed

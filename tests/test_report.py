@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference.pictures as reference
-from qubayes.candidates.candidates import Candidates
+from qubayes.candidates import Candidates
 from qubayes.foundation.environment import versions
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from qubayes import Score, Search, identify
-from qubayes.candidates.candidate_files import read_candidates, write_candidates
+from qubayes.candidates import read_candidates, write_candidates
 from qubayes.cli import app
 from qubayes.data import read, write
 from qubayes.foundation.errors import FormatError, QubayesError, SettingError
@@ -169,7 +169,7 @@ def test_a_solver_of_another_package(plugin):
 def test_a_search_over_candidates_loads_nothing_of_the_qubo():
     code = """
 import sys
-from qubayes.candidates.example import example
+from qubayes.candidates import example
 from qubayes.search import Limits, solve
 solve(example(), "auto", limits=Limits(30.0))
 solve(example(), "anneal", limits=Limits(None, 100), bound_seconds=1.0)

@@ -287,7 +287,7 @@ _BY_HAND = {
 
 
 def _knowledge(folder: Path) -> tuple[list[bytes], Read]:
-    from qubayes.candidates.knowledge import read_knowledge
+    from qubayes.candidates import read_knowledge
 
     seeds = [
         b'{"forbidden": [["a", "b"]], "required": [["c", "d"]], "tiers": [["a", "b"], ["c"], ["d"]],'

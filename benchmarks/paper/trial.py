@@ -15,8 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
-from qubayes.candidates.example import example
+from qubayes.candidates import Candidates, Search, example, identify, read_candidates, write_candidates
 from qubayes.data import Dataset
 from qubayes.foundation.arrays import frozen
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .foundation.errors import QubayesError
 
 if TYPE_CHECKING:
-    from .candidates import Candidates, Search, read_candidates, write_candidates
+    from .candidates import Candidates, Knowledge, Search, read_candidates, write_candidates
     from .candidates.identify import identify
-    from .candidates.knowledge import Knowledge
     from .data import Dataset, ReadSettings
     from .data.read import read
     from .foundation.workers import Workers
@@ -35,11 +34,10 @@ __version__ = "0.1.0"
 
 # Where each name lives. Loaded on first use: importing qubayes alone loads no numba, polars or dimod.
 _HOMES = {
-    "candidates": ("Candidates", "Search", "identify", "read_candidates", "write_candidates"),
+    "candidates": ("Candidates", "Knowledge", "Search", "identify", "read_candidates", "write_candidates"),
     "foundation.workers": ("Workers",),
     "data": ("Dataset", "ReadSettings", "read"),
     "qubo": ("Formulation", "decode", "formulate"),
-    "candidates.knowledge": ("Knowledge",),
     "learning": ("Confidence", "Learned", "bootstrap", "learn"),
     "network": (
         "Network",

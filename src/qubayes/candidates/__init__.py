@@ -1,16 +1,22 @@
-"""Stage 3: the parent sets that a best network can use, and their scores."""
+"""The parent sets that a best network can use, and their scores."""
 
 from .candidate_files import check_output, read_candidates, write_candidates
-from .candidates import Candidates, Stamp, tolerance
+from .candidates import Candidates, Stamp, example, tolerance
 from .identify import Search, identify
+from .knowledge import Knowledge, read_knowledge
+from .prune import prune
 
 __all__ = [
     "Candidates",
+    "Knowledge",
     "Search",
     "Stamp",
     "check_output",
+    "example",
     "identify",
+    "prune",
     "read_candidates",
+    "read_knowledge",
     "tolerance",
     "write_candidates",
 ]

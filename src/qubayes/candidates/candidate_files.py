@@ -1,52 +1,72 @@
-"""Files of candidate sets, by their ending: `.jkl` or `.scores`, `.pss`, `.qbc`."""
+"""Files of candidate sets, by their ending: `.jkl` or `.scores`, `.pss`, `.qbc`.
+
+`.qbc` is our own format: exact, checked and quick, for results of any size and names of any kind. Its container is that
+of `foundation.array_files`; the facts are names, stamp, number of sets and number of members; the arrays are
+vertex_start, set_start, scores (8 bytes each) and members (4 bytes each).
+"""
 
 import gzip
 import io
+import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+from ..foundation.array_files import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
 from ..foundation.errors import FormatError
-from ..foundation.files import check_places, ending, replacing
-from .candidates import Candidates
-from .jkl import read_jkl, write_jkl
-from .lines import check_words, opened
-from .pss import read_pss, write_pss
-from .qbc import read_native, write_native
+from ..foundation.families import Families, neighbours, well_formed
+from ..foundation.files import check_places, ending, opened, replacing
+from .candidates import Candidates, Stamp
+from .text_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 
 _TEXT = {".jkl": (read_jkl, write_jkl), ".scores": (read_jkl, write_jkl), ".pss": (read_pss, write_pss)}
-_NATIVE = ".qbc"
-_ALLOWED = f"{', '.join(_TEXT)} (with or without .gz), {_NATIVE}"
+_BINARY = ".qbc"
+_ALLOWED = f"{', '.join(_TEXT)} (with or without .gz), {_BINARY}"
 
 
 def read_candidates(path: str | Path) -> Candidates:
-    """The candidate sets of the file; files that list other parent sets too are pruned.
+    """Return the candidate sets of the file; files that list other parent sets too are pruned.
 
-    A file with another ending (`.BDeu.gz`, say) is told by how it begins.
+    The format of a file with another ending (`.BDeu.gz`, say) is recognized by its first line.
     """
     path = Path(path)
     kind = ending(path)
     try:
-        if kind == _NATIVE:
-            return read_native(path)
-        with opened(path) as file:
-            return _TEXT[kind if kind in _TEXT else _guessed(path)][0](file)
+        if kind == _BINARY:
+            return _read_binary(path)
+        if kind not in _TEXT:
+            kind = _recognized(path)
+        with _opened_text(path) as text:
+            return _TEXT[kind][0](text)
     except FormatError as error:
         raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
-def _guessed(path: Path) -> str:
-    """The ending that the file should have: `.jkl` begins with a number, `.pss` with META or VAR."""
-    with opened(path) as file:
-        for line in io.BytesIO(file.read(1 << 16)):
+@contextmanager
+def _opened_text(path: Path) -> Iterator[IO[str]]:
+    """Yield the text of the file, unpacked if it begins as gzip does; bytes that are not UTF-8 become surrogates."""
+    with opened(path, packed=False) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with opened(path, packed=packed) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+        try:
+            yield text
+        finally:
+            text.detach()  # `opened` closes the file
+
+
+def _recognized(path: Path) -> str:
+    """Return the ending that the file should have: `.jkl` begins with a number, `.pss` with META or VAR."""
+    with _opened_text(path) as text:
+        for line in io.StringIO(text.read(1 << 16)):
             words = line.split()
-            if words and not words[0].startswith(b"#"):
+            if words and not words[0].startswith("#"):
                 if words[0].isdigit() and len(words) == 1:
                     return ".jkl"
-                if words[0] in (b"META", b"VAR"):
+                if words[0] in ("META", "VAR"):
                     return ".pss"
                 break
     raise FormatError(f"{path} is not a known file of scores; allowed endings are {_ALLOWED}")
@@ -55,10 +75,10 @@ def _guessed(path: Path) -> str:
 def check_output(path: str | Path, names: Sequence[str] = ()) -> None:
     """Raise if candidate sets of variables with these names cannot be written there.
 
-    Asked before a long search, not after it.
+    Called before a long search, not after it.
     """
     path = Path(path)
-    if ending(path) not in _TEXT and path.suffix.lower() != _NATIVE:
+    if ending(path) not in _TEXT and path.suffix.lower() != _BINARY:
         raise FormatError(f"cannot write candidate sets to {path}; allowed endings are {_ALLOWED}")
     check_places([path])
     if ending(path) in _TEXT:
@@ -68,30 +88,54 @@ def check_output(path: str | Path, names: Sequence[str] = ()) -> None:
 def write_candidates(candidates: Candidates, path: str | Path) -> None:
     """Write the candidate sets in the format that the ending names; the file is whole or absent."""
     path = Path(path)
-    check_output(path)
-    kind = ending(path)
-    packed = path.suffix.lower() == ".gz"
+    check_output(path, candidates.names)
     if not np.isfinite(candidates.scores).all():
         raise FormatError(f"cannot write {path}: a score is not finite; leave out the sets that may not be used")
     with replacing(path, binary=True) as file:
-        if kind == _NATIVE:
-            write_native(candidates, file)
-        else:
-            with _text(file, packed) as text:
-                _TEXT[kind][1](candidates, text)
+        if ending(path) == _BINARY:
+            families = candidates.families
+            facts = {
+                "names": list(candidates.names),
+                "stamp": json.loads(candidates.stamp.as_json()),
+                "sets": len(candidates.scores),
+                "members": len(families.members),
+            }
+            arrays = families.vertex_start, families.set_start, candidates.scores, families.members
+            write_arrays(file, _FORMAT, facts, arrays)
+            return
+        # Without a name and a time in it, the same result gives the same packed file.
+        is_packed = path.suffix.lower() == ".gz"
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else nullcontext(file) as packed:
+            packed.writelines(line.encode() for line in _TEXT[ending(path)][1](candidates))
 
 
-@contextmanager
-def _text(file: IO[bytes], packed: bool) -> Iterator[IO[str]]:
-    """A text file over the open one, which stays open."""
-    inner = (
-        gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
-    )  # no name, no time: same result, same bytes
-    text = io.TextIOWrapper(inner, encoding="utf-8", newline="\n", write_through=False)
-    try:
-        yield text
-        text.flush()
-    finally:
-        text.detach()
-        if packed:
-            inner.close()
+def _layout(facts: Facts) -> Layout:
+    """Return type and length of vertex_start, set_start, scores and members."""
+    vertices, sets, members = sizes_of(facts)
+    if not isinstance(facts.get("stamp"), dict):
+        raise FormatError("the header does not hold a stamp")
+    return ("<i8", vertices + 1), ("<i8", sets + 1), ("<f8", sets), ("<i4", members)
+
+
+_FORMAT = Format(b"\x93qubayes-candida", "candidate sets", "other programs' files end in .jkl or .pss", _layout)
+
+
+def _read_binary(path: Path) -> Candidates:
+    """Return the candidate sets of a `.qbc` file, once its arrays are seen to be sets above a base, best first."""
+    facts, (vertex_start, set_start, scores, members) = read_arrays(path, _FORMAT)
+    families = Families(vertex_start, set_start, members)
+    found = Candidates(tuple(facts["names"]), families, scores, Stamp.of(facts["stamp"]))
+    if not (
+        well_formed(families)
+        and bool((families.sizes >= 1).all())
+        and bool(np.isfinite(scores).all())
+        and bool((np.diff(scores) <= 0)[neighbours(vertex_start)].all())
+        and all(
+            base.issubset(parents)
+            for vertex in range(found.n)
+            if (base := set(found.base(vertex)))
+            for parents in families.sets_of(vertex)
+        )
+    ):
+        raise FormatError("the arrays do not describe sets of parents, best first; the file was not made by qubayes")
+    return found

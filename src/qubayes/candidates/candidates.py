@@ -1,12 +1,18 @@
 """Candidate parent sets with their local scores."""
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from math import log
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from math import inf, log
+from typing import Any, get_type_hints
 
-from ..foundation.arrays import Floats, Ints
+import numpy as np
+
+from ..foundation.arrays import Floats, Ints, SmallInts, frozen
+from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet
+from ..foundation.files import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +25,28 @@ class Stamp:
     rows: int | None = None
     arities: str = "unknown"  # what declared the number of states
 
+    def as_json(self, **more: int) -> str:
+        """Return the stamp, and more facts beside it, as one line of plain ASCII."""
+        try:
+            return json.dumps({**asdict(self), **more}, allow_nan=False)
+        except ValueError as error:
+            raise FormatError(f"the stamp {self} cannot be written: {error}; give finite numbers") from error
+
+    @staticmethod
+    def of(facts: dict[str, Any]) -> "Stamp":
+        """Return the stamp that was written as these facts."""
+        types = get_type_hints(Stamp)
+        for key, value in facts.items():
+            if key not in types:
+                raise FormatError(f"the stamp has {key!r}; known are {', '.join(types)}")
+            fits = isinstance(value, types[key]) or (isinstance(value, int) and isinstance(0.0, types[key]))
+            if isinstance(value, bool) or not fits:  # 1 is a valid 1.0, but True is not a valid 1
+                raise FormatError(f"the stamp says {key} = {shown(value)}; it must be {types[key]}")
+        return Stamp(**facts)
+
 
 def tolerance(base_score: float, rows: int = 0) -> float:
-    """By more than this a set must beat each of its proper subsets to be a candidate set of the vertex.
+    """Return the margin by which a set must beat each of its proper subsets to be a candidate set of the vertex.
 
     A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's score covers the
     rounding of a sum over the cells of a table, with which scores that are equal on paper come out apart. A score is
@@ -79,10 +104,46 @@ class Candidates:
         return self.scores[self.families.vertex_start[1:] - 1]
 
     def base(self, vertex: int) -> VertexSet:
-        """The required parents of the vertex; () unless edges are required."""
+        """Return the required parents of the vertex; () unless edges are required."""
         return self.families.set_at(int(self.families.vertex_start[vertex + 1]) - 1)
 
     def of(self, vertex: int) -> Iterator[tuple[VertexSet, float]]:
         """(parent set, score) of one vertex, best first, its base last."""
         first, last = self.families.vertex_start[vertex : vertex + 2]
         return zip(self.families.sets_of(vertex), self.scores[first:last].tolist(), strict=True)
+
+
+def in_order(
+    names: tuple[str, ...], owners: Ints, sizes: Ints, members: SmallInts, scores: Floats, stamp: Stamp
+) -> Candidates:
+    """Return the sets in the order that `Candidates` promises; set s has sizes[s] members and belongs to owners[s]."""
+    start = np.cumsum(sizes) - sizes
+    order = np.lexsort((sizes, -scores, owners))
+    tied = np.all([np.diff(values[order]) == 0 for values in (owners, sizes, scores)], axis=0)
+    runs = np.flatnonzero(np.diff(np.concatenate([[0], tied.astype(np.int8), [0]]))).reshape(-1, 2)
+    for first, last in runs.tolist():
+        run = order[first : last + 1]
+        run[:] = sorted(run, key=lambda s: members[start[s] : start[s] + sizes[s]].tolist())
+    set_start = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
+    places = np.arange(set_start[-1]) + np.repeat(start[order] - set_start[:-1], sizes[order])
+    vertex_start = np.searchsorted(owners[order], np.arange(len(names) + 1)).astype(np.int64)
+    families = Families(frozen(vertex_start), frozen(set_start), frozen(members[places].astype(np.int32)))
+    return Candidates(names, families, frozen(scores[order]), stamp)
+
+
+def example(vertices: int = 8) -> Candidates:
+    """Return random candidate sets, made without a kernel: to compile or load kernels before a clock starts."""
+    random = np.random.default_rng(0)
+    lists, scores = [], []
+    for vertex in range(vertices):
+        others = [other for other in range(vertices) if other != vertex]
+        every = [chosen for size in range(1, 4) for chosen in combinations(others, size)]
+        best: dict[tuple[int, ...], float] = {(): -10.0}
+        for chosen in (chosen for chosen in every if random.random() < 32 / len(every)):  # about 32 of each vertex
+            below = max((score for known, score in best.items() if set(known) < set(chosen)), default=-inf)
+            best[chosen] = below + float(random.random())
+        ordered = sorted(best.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
+        lists.append([chosen for chosen, _ in ordered])
+        scores += [score for _, score in ordered]
+    names = tuple(f"v{vertex}" for vertex in range(vertices))
+    return Candidates(names, Families.of(lists), frozen(np.array(scores)))

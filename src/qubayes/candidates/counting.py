@@ -189,27 +189,19 @@ def count_rows(depth: int, x: int, labels: Labels, counts: SmallInts) -> int:
     every = n_cells <= n_active
     for t in range(n_cells if every else n_active):
         cell = t if every else label[t] * r + column[row[t]]
-        n_values = _tally(cells[cell], n_values, labels.histogram, counts)
+        value = cells[cell]
         cells[cell] = 0
+        if value > 0 and value < _HISTOGRAM and labels.histogram[value] > 0:
+            counts[TIMES, labels.histogram[value] - 1] += 1
+        elif value > 0:
+            counts[VALUES, n_values], counts[TIMES, n_values] = value, 1
+            n_values += 1
+            if value < _HISTOGRAM:
+                labels.histogram[value] = n_values
     for t in range(n_values):
         if counts[VALUES, t] < _HISTOGRAM:
             labels.histogram[counts[VALUES, t]] = 0
     return n_values
-
-
-@inner
-def _tally(value: int, n_values: int, histogram: SmallInts, counts: SmallInts) -> int:
-    """Add a cell of this count; returns the number of different counts."""
-    if value == 0:
-        return n_values
-    if value < _HISTOGRAM:
-        place = histogram[value]
-        if place > 0:
-            counts[TIMES, place - 1] += 1
-            return n_values
-        histogram[value] = n_values + 1
-    counts[VALUES, n_values], counts[TIMES, n_values] = value, 1
-    return n_values + 1
 
 
 @inner

@@ -3,28 +3,25 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
 
 import numpy as np
 
 from ..data.dataset import Dataset
-from ..foundation.arrays import frozen
 from ..foundation.errors import DataError, SettingError
-from ..foundation.families import Families
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 from ..scores import Score
 from ..scores.score import check_joint_states
-from .candidates import Candidates, Stamp
+from .candidates import Candidates, Stamp, in_order
 from .checkpoint import Checkpoint
 from .counting import check_rows, prepare_rows
 from .knowledge import Knowledge
 from .levels import (
     Block,
     Level,
-    concatenate,
     make_above,
     next_level,
     prepare_constraints,
@@ -45,24 +42,25 @@ MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has mem
 class Search:
     """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge."""
 
-    max_parents: int
+    max_parents: int = 3  # n - 1 where there are fewer variables
     score: Score = field(default_factory=Score)
     knowledge: Knowledge = field(default_factory=Knowledge)
 
 
 def identify(
     dataset: Dataset,
-    search: Search,
+    search: Search | None = None,
     *,
     workers: Workers | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> Candidates:
-    """The parent sets that score more than every one of their subsets, for each vertex, exactly.
+    """Return the parent sets that score more than every one of their subsets, for each vertex, exactly.
 
-    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume` goes
-    on from it. The file stays: remove it once the result is safe elsewhere.
+    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume`
+    continues from it. The file stays: remove it once the result is safe elsewhere. A variable has at most n - 1
+    parents: a larger `max_parents` gives the same result.
 
     >>> from qubayes import read
     >>> import polars
@@ -72,15 +70,19 @@ def identify(
     >>> [parents for parents, score in candidates.of(1)]  # of "wet": "rain", or nothing
     [(0,), ()]
     """
-    check(dataset, search)
+    search = checked(dataset, search or Search())
     level = first_level(dataset, search)
     blocks: list[Block] = []
     total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
+
+    def report(done: int) -> None:
+        on_progress(Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables"))
+
     for k in range(1, search.max_parents + 1):
         above = make_above(level, last=False)
         blocks += [block for _, block in scan_level(level, above, Workers(workers.threads if workers else None))]
         level = next_level(level, above)
-        on_progress(_progress(sum(comb(dataset.n, s) for s in range(1, k + 1)), total))
+        report(sum(comb(dataset.n, s) for s in range(1, k + 1)))
     before = total - comb(dataset.n, level.k)
     with ExitStack() as stack:
         kept = None
@@ -88,29 +90,23 @@ def identify(
             kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
         for done, block in _last_level(level, workers or Workers(), kept):
             blocks.append(block)
-            on_progress(_progress(before + done, total))
-    return assemble(dataset.names, concatenate(blocks, search.max_parents), stamp_of(dataset, search))
-
-
-def _progress(done: int, total: int) -> Progress:
-    return Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables")
+            report(before + done)
+    return assemble(dataset.names, blocks, stamp_of(dataset, search))
 
 
 def stamp_of(dataset: Dataset, search: Search) -> Stamp:
-    """Where the scores of the search come from."""
+    """Return where the scores of the search come from."""
     score = search.score
     return Stamp(score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from)
 
 
-def check(dataset: Dataset, search: Search) -> None:
-    """Raise if the search makes no sense for the data."""
+def checked(dataset: Dataset, search: Search) -> Search:
+    """Return the search with at most n - 1 parents; raise if it makes no sense for the data."""
     if dataset.rows == 0:
         raise DataError("the data have no rows; give at least one")
-    if not 0 <= search.max_parents < dataset.n:
-        raise SettingError(
-            f"at most {search.max_parents} parents; allowed are 0 to {dataset.n - 1} for {dataset.n} variables "
-            "(usually 2 to 4)"
-        )
+    if search.max_parents < 0:
+        raise SettingError(f"at most {search.max_parents} parents; allowed are 0 and more (usually 2 to 4)")
+    search = replace(search, max_parents=max(0, min(search.max_parents, dataset.n - 1)))
     check_rows(dataset)
     sets = sum(comb(dataset.n, size) for size in range(search.max_parents + 3))
     if 8 * (dataset.n + 1) * sets > MOST_BYTES:
@@ -120,10 +116,11 @@ def check(dataset: Dataset, search: Search) -> None:
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]
     check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
+    return search
 
 
 def first_level(dataset: Dataset, search: Search) -> Level:
-    """Where the search starts."""
+    """Return level 1 of the search."""
     rows = prepare_rows(dataset)
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     rule = prepare_rule(dataset, rows, search.score, allowed.required)
@@ -131,31 +128,31 @@ def first_level(dataset: Dataset, search: Search) -> Level:
 
 
 def sets_per_block(level: Level) -> int:
-    """How many sets make a block: a function of the problem alone, so that a checkpoint fits any machine."""
+    """Return the number of sets of a block: a function of the problem alone, so that a checkpoint fits any machine."""
     rows = max(1, int(level.rows.bits.shape[1]) * 4 or int(level.rows.codes.shape[1]))
     total = int(sets_of_heads(level).sum())
     return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
 
 
 def scan_level(level: Level, above: Above, workers: Workers) -> Iterator[tuple[int, Block]]:
-    """(place, candidates) of each block of a level, which leaves in `above` what the next one needs."""
+    """Yield (place, candidates) of each block of a level, and leave in `above` what the next level needs."""
     ranges = split(level, sets_per_block(level))
     return run(scan_block, (level, above), ranges, workers)
 
 
 def scan_block(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
-    """The candidates of one block."""
+    """Return the candidates of one block."""
     level, above = shared
     return scan(level, above, heads)
 
 
 def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iterator[tuple[int, Block]]:
-    """(number of sets done so far, block) for each block of the last level, the ones of the checkpoint first."""
+    """Yield (number of sets done so far, block) for each block of the last level, those of the checkpoint first."""
     ranges = split(level, sets_per_block(level))
     work = sets_of_heads(level)
     done = 0
     n = level.rule.children.shape[1]
-    # A block that a kept file was given by hand, or by chance with a fitting checksum, is made anew.
+    # A block of the file that does not fit the search (a changed file with a valid checksum) is computed again.
     finished = {i: b for i, b in kept.done.items() if i < len(ranges) and _fits(b, n, level.k - 1)} if kept else {}
     for index, block in finished.items():
         done += int(work[slice(*ranges[index])].sum())
@@ -170,7 +167,7 @@ def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iter
 
 
 def _fits(block: Block, n: int, size: int) -> bool:
-    """Whether the block holds sets of `size` parents among n vertices, ascending, without their child."""
+    """Return whether the block holds sets of `size` parents among n vertices, ascending, without their child."""
     child, parents = block.child, block.parents
     return (
         parents.shape[1] == size
@@ -191,15 +188,9 @@ def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
     }
 
 
-def assemble(names: tuple[str, ...], block: Block, stamp: Stamp) -> Candidates:
-    """Candidates in their canonical order."""
-    n, width = len(names), block.parents.shape[1]
-    sizes = (block.parents >= 0).sum(axis=1)
-    order = np.lexsort((*block.parents.T[::-1], sizes, -block.score, block.child))
-    parents = block.parents[order]
-    families = Families(
-        vertex_start=frozen(np.searchsorted(block.child[order], np.arange(n + 1)).astype(np.int64)),
-        set_start=frozen(np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)),
-        members=frozen(parents[parents >= 0].astype(np.int32) if width else np.zeros(0, np.int32)),
-    )
-    return Candidates(names, families, frozen(block.score[order]), stamp)
+def assemble(names: tuple[str, ...], blocks: list[Block], stamp: Stamp) -> Candidates:
+    """Return the candidate sets of all blocks in their canonical order."""
+    sizes = np.concatenate([np.full(len(block.child), block.parents.shape[1]) for block in blocks])
+    members = np.concatenate([block.parents.reshape(-1) for block in blocks])
+    owners, scores = np.concatenate([b.child for b in blocks]), np.concatenate([b.score for b in blocks])
+    return in_order(names, owners, sizes, members, scores, stamp)

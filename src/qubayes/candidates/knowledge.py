@@ -53,107 +53,109 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         for key in ("forbidden", "required"):
-            object.__setattr__(self, key, _edges(key, getattr(self, key)))
-        object.__setattr__(self, "tiers", _tiers(self.tiers))
-        object.__setattr__(self, "max_parents", _limits(self.max_parents))
+            object.__setattr__(self, key, _checked_edges(key, getattr(self, key)))
+        if (
+            not isinstance(self.tiers, Sequence)
+            or isinstance(self.tiers, str)
+            or not all(map(_is_list_of_names, self.tiers))
+        ):
+            raise ConstraintError(
+                f"tiers = {shown(self.tiers)}; allowed is a list of lists of names, the earliest first"
+            )
+        object.__setattr__(self, "tiers", tuple(map(tuple, self.tiers)))
+        seen: dict[str, int] = {}
+        for place, tier in enumerate(self.tiers, 1):
+            for name in tier:
+                if name in seen:
+                    raise ConstraintError(f"{name!r} is in tier {seen[name]} and again in tier {place}; keep one")
+                seen[name] = place
+        if not isinstance(self.max_parents, Mapping) or not all(isinstance(name, str) for name in self.max_parents):
+            raise ConstraintError(f"max_parents = {shown(self.max_parents)}; allowed is an object such as {{'Age': 0}}")
+        for name, limit in self.max_parents.items():
+            if type(limit) is not int or limit < 0:
+                raise ConstraintError(f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0")
+        object.__setattr__(self, "max_parents", dict(self.max_parents))
         if not isinstance(self.forbid_within_tiers, bool):
             raise ConstraintError(f"forbid_within_tiers = {self.forbid_within_tiers!r}; allowed are true and false")
 
     def resolve(self, names: Sequence[str], max_parents: int) -> Allowed:
-        """The required and the allowed parents of each vertex, none with more than `max_parents`.
+        """Return the required and the allowed parents of each vertex, none with more than `max_parents`.
 
-        A vertex that required edges lead to from i is no allowed parent of i: no network without cycles has it.
+        A vertex that required edges lead to from i is not an allowed parent of i: no network without cycles has it.
         """
-        self._check_names(names)
-        self._check_edges()
-        parents = self._required_parents(names)
-        index = {name: vertex for vertex, name in enumerate(names)}
-        if cycle := find_cycle([[index[parent] for parent in parents[name]] for name in names]):
-            raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
-        limits = {name: min(max_parents, self.max_parents.get(name, max_parents)) for name in names}
-        for name in names:
-            if len(parents[name]) > limits[name]:
-                raise ConstraintError(
-                    f"{name!r} has {len(parents[name])} required parents ({_listed(parents[name])}) and may have at "
-                    f"most {limits[name]}; require fewer, or allow more parents"
-                )
-        return self._indexed(names, parents, limits)
-
-    def _indexed(self, names: Sequence[str], parents: dict[str, list[str]], limits: dict[str, int]) -> Allowed:
-        index = {name: vertex for vertex, name in enumerate(names)}
-        excluded = self._excluded(names, parents)
-        required, allowed = [], []
-        for name in names:
-            needed = {index[parent] for parent in parents[name]}
-            barred = needed | {index[parent] for parent in excluded[name]}
-            required.append(tuple(sorted(needed)))
-            allowed.append(tuple(vertex for vertex in range(len(names)) if vertex not in barred))
-        return Allowed(tuple(required), tuple(allowed), tuple(limits[name] for name in names))
-
-    def _excluded(self, names: Sequence[str], parents: dict[str, list[str]]) -> dict[str, set[str]]:
-        """For each variable those that cannot be its parents, itself among them."""
-        excluded = {name: {name} for name in names}
-        for parent, child in self.forbidden:
-            excluded[child].add(parent)
-        later: list[str] = []
-        for tier in reversed(self.tiers):
-            for child in tier:
-                excluded[child].update(later, tier if self.forbid_within_tiers else ())
-            later += tier
-        if self.required:
-            arcs = np.array([[name in parents[child] for child in names] for name in names])
-            for ancestor, descendant in np.argwhere(reachable(arcs)).tolist():
-                excluded[names[ancestor]].add(names[descendant])
-        return excluded
-
-    def _required_parents(self, names: Sequence[str]) -> dict[str, list[str]]:
-        parents: dict[str, list[str]] = {name: [] for name in names}
+        self._check(names)
+        n, index = len(names), {name: vertex for vertex, name in enumerate(names)}
+        required: list[set[int]] = [set() for _ in names]
+        excluded = [{vertex} for vertex in range(n)]
         for parent, child in self.required:
-            parents[child].append(parent)
-        return parents
+            required[index[child]].add(index[parent])
+        for parent, child in self.forbidden:
+            excluded[index[child]].add(index[parent])
+        later: set[int] = set()
+        for tier in reversed(self.tiers):
+            own = {index[name] for name in tier}
+            for vertex in own:
+                excluded[vertex] |= later | (own if self.forbid_within_tiers else set())
+            later |= own
+        if cycle := find_cycle([sorted(parents) for parents in required]):
+            raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
+        if self.required:
+            arcs = np.array([[parent in parents for parents in required] for parent in range(n)])
+            for ancestor, descendant in np.argwhere(reachable(arcs)).tolist():
+                excluded[ancestor].add(descendant)
+        limits = [min(max_parents, self.max_parents.get(name, max_parents)) for name in names]
+        for name, parents, limit in zip(names, required, limits, strict=True):
+            if len(parents) > limit:
+                raise ConstraintError(
+                    f"{name!r} has {len(parents)} required parents ({_listed([names[p] for p in sorted(parents)])}) "
+                    f"and may have at most {limit}; require fewer, or allow more parents"
+                )
+        barred = [needed | others for needed, others in zip(required, excluded, strict=True)]
+        return Allowed(
+            tuple(tuple(sorted(parents)) for parents in required),
+            tuple(tuple(vertex for vertex in range(n) if vertex not in others) for others in barred),
+            tuple(limits),
+        )
 
-    def _check_names(self, names: Sequence[str]) -> None:
+    def _check(self, names: Sequence[str]) -> None:
+        """Raise for names that are not among these, and for required edges that something else forbids."""
+        mentions = [
+            *(
+                (f"the {key} edge {_arrow(edge)}", edge)
+                for key in ("forbidden", "required")
+                for edge in getattr(self, key)
+            ),
+            *((f"tier {place}", tier) for place, tier in enumerate(self.tiers, 1)),
+            ("max_parents", tuple(self.max_parents)),
+        ]
         known = set(names)
-        for place, name in self._mentions():
-            if name not in known:
-                near = get_close_matches(name[:_LONGEST], [other[:_LONGEST] for other in names], n=1, cutoff=0.0)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ConstraintError(f"{place} names {shown(name)}, which is no variable of the data{hint}")
-
-    def _mentions(self) -> Iterable[tuple[str, str]]:
-        """(where, name) for every name that is mentioned."""
-        for key in ("forbidden", "required"):
-            for edge in getattr(self, key):
-                yield from ((f"the {key} edge {_arrow(edge)}", name) for name in edge)
-        yield from ((f"tier {place + 1}", name) for place, tier in enumerate(self.tiers) for name in tier)
-        yield from (("max_parents", name) for name in self.max_parents)
-
-    def _check_edges(self) -> None:
-        tier_of = {name: place for place, tier in enumerate(self.tiers) for name in tier}
+        for where, name in ((where, name) for where, mentioned in mentions for name in mentioned if name not in known):
+            near = get_close_matches(name[:_LONGEST], [other[:_LONGEST] for other in names], n=1, cutoff=0.0)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConstraintError(f"{where} names {shown(name)}, which is not a variable of the data{hint}")
+        tier_of = {name: place for place, tier in enumerate(self.tiers, 1) for name in tier}
         forbidden = set(self.forbidden)
         for edge in self.required:
+            parent, child = (tier_of.get(name) for name in edge)
             if edge in forbidden:
                 raise ConstraintError(f"the edge {_arrow(edge)} is both required and forbidden; remove one of the two")
-            parent, child = (tier_of.get(name) for name in edge)
-            if parent is None or child is None:
-                continue
-            if parent > child:
+            if parent is not None and child is not None and parent > child:
                 raise ConstraintError(
-                    f"the required edge {_arrow(edge)} goes from tier {parent + 1} back to tier {child + 1}; "
+                    f"the required edge {_arrow(edge)} goes from tier {parent} back to tier {child}; "
                     "remove the edge or change the tiers"
                 )
-            if parent == child and self.forbid_within_tiers:
+            if parent is not None and parent == child and self.forbid_within_tiers:
                 raise ConstraintError(
-                    f"the required edge {_arrow(edge)} lies inside tier {parent + 1}, where forbid_within_tiers allows "
+                    f"the required edge {_arrow(edge)} lies inside tier {parent}, where forbid_within_tiers allows "
                     "none; remove the edge or change the tiers"
                 )
 
 
 def read_knowledge(path: str | Path) -> Knowledge:
-    """The knowledge that a JSON file holds."""
+    """Return the knowledge of a JSON file."""
     content = read_bytes(path)
     try:
-        value = json.loads(content, object_pairs_hook=_unrepeated)
+        value = json.loads(content, object_pairs_hook=_without_repeats)
     except (RecursionError, ValueError) as error:
         raise FormatError(f"{path}: not a JSON file of prior knowledge ({error})") from error
     keys = [item.name for item in fields(Knowledge)]
@@ -166,20 +168,16 @@ def read_knowledge(path: str | Path) -> Knowledge:
         raise ConstraintError(f"{path}: {error}") from error
 
 
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of the pairs; a key that comes twice would lose what came first."""
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of the pairs; a key that comes twice would lose what came first."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise FormatError(f"a key comes twice among {_listed([key for key, _ in pairs])}")
     return found
 
 
-def _is_list_of_names(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value)
-
-
-def _edges(key: str, value: Any) -> tuple[Edge, ...]:
-    """The edges, each once."""
+def _checked_edges(key: str, value: Any) -> tuple[Edge, ...]:
+    """Return the edges, each once; raise if they are not pairs of different names."""
     if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
         raise ConstraintError(f"{key} = {shown(value)}; allowed is a list of [parent, child]")
     edges = list(value)
@@ -191,25 +189,8 @@ def _edges(key: str, value: Any) -> tuple[Edge, ...]:
     return tuple(dict.fromkeys((parent, child) for parent, child in edges))
 
 
-def _tiers(value: Any) -> tuple[tuple[str, ...], ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(map(_is_list_of_names, value)):
-        raise ConstraintError(f"tiers = {shown(value)}; allowed is a list of lists of names, the earliest first")
-    seen: dict[str, int] = {}
-    for place, tier in enumerate(value):
-        for name in tier:
-            if name in seen:
-                raise ConstraintError(f"{name!r} is in tier {seen[name] + 1} and again in tier {place + 1}; keep one")
-            seen[name] = place
-    return tuple(map(tuple, value))
-
-
-def _limits(value: Any) -> dict[str, int]:
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ConstraintError(f"max_parents = {shown(value)}; allowed is an object such as {{'Age': 0}}")
-    for name, limit in value.items():
-        if type(limit) is not int or limit < 0:
-            raise ConstraintError(f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0")
-    return dict(value)
+def _is_list_of_names(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value)
 
 
 def _arrow(edge: Edge) -> str:

@@ -171,11 +171,3 @@ def _prefixes(heads: Ints, n: int, k: int) -> SmallInts:
         more = np.arange(int(times.sum())) + np.repeat(first - start, times)
         prefixes = np.column_stack([np.repeat(prefixes, times, axis=0), more])
     return prefixes.astype(np.int32)
-
-
-def concatenate(blocks: list[Block], width: int) -> Block:
-    """Return all blocks as one, parents padded to `width` with -1."""
-    parents = [np.pad(b.parents, ((0, 0), (0, width - b.parents.shape[1])), constant_values=-1) for b in blocks]
-    return Block(
-        np.concatenate([b.child for b in blocks]), np.concatenate(parents), np.concatenate([b.score for b in blocks])
-    )

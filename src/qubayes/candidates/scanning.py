@@ -250,10 +250,12 @@ def _judge(
                 joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
             parameters = product / children[STATES, child] * (children[STATES, child] - 1.0)
             score = joint - below.terms[parent_rank, int(children[CLASS, child])] - penalty * parameters
-            complete = True
-            if constraints is not None:
-                complete = _holds_required(t, members, constraints)
-            if not complete:
+            held, needed = 0, 0
+            if constraints is not None:  # V − v_t has all required parents of v_t iff it has as many as are required
+                needed = constraints.sizes[NEEDED, child]
+                for u in range(k):
+                    held += u != t and constraints.edges[child, members[u]] == REQUIRED
+            if held < needed:
                 best = -inf
             else:
                 if score > threshold + children[TOLERANCE, child] or threshold == -inf:
@@ -274,16 +276,6 @@ def _judge(
                 joint = sum_terms(-1.0, prior, n_cells, tables, moments, counts, n_values)
             above.terms[rank, c] = joint
     return n_found
-
-
-@inner
-def _holds_required(t: int, members: Ints, constraints: Constraints) -> bool:
-    """Return whether V − v_t holds every required parent of v_t."""
-    held = 0
-    for u in range(len(members)):
-        if u != t and constraints.edges[members[t], members[u]] == REQUIRED:
-            held += 1
-    return held == constraints.sizes[NEEDED, members[t]]
 
 
 @inner

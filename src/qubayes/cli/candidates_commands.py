@@ -28,8 +28,7 @@ def candidates(
     as_json: AsJson = False,
 ) -> None:
     """Find the parent sets that score more than all their subsets."""
-    from ..candidates import Search
-    from ..candidates.knowledge import Knowledge, read_knowledge
+    from ..candidates import Knowledge, Search, read_knowledge
     from ..foundation.workers import Workers
     from ..learning import blocks_file, identify_file
     from ..scores import Score
@@ -47,7 +46,8 @@ def candidates(
     if as_json:
         print_json({**found.as_json(), "seconds": clock.seconds})
     else:
-        say(f"{found.total:,} candidate sets of {found.n} variables ({score}, at most {max_parents} parents)")
+        most = found.stamp.max_parents
+        say(f"{found.total:,} candidate sets of {found.n} variables ({score}, at most {most} parents)")
         print_written([output])
 
 
@@ -64,8 +64,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
-    from ..candidates import Search
-    from ..candidates.knowledge import Knowledge, read_knowledge
+    from ..candidates import Knowledge, Search, read_knowledge
     from ..data import read
     from ..foundation.workers import Workers
     from ..learning import Forecast, largest_that_fits

@@ -54,7 +54,7 @@ def learn(
     as_json: AsJson = False,
 ) -> None:
     """Learn the best network for the data, with a proof or a bound."""
-    from ..candidates.knowledge import read_knowledge
+    from ..candidates import read_knowledge
     from ..foundation.workers import Workers
     from ..learning import LearnSettings, Outputs, learn_with
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..candidates.knowledge import Knowledge
+from ..candidates import Knowledge
 from ..data import Dataset, ReadSettings, read
 from ..data.columns import MISSING_STATE
 from ..data.frames import array_columns

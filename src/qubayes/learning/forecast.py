@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..candidates import Candidates, Search, identify
-from ..candidates.identify import assemble, check, first_level, scan_block, scan_level, stamp_of
-from ..candidates.levels import Block, Level, concatenate, make_above, next_level, sets_of_heads
+from ..candidates import Search, identify
+from ..candidates.identify import assemble, checked, first_level, scan_block, scan_level, stamp_of
+from ..candidates.levels import Block, Level, make_above, next_level, sets_of_heads
 from ..data.dataset import Dataset
 from ..foundation.environment import peak_memory
 from ..foundation.errors import SettingError
@@ -76,7 +76,7 @@ def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: flo
 
 def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:
     """Return a forecast for each number of parents from 1 to search.max_parents."""
-    check(dataset, search)
+    search = checked(dataset, search)
     workers = workers or Workers()
     if workers.cluster is not None:
         raise SettingError("a plan is made on this machine; leave out --cluster")
@@ -102,7 +102,7 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
             level = None
         seconds, found = seconds + pace.seconds * sets, found + pace.candidates * sets
         if k > 1:
-            bits = _bits(dataset, search, blocks, k - 1) if pace.how == "measured" else None
+            bits = _bits(dataset, search, blocks) if pace.how == "measured" else None
             expected = max(found - dataset.n, 0.0)
             memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
             families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
@@ -141,14 +141,12 @@ def table_bytes(dataset: Dataset, search: Search, max_parents: int) -> int:
     return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
 
 
-def _bits(dataset: Dataset, search: Search, blocks: list[Block], max_parents: int) -> int | None:
+def _bits(dataset: Dataset, search: Search, blocks: list[Block]) -> int | None:
     """Bits of the QUBO of the candidates found so far."""
     if sum(len(block.child) for block in blocks) > _SETS_FOR_BITS:
         return None
     from ..qubo import count_bits  # the QUBO wing, which a plan of many candidates does not enter
     from ..qubo.subsets import cover
 
-    candidates: Candidates = assemble(
-        dataset.names, concatenate(blocks, max(max_parents, 1)), stamp_of(dataset, search)
-    )
+    candidates = assemble(dataset.names, blocks, stamp_of(dataset, search))
     return count_bits(candidates, cover(candidates))["total"]

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..candidates import Search
-from ..candidates.knowledge import Knowledge
+from ..candidates import Knowledge, Search
 from ..data import Dataset, ReadSettings
 from ..foundation.errors import SettingError
 from ..scores import Score

@@ -62,7 +62,7 @@ def decode(formulation: "Formulation", bits: npt.ArrayLike, *, repair: bool = Fa
 
     With `repair` a state that violates one is replaced by the best network of the order that its r bits imply.
 
-    >>> from qubayes.candidates.example import example
+    >>> from qubayes.candidates import example
     >>> from qubayes.qubo import formulate
     >>> from qubayes.search import solve
     >>> from qubayes.qubo.subsets import cover

@@ -204,7 +204,7 @@ def count_bits(
 ) -> dict[str, int]:
     """Return `Formulation.bits` without the QUBO: before it is assembled, or where it is too large for that.
 
-    >>> from qubayes.candidates.example import example
+    >>> from qubayes.candidates import example
     >>> from qubayes.qubo.subsets import cover
     >>> candidates = example()
     >>> subsets = cover(candidates)

@@ -121,7 +121,10 @@ def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Sco
     N log N − N, which they share, is taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays of it.
     """
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
-    total = _likelihood(table) - formula.penalty * (table.parent_states * (table.child_states - 1))
+    cells, totals = table.cells, table.totals
+    # All terms of Σ c log(c / N) have one sign, and log1p keeps those near 0 exact.
+    logs = np.where(2 * cells > totals, np.log1p((cells - totals) / totals), np.log(cells / totals))
+    total = float(np.sum(cells * logs)) - formula.penalty * (table.parent_states * (table.child_states - 1))
     if formula.prior == 0.0:
         return total
     if formula.spread == OBSERVED:
@@ -198,11 +201,3 @@ def _sum_surplus(counts: Ints, prior: float) -> float:
     """Return the sum of `_surplus` over the counts."""
     values, times = np.unique(counts, return_counts=True)
     return fsum(n * _surplus(count, prior) for count, n in zip(values.tolist(), times.tolist(), strict=True))
-
-
-def _likelihood(table: FamilyCounts) -> float:
-    """Return Σ c log(c / N) over the cells: all terms have one sign, and log1p keeps those near 0 exact."""
-    cells, totals = table.cells, table.totals
-    mostly = 2 * cells > totals
-    logs = np.where(mostly, np.log1p((cells - totals) / totals), np.log(cells / totals))
-    return float(np.sum(cells * logs))

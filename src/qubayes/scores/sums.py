@@ -64,14 +64,25 @@ def sum_terms(
 ) -> float:
     """Return Σ times · term(value, prior), by table, power series or one by one; key = formula.prior / prior.
 
-    moments[0] is NaN until the power series of these counts has been summed.
+    moments[p] becomes Σ times · series[value, p], with which the sum is a polynomial in the prior; moments[0] is NaN
+    until then.
     """
-    if not 0.0 < prior <= SMALL_PRIOR:
-        by_table: float = _sum_by_table(_find(tables.keys, key), prior, tables.terms, counts, n_values)
-        return by_table
-    if moments[0] != moments[0]:
-        _set_moments(tables.series, counts, n_values, moments)
     total = 0.0
+    if not 0.0 < prior <= SMALL_PRIOR:
+        row = _find(tables.keys, key)
+        width = tables.terms.shape[1] if row >= 0 else 0
+        for t in range(n_values):
+            value = counts[VALUES, t]
+            total += counts[TIMES, t] * (tables.terms[row, value] if value < width else rising(value, prior))
+        return total
+    if moments[0] != moments[0]:
+        for p in range(SERIES):
+            moments[p] = 0.0
+        for t in range(n_values):
+            value = counts[VALUES, t]
+            if 0 < value < len(tables.series):
+                for p in range(SERIES):
+                    moments[p] += counts[TIMES, t] * tables.series[value, p]
     for p in range(SERIES - 1, -1, -1):
         total = total * prior + moments[p]
     for t in range(n_values):
@@ -91,26 +102,3 @@ def _find(keys: Floats, key: float) -> int:
         else:
             high = middle
     return low if low < len(keys) and keys[low] == key else -1
-
-
-@inner
-def _sum_by_table(row: int, prior: float, terms: Floats, counts: SmallInts, n_values: int) -> float:
-    """Return Σ times · term(value, prior) with the terms of this row; -1: no row."""
-    total = 0.0
-    width = terms.shape[1] if row >= 0 else 0
-    for t in range(n_values):
-        value = counts[VALUES, t]
-        total += counts[TIMES, t] * (terms[row, value] if value < width else rising(value, prior))
-    return total
-
-
-@inner
-def _set_moments(series: Floats, counts: SmallInts, n_values: int, moments: Floats) -> None:
-    """Set moments[p] = Σ times · series[value, p]: then a sum of terms is a polynomial in the prior."""
-    for p in range(SERIES):
-        moments[p] = 0.0
-    for t in range(n_values):
-        value = counts[VALUES, t]
-        if 0 < value < len(series):
-            for p in range(SERIES):
-                moments[p] += counts[TIMES, t] * series[value, p]

@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from ..candidates import Candidates
-from ..candidates.example import example
+from ..candidates import Candidates, example
 from ..foundation.arrays import Bools, Ints, frozen
 from ..foundation.errors import ConstraintError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle

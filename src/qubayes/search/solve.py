@@ -37,7 +37,7 @@ def solve(
     alone. With a formulation the result has its bits, and their energy is checked to be -score. An interrupted search
     returns the best network so far. Kernels are compiled, and packages and files loaded, before the time limit begins.
 
-    >>> from qubayes.candidates.example import example
+    >>> from qubayes.candidates import example
     >>> best = solve(example(), "exact")
     >>> found = solve(example(), "anneal", limits=Limits(seconds=None, moves=1000, seed=1), bound=best.bound)
     >>> best.status, found.proved, found.score == best.score

@@ -63,7 +63,7 @@ def cover(
     search after exact reductions, `auto` the best of reductions, closed form, search and integer program, with lower
     bounds. Interrupted, it returns the covers found so far; a vertex that was not reached keeps its candidate sets.
 
-    >>> from qubayes.candidates.example import example
+    >>> from qubayes.candidates import example
     >>> candidates = example()
     >>> subsets = cover(candidates)
     >>> subsets.total < candidates.total, bool(subsets.proved.all())

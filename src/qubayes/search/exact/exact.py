@@ -173,7 +173,7 @@ def presolve(
     required edges make it impossible, or if a representative of twins or a parent outside its component makes it
     superfluous. An interrupted presolve returns what it has proved so far.
 
-    >>> from qubayes.candidates.example import example
+    >>> from qubayes.candidates import example
     >>> presolved = presolve(example(), seconds=5)
     >>> presolved.candidates.total < presolved.original.total
     True

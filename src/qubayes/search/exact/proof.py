@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...candidates.example import example
+from ...candidates import example
 from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.graph import topological_order
 from ..orders.insertions import Ordered, improve
