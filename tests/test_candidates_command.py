@@ -27,9 +27,7 @@ BAD = {
     "thousands of states": ("id,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(3000)), [], ["'id'", "3000 states"]),
     "missing values": ("a,b\n1,2\n,2\n", [], ["'a'", "--missing"]),
     "continuous": ("a,b\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1, 99)), [], ["'a'", "--bins"]),
-    "m below 0": (GOOD, ["-m", "-1"], ["-1 parents", "0 to 2"]),
-    "m as large as n": (GOOD, ["-m", "3"], ["3 parents", "0 to 2"]),
-    "default m as large as n": (GOOD, [], ["3 parents", "0 to 2"]),
+    "m below 0": (GOOD, ["-m", "-1"], ["-1 parents", "0 and more"]),
     "unknown score": (GOOD, ["-m", "1", "--score", "bdx"], ["'bdx'", "bdeu, bds, bic, aic, k2, loglik"]),
     "ess 0": (GOOD, ["-m", "1", "--ess", "0"], ["0.0", "positive"]),
     "ess below 0": (GOOD, ["-m", "1", "--ess", "-2"], ["-2.0", "positive"]),
@@ -69,6 +67,15 @@ def test_bad_input(case, tmp_path, capsys):
     data = tmp_path / "data.csv"
     data.write_bytes(content if isinstance(content, bytes) else content.encode())
     refused(capsys, tmp_path, [data, *arguments, "-o", tmp_path / "x.jkl"], words)
+
+
+@pytest.mark.parametrize("arguments", [[], ["-m", "3"], ["-m", "100"]])
+def test_few_variables_lower_the_number_of_parents(arguments, tmp_path, capsys):
+    (tmp_path / "data.csv").write_text(GOOD)
+    code, out, err = run(capsys, "candidates", tmp_path / "data.csv", *arguments, "-o", tmp_path / "x.qbc")
+    assert code == 0, err
+    assert "at most 2 parents" in out
+    assert read_candidates(tmp_path / "x.qbc").stamp.max_parents == 2
 
 
 @pytest.mark.parametrize("case", BAD_KNOWLEDGE)

@@ -12,8 +12,8 @@ import numpy as np
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet, neighbours
-from ..foundation.hash_table import slot_of, table_slots, vertex_words
 from ..foundation.jit import inner, kernel
+from ..foundation.words import slot_of, table_slots
 from .candidates import Candidates, Stamp, in_order, tolerance
 
 _FINE, _OUTSIDE, _REPEATED, _COLLISION = range(4)
@@ -45,7 +45,8 @@ def prune_families(names: tuple[str, ...], families: Families, scores: Floats, s
         )
     families = _checked(names, families, scores)
     kept = np.zeros(len(scores), dtype=np.bool_)
-    words = vertex_words(len(names) + 1)
+    # Other words in every run, so that no file can be made whose hashes collide.
+    words = np.random.default_rng().integers(-(2**63), 2**63, size=len(names) + 1, dtype=np.int64)
     sums = np.cumsum(np.concatenate([words[-1:], words[families.members]]))
     hashes = sums[families.set_start[1:]] - sums[families.set_start[:-1]] + words[-1]
     for vertex, name in enumerate(names):
