@@ -96,9 +96,7 @@ def check_output(path: str | Path) -> None:
     if path.suffix.lower() != ".qbs":
         raise FormatError(f"cannot write subsets to {path}; the ending must be .qbs")
     if not path.absolute().parent.is_dir():
-        raise FormatError(
-            f"cannot write {path}: the folder {path.parent} does not exist; make it, or choose another place"
-        )
+        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
 
 
 def write_subsets(subsets: Subsets, path: str | Path) -> None:
