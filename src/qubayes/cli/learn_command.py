@@ -7,6 +7,7 @@ import typer
 
 from .options import (
     AsJson,
+    BootstrapSamples,
     Cluster,
     DataFile,
     Ess,
@@ -14,6 +15,9 @@ from .options import (
     MaxParents,
     Moves,
     NetworkOutput,
+    QuboFile,
+    ReportFile,
+    RunDirectory,
     ScoreName,
     Seed,
     Threads,
@@ -36,18 +40,12 @@ def learn(
     solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
     time_limit: TimeLimit = None,
     moves: Moves = None,
-    bootstrap: Annotated[
-        int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
-    ] = 0,
+    bootstrap: BootstrapSamples = 0,
     output: NetworkOutput = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write a page to look at: .html.")] = None,
-    qubo: Annotated[
-        Path | None, typer.Option("--qubo", help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
-    ] = None,
+    report: ReportFile = None,
+    qubo: QuboFile = None,
     trace: TraceFile = None,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Keep the result of every stage here, and resume from it.")
-    ] = None,
+    run_dir: RunDirectory = None,
     seed: Seed = 0,
     threads: Threads = None,
     cluster: Cluster = None,

@@ -44,6 +44,19 @@ NetworkOutput = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
 ]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
+BootstrapSamples = Annotated[
+    int,
+    typer.Option(
+        "--bootstrap", metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings."
+    ),
+]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a page to look at: .html.")]
+QuboFile = Annotated[
+    Path | None, typer.Option("--qubo", help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
+]
+RunDirectory = Annotated[
+    Path | None, typer.Option("--run-dir", help="Keep the result of every stage here, and resume from it.")
+]
 
 Order = Annotated[str, typer.Option("--order", help="Order bits of the QUBO: chordal, or scc as in the paper.")]
 Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
@@ -53,6 +66,17 @@ Cover = Annotated[
 PresolveSeconds = Annotated[
     float,
     typer.Option("--presolve", metavar="SECONDS", help="Spend this on removing sets that no optimum needs first."),
+]
+SubsetsFile = Annotated[
+    Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
+]
+ModelOutput = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json; a picture: .svg",
+    ),
 ]
 
 _READING = {

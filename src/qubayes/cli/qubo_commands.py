@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, CandidatesFile, Cluster, Cover, Order, Penalty, PresolveSeconds, Seed, Threads
+from .options import (
+    AsJson,
+    CandidatesFile,
+    Cluster,
+    Cover,
+    ModelOutput,
+    Order,
+    Penalty,
+    PresolveSeconds,
+    Seed,
+    SubsetsFile,
+    Threads,
+)
 from .shell import Clock, fail_after_printing, print_json, print_written, progress_bar, say
 
 
@@ -52,21 +64,12 @@ def formulate(
     cover: Annotated[
         str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
     ] = None,
-    subsets_file: Annotated[
-        Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
-    ] = None,
+    subsets_file: SubsetsFile = None,
     presolve: PresolveSeconds = 0.0,
     ordering: Annotated[
         str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
     ] = "penalties",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json; a picture: .svg",
-        ),
-    ] = None,
+    output: ModelOutput = None,
     seed: Seed = 0,
     threads: Threads = None,
     cluster: Cluster = None,

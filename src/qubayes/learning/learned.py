@@ -63,7 +63,7 @@ class Learned:
 
             made = quick_formulation(self.candidates, workers=workers, on_progress=on_progress)
             if made is None:
-                raise QubayesError("interrupted while subsets were found; there is no QUBO")
+                raise QubayesError("interrupted while subsets were searched for; the QUBO was not made")
             self.keep_formulation(made)
         return self.formulation
 

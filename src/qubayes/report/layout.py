@@ -40,7 +40,7 @@ _GAP = 14.0  # between the boxes of neighbours in a row
 _LANE = 11.0  # between two edges that pass a row side by side
 _PORT = 11.0  # between the ends of edges at one vertex
 _BALANCING = 12
-_LARGEST_PROGRAM = 4_000  # nodes; the linear program of a picture with so many takes some 3 s
+_LARGEST_PROGRAM = 4_000  # nodes, for which the linear program takes some 3 s
 _RELAXING = 30
 # Straightness of a link between two bends matters most, of one between two vertices least (Gansner et al. 1993).
 _WEIGHTS = (1.0, 2.0, 8.0)
