@@ -9,9 +9,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .arrays import Bools
+if TYPE_CHECKING:  # the command line starts without numpy
+    from .arrays import Bools
 
 
 class Progress(NamedTuple):
@@ -34,7 +35,7 @@ def silent(progress: Progress, /) -> None:
 
 
 @contextmanager
-def stopping(stop: Bools) -> Iterator[None]:
+def stopping(stop: "Bools") -> Iterator[None]:
     """Let the first Ctrl-C inside the block set stop[0]; a second one acts as it would without the block.
 
     Blocks nest: the flags of the blocks around this one are set as well. Outside the main thread the block has no
