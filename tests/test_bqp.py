@@ -58,17 +58,15 @@ def test_products_of_the_start_satisfy_the_model():
     from pyscipopt import Model
 
     from qubayes.foundation.workers import Workers
-    from qubayes.qubo.samplers.bqp_scip import _build, _start
     from qubayes.search.run import Run
 
     candidates = random_candidates(8, 8, sets=12)
     formulation = formulated(candidates)
     best = solve(candidates, "order-sa", limits=Limits(None, moves=20_000))
     run = Run(candidates, Limits(60.0), Workers(1), best.choice, lambda progress: None, "bqp")
-    program, model = bqp._program(formulation, run), Model()
+    model = Model()
     model.hideOutput()
-    bits, products = _build(model, program, run)
-    _start(model, program.start(run), bits, products)
+    bqp.build_scip_model(model, bqp.constrained_program(formulation, run), run)
     assert model.getNSols() == 1
     assert model.getSolObjVal(model.getSols()[0]) == pytest.approx(-best.score)
 

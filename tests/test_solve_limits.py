@@ -110,8 +110,8 @@ def test_our_samplers_tell_how_far_they_are(sampler):
 def test_the_program_is_made_once(monkeypatch):
     from qubayes.qubo.samplers import bqp_gurobi
 
-    made, make = [], bqp._program
-    monkeypatch.setattr(bqp, "_program", lambda *given: made.append(make(*given)) or made[-1])
+    made, make = [], bqp.constrained_program
+    monkeypatch.setattr(bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1])
     formulation = formulated(random_candidates(9, 3, sets=12))
 
     def refuse(program, run):

@@ -1,17 +1,20 @@
 """`bqp` (the paper's GOQ): binary quadratic programming with inequalities (Appendix D.4) on SCIP or Gurobi."""
 
+import operator
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
+from ...machines.qubo import upper_triangle
 from ...search.run import Ending, Run
 from .. import Formulation, encode_sets
 from ..assembly import ConstrainedForm, Row, constrain, order_rows, subset_rows
@@ -19,6 +22,8 @@ from ..decoding import closure_sets
 
 BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
+COMPARE = {"==": operator.eq, "<=": operator.le, ">=": operator.ge}
+LOOK_EVERY = 0.02  # seconds between looks at the limits
 
 
 class LicenceError(QubayesError):
@@ -31,11 +36,6 @@ class ConstrainedProgram(NamedTuple):
     formulation: Formulation
     form: ConstrainedForm
     rows: list[Row]  # at most two subsets for each vertex, linear ordering, consistency
-
-    @property
-    def groups(self) -> list[tuple[int, int]]:
-        """(first, last + 1) u bits of each vertex."""
-        return list(pairwise(self.formulation.subsets.families.vertex_start.tolist()))
 
     def start(self, run: Run) -> list[float]:
         """Return the value of each bit in the best network so far."""
@@ -55,8 +55,8 @@ class QuadraticProgram:
 
     `auto` uses Gurobi if it is installed and its licence allows the model, else SCIP. Gurobi takes the products u_j u_k
     as they are. SCIP's objective is linear, so each product becomes a variable; since at most two subsets of a vertex
-    are active, one inequality for each subset and one for each vertex describe the products exactly (`bqp_scip`). The
-    backend's bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
+    are active, one inequality for each subset and one for each vertex describe the products exactly. The backend's
+    bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
     """
 
     backend: str = "auto"
@@ -72,7 +72,7 @@ class QuadraticProgram:
     def prepare(self) -> "QuadraticProgram":
         """Load the packages and ask Gurobi for the limits of its licence; return the solver itself."""
         for backend in self._backends():
-            import_module(f".bqp_{backend}", __package__)
+            import_module(PACKAGES[backend])
             if backend == "gurobi":
                 from .bqp_gurobi import limited_in_size
 
@@ -88,14 +88,12 @@ class QuadraticProgram:
 
             try:
                 check_licence(formulation)
-                program = _program(formulation, run)
+                program = constrained_program(formulation, run)
                 return solve_with_gurobi(program, run)
             except LicenceError:
                 if "scip" not in backends:
                     raise
-        from .bqp_scip import solve_with_scip
-
-        return solve_with_scip(program or _program(formulation, run), run)
+        return solve_with_scip(program or constrained_program(formulation, run), run)
 
     def _backends(self) -> list[str]:
         """Return the installed backends, in the order of preference; raise without any."""
@@ -108,7 +106,7 @@ class QuadraticProgram:
         return found
 
 
-def _program(formulation: Formulation, run: Run) -> ConstrainedProgram:
+def constrained_program(formulation: Formulation, run: Run) -> ConstrainedProgram:
     """Return the program; without all of its rows if the run is over before."""
     form = constrain(formulation, run.workers)
     rows = list(subset_rows(form))
@@ -128,6 +126,106 @@ def ended(run: Run, backend: str, optimal: bool, statistics: dict[str, Any]) -> 
     return Ending(f"time limit reached in {backend}; best so far returned", statistics)
 
 
-def not_built(run: Run, backend: str) -> Ending:
+def not_built(backend: str) -> Ending:
     """Return the ending of a run that was over before the model was built."""
     return Ending(f"time limit reached while the model was built for {backend}; the start is returned", {})
+
+
+def solve_with_scip(program: ConstrainedProgram, run: Run) -> Ending:
+    """Search with SCIP until optimality, the time limit or an interrupt, the products being variables."""
+    from pyscipopt import Eventhdlr, Model
+    from pyscipopt.scip import PY_SCIP_EVENTTYPE as EVENT
+
+    class Listener(Eventhdlr):
+        """Offers every better solution, and the bound after every relaxation."""
+
+        def eventinit(self) -> None:
+            for event in (EVENT.BESTSOLFOUND, EVENT.NODESOLVED, EVENT.LPSOLVED):
+                self.model.catchEvent(event, self)
+
+        def eventexit(self) -> None:
+            for event in (EVENT.BESTSOLFOUND, EVENT.NODESOLVED, EVENT.LPSOLVED):
+                self.model.dropEvent(event, self)
+
+        def eventexec(self, event: Any) -> None:
+            if event.getType() == EVENT.BESTSOLFOUND:
+                best = self.model.getBestSol()
+                program.offer(run, [self.model.getSolVal(best, bit) for bit in bits])
+            run.tighten(-self.model.getDualbound())
+
+    if run.over:
+        return not_built("SCIP")
+    model = Model()
+    model.hideOutput()
+    model.setParam("misc/catchctrlc", False)
+    model.setParam("timing/clocktype", 2)  # wall clock
+    model.setParam("randomization/randomseedshift", run.seed % 2**31)
+    bits, products = build_scip_model(model, program, run)
+    if run.over:
+        return not_built("SCIP")
+    model.includeEventhdlr(Listener(), "qubayes", "offers solutions and bounds")
+    if run.limits.seconds is not None:
+        model.setParam("limits/time", run.left)
+    _optimize(model, run)
+    if not run.stop[0]:
+        run.tighten(-model.getDualbound())
+    statistics = {"backend": "SCIP", "nodes": model.getNTotalNodes(), "variables": len(bits) + len(products)}
+    return ended(run, "SCIP", model.getStatus() == "optimal", statistics)
+
+
+def _optimize(model: Any, run: Run) -> None:
+    """Run SCIP in a thread, since this one handles Ctrl-C, and interrupt it when the run is over."""
+    thread = threading.Thread(target=model.optimizeNogil, daemon=True)
+    thread.start()
+    over = False
+    try:
+        while thread.is_alive() and not over:
+            thread.join(LOOK_EVERY)
+            run.report()
+            over = run.proved or run.over
+    finally:
+        while thread.is_alive():
+            with suppress(Exception):  # SCIP is in a stage that cannot be interrupted; repeated at the next look
+                model.interruptSolve()
+            thread.join(LOOK_EVERY)
+
+
+def build_scip_model(model: Any, program: ConstrainedProgram, run: Run) -> tuple[list[Any], dict[tuple[int, int], Any]]:
+    """Add variables, rows and the start; return the bits, and the product of each pair of subsets of a vertex.
+
+    Of a vertex with subsets j: Σ_k y_jk <= u_j for each j, and Σ_jk y_jk >= Σ_j u_j - 1. Since at most two u_j are 1,
+    y_jk = u_j u_k in every feasible point with integer u, and the relaxation is the convex hull of these points: its
+    corners are the choice of nothing, of one subset and of two. The model is incomplete if the run is over before.
+    """
+    from pyscipopt import quicksum
+
+    score = program.form.score
+    rows, columns, values = (array.tolist() for array in upper_triangle(score))
+    weights = dict(zip(zip(rows, columns, strict=True), values, strict=True))
+    model.addObjoffset(score.offset)
+    bits = [model.addVar(vtype="B", obj=weight) for weight in score.h.tolist()]
+    for number, row in enumerate(program.rows):
+        if number % 100 == 0 and run.over:
+            return bits, {}
+        total = quicksum(weight * bits[bit] for bit, weight in row.weights.items())
+        model.addCons(COMPARE[row.sense](total, row.bound))
+    products: dict[tuple[int, int], Any] = {}
+    for first, last in pairwise(program.formulation.subsets.families.vertex_start.tolist()):
+        if run.over:
+            return bits, products
+        if last - first < 2:
+            continue
+        pairs = list(combinations(range(first, last), 2))
+        made = {pair: model.addVar(vtype="C", lb=0.0, ub=1.0, obj=weights.get(pair, 0.0)) for pair in pairs}
+        for bit in range(first, last):
+            others = (other for other in range(first, last) if other != bit)
+            model.addCons(quicksum(made[min(bit, other), max(bit, other)] for other in others) - bits[bit] <= 0.0)
+        model.addCons(quicksum(made.values()) - quicksum(bits[first:last]) >= -1.0)
+        products |= made
+    start, solution = program.start(run), model.createSol()
+    for bit, value in zip(bits, start, strict=True):
+        model.setSolVal(solution, bit, value)
+    for (low, high), product in products.items():
+        model.setSolVal(solution, product, start[low] * start[high])
+    model.addSol(solution)
+    return bits, products

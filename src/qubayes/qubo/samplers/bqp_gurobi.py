@@ -78,7 +78,7 @@ def _too_large(variables: int, constraints: int) -> LicenceError:
 def _solve(model: Any, program: ConstrainedProgram, run: Run) -> Ending:
     bits = _build(model, program, run)
     if run.over:
-        return not_built(run, "Gurobi")
+        return not_built("Gurobi")
     bits.Start = np.array(program.start(run))
     # The bound must reach the score: the default gap, 1e-4 of the score, exceeds the gain of most edges.
     model.setParam("MIPGap", 0.0)
