@@ -34,6 +34,22 @@ def with_required_edge(n: int, seed: int) -> Candidates:
     return prune(free.names, lists)
 
 
+class TickingClock:
+    """A clock that advances by `tick` seconds at each look: a search under it makes a limited number of looks."""
+
+    def __init__(self, tick: float) -> None:
+        self.tick, self.looks = tick, 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return self.looks * self.tick
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that have passed on this clock."""
+        return self.looks * self.tick
+
+
 def formulated(candidates: Candidates) -> Formulation:
     """The QUBO of the candidates."""
     return formulate(candidates, cover(candidates))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from qubayes.search.orders.insertions import anneal_order, best_of, improve, ord
 from qubayes.search.orders.order_problem import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
-from solve_cases import random_candidates
+from solve_cases import TickingClock, random_candidates
 
 NEVER = np.zeros(1, np.bool_)
 
@@ -201,8 +202,8 @@ def test_the_population_finds_the_best_of_all(monkeypatch, ties):
 
 def test_small_components_are_proved():
     candidates = random_candidates(9, 2, sets=10)
-    solution = solve(candidates, limits=Limits(5.0))
-    assert solution.proved and solution.status == "proved optimal" and solution.seconds < 2
+    solution = solve(candidates, limits=Limits(None))
+    assert solution.proved and solution.status == "proved optimal" and solution.statistics["moves"] == 0
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
 
 
@@ -231,8 +232,8 @@ def test_a_component_whose_bound_is_reached_ends_the_search():
     rings = Families.of([[((v + 1) % n,), ()] for v in range(n)])
     scores = np.tile([1.0, 0.0], n)
     scores[0] = 0.0  # the ring may be broken at vertex 0 for nothing
-    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), limits=Limits(20.0))
-    assert solution.score == n - 1 and solution.proved and solution.seconds < 10
+    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), limits=Limits(None))
+    assert solution.score == n - 1 and solution.proved
 
 
 def test_the_result_depends_on_the_seed_and_not_on_the_threads():
@@ -267,19 +268,19 @@ def test_progress_of_moves_is_told():
     assert [report.done for report in reports] == sorted(report.done for report in reports)
 
 
-@pytest.mark.parametrize("seconds", [0.2, 0.6])
-def test_the_time_limit_is_kept(seconds):
-    candidates = many(300)
-    solve(candidates, limits=Limits(None, moves=14))  # compiles
-    solution = solve(candidates, limits=Limits(seconds))
+@pytest.mark.parametrize("seconds", [20.0, 60.0])
+def test_the_time_limit_is_kept(monkeypatch, seconds):
+    candidates, clock = many(300), TickingClock(0.1)
+    monkeypatch.setattr(time, "perf_counter", clock)
+    solution = solve(candidates, limits=Limits(seconds), workers=Workers(2))
     assert solution.status == "time limit reached; best so far returned"
-    assert solution.seconds < 1.05 * seconds + 0.1  # the machine may be busy
+    assert seconds <= clock.seconds < seconds + 5.0  # 50 looks
     assert solution.score > solution.empty_score
 
 
 def test_a_limit_that_is_too_short_to_prepare_is_told():
     solution = solve(many(300), limits=Limits(1e-3))
-    assert solution.score == solution.empty_score and solution.seconds < 0.1
+    assert solution.score == solution.empty_score and len(solution.trace) == 1
     assert solution.status == "the time limit is too short to begin; the start is returned"
 
 

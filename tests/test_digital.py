@@ -19,6 +19,7 @@ from qubayes.qubo.samplers.states import with_slack
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
+from solve_cases import TickingClock
 
 GO_ON = np.zeros(1, np.bool_)
 
@@ -152,17 +153,22 @@ def test_few_iterations_and_one_replica():
         assert solution.status.startswith(f"1 replica, {moves} iterations")
 
 
-def test_a_time_limit_is_kept_and_an_interrupt_heeded():
+def test_a_time_limit_is_kept(monkeypatch):
+    _, formulation = problem(2)
+    clock = TickingClock(0.1)
+    monkeypatch.setattr(time, "perf_counter", clock)
+    solution = solve(formulation, "digital", limits=Limits(60.0))
+    assert 50.0 <= clock.seconds < 65.0  # some time is kept for reading states
+    assert solution.statistics["iterations"] > 0
+
+
+def test_an_interrupt_returns_the_best_so_far():
     _, formulation = problem(2)
     solve(formulation, "digital", limits=Limits(0.1))
-    began = time.perf_counter()
-    solve(formulation, "digital", limits=Limits(1.0))
-    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.perf_counter()
     solution = solve(formulation, "digital", limits=Limits(60.0))
     assert solution.interrupted
-    assert time.perf_counter() - began < 10
+    assert solution.seconds < 30.0  # a guard against a hang
     assert solution.score > solution.empty_score
 
 

@@ -77,7 +77,7 @@ def test_samplers_of_dwave_work_too():
         made = solver_named("dimod", sampler=solver, parameters=parameters)
         solution = solve(formulation, made, limits=Limits(0.5))
         assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
-        assert solution.seconds < 5
+        assert solution.statistics["read"] >= 1
 
 
 def test_time_limit_and_seed_are_passed_on_unless_given():

@@ -20,6 +20,7 @@ from qubayes.qubo.samplers.dimod_bridge import (
     _qubo_of,
     default_beta_range,
 )
+from solve_cases import TickingClock
 
 BOTH = pytest.mark.parametrize("sampler", [SimulatedAnnealingSampler(), DigitalAnnealingSampler()])
 
@@ -77,12 +78,11 @@ def test_the_same_seed_gives_the_same_with_any_number_of_threads(sampler):
 
 
 @BOTH
-def test_a_time_limit_is_kept(sampler):
-    model = glass(300)
-    sampler.sample(model, num_reads=1)
-    began = time.perf_counter()
-    answer = sampler.sample(model, num_reads=3, time_limit=1.0, threads=2)
-    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
+def test_a_time_limit_is_kept(sampler, monkeypatch):
+    model, clock = glass(300), TickingClock(0.1)
+    monkeypatch.setattr(time, "perf_counter", clock)
+    answer = sampler.sample(model, num_reads=3, time_limit=60.0, threads=2)
+    assert 55.0 <= clock.seconds < 65.0
     assert len(answer) == 3
     assert len(sampler.sample(model, num_reads=2, time_limit=0.0)) >= 1
 
@@ -105,13 +105,11 @@ def test_interrupts_return_what_there_is(sampler):
         return len(calls) > 5
 
     answer = sampler.sample(model, num_reads=2, time_limit=60.0, interrupt_function=enough)
-    assert len(calls) > 5
-    assert calls[-1] - calls[0] < 20
+    assert 5 < len(calls) < 10
     assert len(answer) >= 1
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.perf_counter()
     answer = sampler.sample(model, num_reads=2, time_limit=60.0)
-    assert time.perf_counter() - began < 20
+    assert answer.info["timing"]["sampling_ns"] < 30e9  # a guard against a hang
     dimod.testing.assert_response_energies(answer, model)
 
 

@@ -32,6 +32,7 @@ from qubayes.qubo.samplers.sa import Read, ReadPlan, TimeSlot, time_slots
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
+from solve_cases import TickingClock
 
 GO_ON = np.zeros(1, np.bool_)
 
@@ -189,7 +190,7 @@ def test_hardly_any_bits(solver, limits, scores, best):
         limits = Limits(0.5)
     solution = solve(formulation, solver, limits=limits)
     assert solution.score == best
-    assert solution.seconds < 4
+    assert solution.seconds < 30.0  # a guard against a hang
 
 
 @pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])
@@ -200,12 +201,12 @@ def test_as_many_flips_are_tried_as_asked(moves):
     assert "1 read annealed" in solution.status
 
 
-def test_a_time_limit_is_kept():
+def test_a_time_limit_is_kept(monkeypatch):
     _, formulation = problem(2)
-    solve(formulation, "sa", limits=Limits(0.1))
-    began = time.perf_counter()
-    solution = solve(formulation, "sa", limits=Limits(1.0))
-    assert 0.7 < time.perf_counter() - began < 1.25  # 1.05 on a machine that does nothing else
+    clock = TickingClock(0.1)
+    monkeypatch.setattr(time, "perf_counter", clock)
+    solution = solve(formulation, "sa", limits=Limits(60.0))
+    assert 50.0 <= clock.seconds < 65.0  # some time is kept for reading states
     assert solution.statistics["flips_tried"] > 10_000
 
 
@@ -213,10 +214,9 @@ def test_an_interrupt_returns_the_best_so_far():
     _, formulation = problem(3)
     solve(formulation, "sa", limits=Limits(0.1))
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-    began = time.perf_counter()
     solution = solve(formulation, "sa", limits=Limits(60.0))
     assert solution.interrupted
-    assert time.perf_counter() - began < 10
+    assert solution.seconds < 30.0  # a guard against a hang
     assert solution.score > solution.empty_score
 
 
