@@ -9,7 +9,7 @@ import numpy as np
 
 from qubayes.cli import app
 from qubayes.cli.shell import guarded
-from qubayes.data import Dataset, write_csv
+from qubayes.data import Dataset, write
 
 
 def dependent_data(n: int, rows: int, seed: int, states: int = 3) -> Dataset:
@@ -25,7 +25,7 @@ def dependent_data(n: int, rows: int, seed: int, states: int = 3) -> Dataset:
 def data_file(folder: Path, dataset: Dataset) -> Path:
     """The data as a file to give to the command line."""
     path = folder / "data.csv"
-    write_csv(dataset, path)
+    write(dataset, path)
     return path
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qubayes.data import Dataset, ReadSettings, read, write, write_csv, write_dat
+from qubayes.data import Dataset, ReadSettings, read, write
 from qubayes.data.dataset import MOST_CODES
 from qubayes.foundation.errors import DataError, FormatError, SettingError
 from reference import data as oracle
@@ -363,7 +363,7 @@ def test_a_number_of_states_names_what_was_not_seen(save):
     [
         ({"a": ["x"]}, ["'a'", "'y'", "not declared"]),
         ({"a": 1}, ["'a'", "1 states", "holds 2"]),
-        ({"z": 2}, ["'z'", "no column"]),
+        ({"z": 2}, ["'z'", "not a column"]),
         ({"a": 0}, ["'a'", "from 1 to 1000"]),
         ({"a": True}, ["'a'"]),
         ({"a": ["x", "x", "y"]}, ["'a'", "different"]),
@@ -453,7 +453,7 @@ def test_parquet_and_dat_keep_arities(tmp_path):
     write(data, tmp_path / "x.parquet")
     again = read(tmp_path / "x.parquet")
     assert (again.checksum, again.arities_from) == (data.checksum, "declared types")
-    write_dat(data, tmp_path / "x.dat")
+    write(data, tmp_path / "x.dat")
     assert (tmp_path / "x.dat").read_text() == "a b\n3 3\nx 3\ny 3\n"
     assert read(tmp_path / "x.dat").arities.tolist() == [3, 3]
 
@@ -463,7 +463,7 @@ def test_dat_round_trip(tmp_path_factory, rows):
     folder = tmp_path_factory.getbasetemp()
     (folder / "r.csv").write_text("p,q\n" + "".join(f"{a},{b}\n" for a, b in rows))
     data = read(folder / "r.csv")
-    write_dat(data, folder / "r.dat")
+    write(data, folder / "r.dat")
     assert oracle.decoded(read(folder / "r.dat")) == oracle.decoded(data)
 
 
@@ -471,7 +471,7 @@ def test_dat_round_trip(tmp_path_factory, rows):
 def test_dat_refuses_what_it_cannot_hold(tmp_path, state):
     data = Dataset(("a", "b"), ((state,), ("x",)), np.zeros((2, 1), dtype=np.uint8))
     with pytest.raises(FormatError, match="csv instead"):
-        write_dat(data, tmp_path / "x.dat")
+        write(data, tmp_path / "x.dat")
     assert not list(tmp_path.iterdir())
 
 
@@ -480,7 +480,7 @@ def test_writing_to_a_wrong_place_changes_nothing(tmp_path):
     with pytest.raises(FormatError, match="give a name that ends in"):
         write(data, tmp_path / "x.xls")
     with pytest.raises(FormatError, match="cannot write"):
-        write_csv(data, tmp_path / "nowhere" / "x.csv")
+        write(data, tmp_path / "nowhere" / "x.csv")
     assert not list(tmp_path.iterdir())
 
 

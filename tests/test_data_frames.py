@@ -204,10 +204,20 @@ def test_pandas_names_that_are_numbers_or_repeat():
         read(pd.DataFrame([[1, 2], [3, 4]], columns=[1, "1"]))
 
 
-@pytest.mark.parametrize("source", [None, 5, np.zeros((2, 2)), {"a": [1]}, [[1, 2]], b"x.csv"])
+@pytest.mark.parametrize("source", [None, 5, {"a": [1]}, [[1, 2]], b"x.csv"])
 def test_what_is_no_data(source):
     with pytest.raises(DataError, match="give a file, a data frame"):
         read(source)
+
+
+def test_arrays_have_columns_x0_x1():
+    dataset = read(np.array([[1.0, 7], [0, 8], [1, 7]]))
+    assert (dataset.names, dataset.states) == (("x0", "x1"), (("0", "1"), ("7", "8")))
+    assert dataset.codes.tolist() == [[1, 0, 1], [0, 1, 0]]
+    mixed = read(np.array([["a", True], ["b", None]], dtype=object), ReadSettings(missing="state"))
+    assert mixed.states == (("a", "b"), ("true", "missing"))
+    with pytest.raises(DataError, match=r"shape \(3,\)"):
+        read(np.zeros(3))
 
 
 class Plain:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from qubayes.candidates import Search, identify
 from qubayes.cli import app
-from qubayes.data import Dataset, write_csv
+from qubayes.data import Dataset, write
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import Forecast, largest_that_fits, plan
@@ -62,7 +62,7 @@ def test_the_largest_that_fits():
 
 
 def test_command(tmp_path, dataset):
-    write_csv(dataset, tmp_path / "x.csv")
+    write(dataset, tmp_path / "x.csv")
     result = CliRunner().invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--json"])
     answer = json.loads(result.stdout)
     assert [row["m"] for row in answer["plans"]] == [1, 2] and answer["fits"] == 2

@@ -25,7 +25,7 @@ import pytest
 
 from candidate_cases import dependent_data
 from qubayes.cli import app, shell
-from qubayes.data import Dataset, write_csv
+from qubayes.data import Dataset, write
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
@@ -144,12 +144,12 @@ def test_control_characters_are_spelled_out() -> None:
 
 
 def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
-    write_csv(hostile_data(), tmp_path / "x.csv")
+    write(hostile_data(), tmp_path / "x.csv")
     learned = run("learn", "x.csv", "-m", "1", "--moves", "50", "--solver", "anneal", "--json", folder=tmp_path)
     assert learned.returncode == 0, learned.stderr
     assert set(json.loads(learned.stdout)["network"]) == set(HOSTILE)
     refused = run("learn", "x.csv", "--ignore", "nobody", folder=tmp_path)
-    assert refused.returncode == 1 and "columns are <script>" in refused.stderr
+    assert refused.returncode == 1 and "columns are '<script>" in refused.stderr
     cycle = tmp_path / "k.json"
     cycle.write_text(json.dumps({"required": [["\x1b[31mred", "\x9b31m"], ["\x9b31m", "\x1b[31mred"]]}))
     told = run("learn", "x.csv", "--knowledge", "k.json", folder=tmp_path)
@@ -358,7 +358,7 @@ def test_the_key_is_in_no_error_trace_or_log(
 
 
 def test_the_key_is_in_nothing_that_a_run_leaves(tmp_path: Path) -> None:
-    write_csv(dependent_data(3, 60, 1), tmp_path / "x.csv")
+    write(dependent_data(3, 60, 1), tmp_path / "x.csv")
     variables = {KEY_VARIABLE: KEY, "DWAVE_API_TOKEN": KEY}
     arguments = (
         "-m",

@@ -33,7 +33,7 @@ from common import Run, dependent_data, files_in, finish, start, table
 from qubayes.candidates import Search, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.identify import fingerprint
-from qubayes.data import read, write_csv
+from qubayes.data import read, write
 from qubayes.foundation.files import json_object, read_text
 from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
@@ -95,7 +95,7 @@ CASES = (
 
 def make_inputs(folder: Path, n: int, seed: int) -> None:
     """Data, candidate sets and a network for the commands to work on."""
-    write_csv(dependent_data(n, 400, seed), folder / "data.csv")
+    write(dependent_data(n, 400, seed), folder / "data.csv")
     small = learn(dependent_data(10, 300, seed), 2, run_dir=folder / "small", workers=Workers(1), time_limit=1.0)
     write_network(small.network, folder / "alarm.bif")
     (folder / "networks").mkdir()

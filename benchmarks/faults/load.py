@@ -22,7 +22,7 @@ import numpy as np
 from common import dependent_data, files_in, finish, start, table
 
 import qubayes
-from qubayes.data.write import write_csv
+from qubayes.data import write
 
 GROWTH = 20.0  # MB, by a straight line through all but the first tenth of the calls: noise of the allocator
 REFUSED = "another run works in"
@@ -78,7 +78,7 @@ def call_often(calls: int, seed: int) -> tuple[str, bool]:
 def run_twice(folder: Path, seed: int, *, warm: bool) -> tuple[str, bool]:
     """Two processes on one numba cache, an empty one unless `warm`; then four on one run folder."""
     data = folder / "twice.csv"
-    write_csv(dependent_data(9, 400, seed), data)
+    write(dependent_data(9, 400, seed), data)
     cache = {**os.environ} if warm else {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
     command = ["learn", data, "-m", "2", "--solver", "anneal", "--moves", "20000", "--threads", "1", "--json"]
     together = [finish(process) for process in [start(command, env=cache) for _ in range(2)]]

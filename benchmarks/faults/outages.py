@@ -35,7 +35,7 @@ from distributed import Client
 from kill import essence
 
 from qubayes.candidates import Candidates, write_candidates
-from qubayes.data import write_csv
+from qubayes.data import write
 from qubayes.foundation.arrays import frozen
 from qubayes.foundation.families import Families
 
@@ -62,7 +62,7 @@ class Bench:
         self.seen: Counter[tuple[str, str, str]] = Counter()
         self.faults: list[str] = []
         self.inputs.mkdir()
-        write_csv(dependent_data(variables, 400, seed), self.inputs / "data.csv")
+        write(dependent_data(variables, 400, seed), self.inputs / "data.csv")
         made = run(["candidates", self.inputs / "data.csv", "-m", 3, "--score", "bds", "-o", self.inputs / "sets.qbc"])
         assert made.code == 0, made.err
         self.expected: dict[str, dict[str, Any]] = {}  # undisturbed: the files and what they say
@@ -314,7 +314,7 @@ def limited_to(megabytes: int) -> list[str]:
 
 def make_large(bench: Bench) -> None:
     """Data and candidate sets that take little time and more than LITTLE_MEMORY."""
-    write_csv(dependent_data(700, 20, 0), bench.inputs / "wide.csv")
+    write(dependent_data(700, 20, 0), bench.inputs / "wide.csv")
     n = 700
     families = Families.of([[((v + 1) % n,), ()] for v in range(n)])  # one cycle: every pair needs an order
     write_candidates(

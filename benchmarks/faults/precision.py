@@ -25,8 +25,7 @@ import numpy as np
 
 from qubayes.candidates import Candidates, Search, identify
 from qubayes.cli import main as command_line
-from qubayes.data import Dataset
-from qubayes.data.write import write_csv
+from qubayes.data import Dataset, write
 from qubayes.foundation.progress import silent
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
@@ -262,7 +261,7 @@ def exact_table(
 def check_command(counted: Counted, network: Network, score: Score, record: Record, where: str) -> None:
     """The score of the network as the command prints it, every state declared."""
     with tempfile.TemporaryDirectory() as folder:
-        write_csv(counted.dataset, Path(folder) / "data.csv")
+        write(counted.dataset, Path(folder) / "data.csv")
         write_network(network, Path(folder) / "network.bif")
         options = ["--score", score.name, "--ess", repr(score.ess), "--arities", f"{folder}/network.bif", "--json"]
         printed = StringIO()

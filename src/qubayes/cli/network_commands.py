@@ -117,7 +117,7 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Draw rows from a network."""
-    from ..data.write import write, write_rows
+    from ..data import write, write_rows
     from ..foundation.errors import SettingError
     from ..network import read_network
     from ..network import sample as draw_rows

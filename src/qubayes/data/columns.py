@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, Floats, Ints
+from ..foundation.arrays import AnyArray, Bools, Ints, frozen
 from ..foundation.errors import DataError
-from .dataset import MOST_CODES, MOST_STATES, BinMethod, ReadSettings
+from ..foundation.files import shown
+from .dataset import MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
 
 # Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
@@ -45,11 +46,22 @@ class Column(NamedTuple):
     declared: tuple[str, ...] | int | None = None  # the states in order, or their number; None: those observed
 
 
-class States(NamedTuple):
-    """The states of a column, and the state of each distinct value."""
-
-    names: tuple[str, ...]
-    lookup: Ints  # (distinct + 1,) index into names; -1 for values that do not occur
+def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str) -> Dataset:
+    """Return the columns as one array of codes, with the states that each column declares or shows."""
+    rows = len(columns[0].codes)
+    states, lookups = zip(*(_states(column, settings) for column in columns), strict=True)
+    for column, its in zip(columns, states, strict=True):
+        try:
+            "".join((column.name, *its)).encode()
+        except UnicodeEncodeError as error:
+            text = shown(error.object[error.start : error.end])
+            raise DataError(
+                f"column {column.name!r} holds {text}, a lone surrogate; replace it by Unicode text"
+            ) from None
+    codes: AnyArray = np.empty((len(columns), rows), dtype=code_type(states))
+    for i, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
+        codes[i] = lookup.astype(codes.dtype)[column.codes]
+    return Dataset(tuple(column.name for column in columns), states, frozen(codes), arities_from)
 
 
 def missing_values(column: Column) -> Bools:
@@ -61,12 +73,22 @@ def missing_values(column: Column) -> Bools:
     return np.array([*(value in tokens for value in column.distinct), True])
 
 
-def states_of(column: Column, settings: ReadSettings) -> States:
-    """Return the states that the column declares or shows, in a stable order."""
+def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], Ints]:
+    """Return the names of the states in a stable order, and (distinct + 1,) the state of each value that occurs."""
     counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
     missing = missing_values(column)
     present = np.flatnonzero((counts > 0) & ~missing)
-    names, codes = _present_states(column, present, counts[present], settings)
+    by_name = settings.bins.get(column.name) if isinstance(settings.bins, Mapping) else None
+    if column.declared is not None and (by_name is None or isinstance(column.declared, Intervals)):
+        names, codes = _declared_states(column, _texts(column, present))
+    elif (numbers := _numbers(column, present)) is not None:
+        names, codes = _number_states(column.name, numbers, counts[present], settings)
+    else:
+        texts = _texts(column, present)
+        if by_name is not None and texts:
+            example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
+            raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
+        names, codes = _sorted_states(column.name, texts, whole=False)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
     if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
@@ -77,35 +99,14 @@ def states_of(column: Column, settings: ReadSettings) -> States:
                 f"column {column.name!r} has a state named {MISSING_STATE!r} and missing values; rename the state"
             )
         lookup[missing] = names.index(MISSING_STATE)
-    return States(names, lookup)
+    return names, lookup
 
 
-def _present_states(
-    column: Column, present: Ints, counts: Ints, settings: ReadSettings
-) -> tuple[tuple[str, ...], Ints]:
-    """Return the names of the states, and the state of each value that is present."""
-    by_name = settings.bins.get(column.name) if isinstance(settings.bins, Mapping) else None
-    if column.declared is not None and (by_name is None or isinstance(column.declared, Intervals)):
-        return _declared_states(column, _texts(column, present))
-    numbers = _numbers(column, present)
-    if numbers is None:
-        texts = _texts(column, present)
-        if by_name is None or not texts:
-            return _sorted_states(column.name, texts, whole=False)
-        example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
-        raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
-    bins = by_name or (settings.bins if isinstance(settings.bins, int) else None)
-    whole = isinstance(numbers, list) or _are_whole(numbers)
-    if bins is not None and len(present) and (by_name or not whole or len(present) > MOST_CODES):
-        return cut(numbers, counts, bins, settings.bin_method)
-    if not whole:
-        fractions = (float(x) for x in numbers if float(x) != round(float(x)))
-        raise DataError(
-            f"column {column.name!r} is continuous ({len(numbers)} values such as"
-            f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with --bins K"
-            f" [--bin-method quantile|width], or declare its states with --arities"
-        )
-    return _sorted_states(column.name, [str(int(number)) for number in numbers], whole=True)
+def _texts(column: Column, present: Ints) -> list[str]:
+    """Return the values that are present as text; whole numbers without a fraction."""
+    if isinstance(column.distinct, np.ndarray):
+        return [str(int(x)) if float(x).is_integer() else repr(x) for x in column.distinct[present].tolist()]
+    return [column.distinct[i] for i in present]
 
 
 def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
@@ -124,15 +125,26 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     return numbers
 
 
-def _are_whole(numbers: AnyArray) -> bool:
-    return numbers.dtype.kind in "iu" or bool(((np.abs(numbers) < _EXACT) & (numbers == np.round(numbers))).all())
-
-
-def _texts(column: Column, present: Ints) -> list[str]:
-    """Return the values that are present as text; whole numbers without a fraction."""
-    if isinstance(column.distinct, np.ndarray):
-        return [str(int(x)) if float(x).is_integer() else repr(x) for x in column.distinct[present].tolist()]
-    return [column.distinct[i] for i in present]
+def _number_states(
+    name: str, numbers: AnyArray | list[int], counts: Ints, settings: ReadSettings
+) -> tuple[tuple[str, ...], Ints]:
+    """Return the states of numbers: intervals where they are asked for, else whole numbers."""
+    by_name = settings.bins.get(name) if isinstance(settings.bins, Mapping) else None
+    bins = by_name or (settings.bins if isinstance(settings.bins, int) else None)
+    if isinstance(numbers, list) or numbers.dtype.kind in "iu":
+        whole = True
+    else:
+        whole = bool(((np.abs(numbers) < _EXACT) & (numbers == np.round(numbers))).all())
+    if bins is not None and len(numbers) and (by_name or not whole or len(numbers) > MOST_CODES):
+        return cut(numbers, counts, bins, settings.bin_method)
+    if not whole:
+        fractions = (float(x) for x in numbers if float(x) != round(float(x)))
+        raise DataError(
+            f"column {name!r} is continuous ({len(numbers)} values such as"
+            f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with --bins K"
+            f" [--bin-method quantile|width], or declare its states with --arities"
+        )
+    return _sorted_states(name, [str(int(number)) for number in numbers], whole=True)
 
 
 def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[str, ...], Ints]:
@@ -149,40 +161,40 @@ def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[s
 
 
 def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return the declared states, and the state of each text; a number may lie in a declared interval."""
-    names = column.declared if isinstance(column.declared, tuple) else _named(column, texts)
-    known = set(names)
-    intervals = _without_missing(names) if isinstance(names, Intervals) else ()
+    """Return the declared states, and the state of each text; a number may lie in a declared interval.
+
+    A declared number of states gives the names 0, 1, ... or 1, 2, ... if the values are such numbers, else those
+    observed and placeholders.
+    """
+    names, different = column.declared, set(texts)
+    if isinstance(names, int):
+        count = names
+        seen = sorted(different, key=int if all(map(_INTEGER.fullmatch, texts)) else None)
+        if different <= set(map(str, range(count))):
+            names = tuple(map(str, range(count)))
+        elif different <= set(map(str, range(1, count + 1))):
+            names = tuple(map(str, range(1, count + 1)))
+        elif len(seen) <= count:
+            names = (*seen, *(f"unseen{i + 1}" for i in range(count - len(seen))))
+        else:
+            raise DataError(
+                f"column {column.name!r} is declared with {count} states and holds {len(seen)};"
+                f" correct the declaration or the data"
+            )
+    assert names is not None
+    known, intervals = set(names), _without_missing(names) if isinstance(names, Intervals) else ()
     if edges := _edges_of(intervals):
         texts = [
             intervals[bisect_right(edges, float(text))] if text not in known and _NUMBER.fullmatch(text) else text
             for text in texts
         ]
     if unknown := [text for text in texts if text not in known]:
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        declared = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise DataError(
-            f"column {column.name!r} holds {unknown[0]!r}, which is not declared; declared are {shown};"
-            f" mend the declaration or the data"
+            f"column {column.name!r} holds {unknown[0]!r}, which is not declared; declared are {declared};"
+            f" correct the declaration or the data"
         )
     return names, _positions(texts, names)
-
-
-def _named(column: Column, texts: list[str]) -> tuple[str, ...]:
-    """Return names of the declared number of states: from 0 or 1 if the values are such numbers, else those observed
-    and placeholders."""
-    count = column.declared if isinstance(column.declared, int) else 0
-    different = set(texts)
-    for first in (0, 1):
-        numbered = tuple(str(i) for i in range(first, first + count))
-        if different <= set(numbered):
-            return numbered
-    if len(different) > count:
-        raise DataError(
-            f"column {column.name!r} is declared with {count} states and holds {len(different)};"
-            f" mend the declaration or the data"
-        )
-    seen = sorted(different, key=int if all(map(_INTEGER.fullmatch, texts)) else None)
-    return (*seen, *(f"unseen{i + 1}" for i in range(count - len(seen))))
 
 
 def _positions(texts: list[str], names: tuple[str, ...]) -> Ints:
@@ -201,13 +213,16 @@ def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinM
     """
     values = np.array([float(number) for number in numbers])
     ordered, places = np.unique(values, return_inverse=True)  # 0.0 and -0.0 are one number in two spellings
-    rows = np.zeros(len(ordered), dtype=np.int64)
-    np.add.at(rows, places, counts)
-    if method == "quantile":
-        edges = _quantile_edges(ordered, rows, bins)
-    else:
-        shares = np.arange(1, bins) / bins
-        edges = ordered[0] * (1 - shares) + ordered[-1] * shares  # in this form no difference can overflow
+    shares = np.arange(1, bins) / bins
+    edges = ordered[0] * (1 - shares) + ordered[-1] * shares  # in this form no difference can overflow
+    if method == "quantile" and len(ordered) > 1:
+        # Interval k begins at the value that has nearest to a share k / `bins` of the rows below it: a value with most
+        # of the rows gets an interval of its own.
+        rows = np.bincount(places, counts).astype(np.int64)
+        below, wanted = np.cumsum(rows)[:-1] * bins, np.arange(1, bins) * int(rows.sum())
+        right = np.minimum(np.searchsorted(below, wanted, side="left"), len(below) - 1)
+        left = np.maximum(right - 1, 0)
+        edges = ordered[np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right) + 1]
     firsts = np.searchsorted(ordered, edges, side="left")
     inside = (firsts > 0) & (firsts < len(ordered))
     firsts, which = np.unique(firsts[inside], return_index=True)
@@ -216,21 +231,6 @@ def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinM
     ]
     codes: Ints = np.searchsorted(firsts, np.arange(len(ordered)), side="right")[places]
     return _interval_names(short, float(ordered[0])), codes
-
-
-def _quantile_edges(ordered: Floats, counts: Ints, bins: int) -> Floats:
-    """Return the values that begin an interval: edge k has nearest to a share k / `bins` of the rows below it.
-
-    Nearest, so that a value with most of the rows gets an interval of its own.
-    """
-    below = np.cumsum(counts)[:-1] * bins  # of the second value, the third, ...
-    if len(below) == 0:
-        return ordered[:0]
-    wanted = np.arange(1, bins) * int(counts.sum())
-    right = np.minimum(np.searchsorted(below, wanted, side="left"), len(below) - 1)
-    left = np.maximum(right - 1, 0)
-    nearest = np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right)
-    return np.asarray(ordered[nearest + 1])
 
 
 def _short_number(below: float, first: float, edge: float) -> float:

@@ -1,15 +1,17 @@
-"""The types of this room: a Dataset, and the settings by which one is read."""
+"""A Dataset, the settings by which one is read, and the files that one is written to."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import IO, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Ints
-from ..foundation.errors import SettingError
+from ..foundation.environment import optional
+from ..foundation.errors import FormatError, SettingError
+from ..foundation.files import replacing
 
 Missing: TypeAlias = Literal["error", "drop", "state"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
@@ -18,6 +20,7 @@ Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or t
 
 MOST_STATES = 1000  # a variable with more is an identifier or a measurement, not a discrete variable
 MOST_CODES = 20  # whole numbers with at most this many values are codes: `bins` for all columns leaves them as they are
+_BLOCK = 1 << 14  # rows that are in memory as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +79,48 @@ class ReadSettings:
         for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
             if bins is not None and (not isinstance(bins, int) or not 2 <= bins <= MOST_STATES):
                 raise SettingError(f"bins = {bins}; give a whole number from 2 to {MOST_STATES}")
+
+
+def write(dataset: Dataset, path: str | Path) -> None:
+    """Write the data in the format of the path's ending: .csv, .tsv, .dat (GOBNILP) or .parquet.
+
+    The columns of a Parquet file are enumerations, so that states that do not occur are kept.
+    """
+    ending = Path(path).suffix.lower()
+    if ending == ".parquet":
+        pl = optional("polars", "a file in the Parquet format", "frames")
+        columns = []
+        for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True):
+            names = pl.Series(name, states, dtype=pl.Enum(states))
+            columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
+        with replacing(path, binary=True) as file:
+            pl.DataFrame(columns).write_parquet(file)
+        return
+    if ending not in (".csv", ".tsv", ".dat"):
+        raise FormatError(f"cannot write data to {path}; give a name that ends in .csv, .tsv, .dat or .parquet")
+    if ending == ".dat":
+        for text in (*dataset.names, *(state for states in dataset.states for state in states)):
+            if not text or text.startswith("#") or any(c.isspace() for c in text):
+                raise FormatError(
+                    f"a .dat file cannot hold the name {text!r} (blanks in it, or `#` first); write .csv instead"
+                )
+    with replacing(path) as file:
+        write_rows(dataset, file, {".csv": ",", ".tsv": "\t", ".dat": " "}[ending])
+
+
+def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
+    """Write a header and the state names of each row to an open text file; arities too if blanks separate."""
+
+    def field(text: str) -> str:
+        if text and text == text.strip() and not any(sign in text for sign in ('"', "\r", "\n", separator)):
+            return text
+        return text if separator == " " else '"' + text.replace('"', '""') + '"'
+
+    file.write(separator.join(map(field, dataset.names)) + "\n")
+    if separator == " ":
+        file.write(" ".join(map(str, dataset.arities)) + "\n")
+    fields = [np.array([field(state) for state in states], dtype=object) for states in dataset.states]
+    for start in range(0, dataset.rows, _BLOCK):
+        block = dataset.codes[:, start : start + _BLOCK]
+        columns = [texts[codes].tolist() for texts, codes in zip(fields, block, strict=True)]
+        file.write("".join(separator.join(row) + "\n" for row in zip(*columns, strict=True)))

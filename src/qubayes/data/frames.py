@@ -1,19 +1,17 @@
 """Data frames, Parquet and Arrow files to columns.
 
 Frames of all kinds come in through narwhals. Files are read by polars in a process of its own, since polars ends its
-process on some broken files and never returns from others. That child sends one column after the other: the length of
-a JSON header, the header, the arrays.
+process on some broken files and never returns from others. That child sends one column after the other: a line of JSON,
+then its arrays.
 """
 
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from importlib.util import find_spec
@@ -24,12 +22,11 @@ import narwhals as nw
 import numpy as np
 
 from ..foundation.arrays import AnyArray
-from ..foundation.environment import limit_address_space
-from ..foundation.errors import DataError, FormatError, MissingPackageError, QubayesError
+from ..foundation.environment import limit_address_space, optional
+from ..foundation.errors import DataError, FormatError, QubayesError
 from ..foundation.files import opened
 from .columns import Column
 
-_LENGTH = struct.Struct("<Q")
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
 _SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
 _CHILD = "import sys; from qubayes.data.frames import send_file; send_file(*sys.argv[1:])"
@@ -52,13 +49,15 @@ def frame_columns(frame: Any) -> list[Column]:
     return [_column("" if _is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
 
 
-def array_columns(array: AnyArray, names: list[str]) -> list[Column]:
-    """Return the columns of an array of rows."""
+def array_columns(array: AnyArray) -> list[Column]:
+    """Return the columns x0, x1, ... of an array of rows."""
+    if array.ndim != 2:
+        raise DataError(f"an array of shape {array.shape}; give rows and columns")
     return [
-        _number_column(name, values, np.zeros(len(values), np.bool_))
+        _number_column(f"x{i}", values, np.zeros(len(values), np.bool_))
         if values.dtype.kind in "iuf"
-        else _object_column(name, values.tolist())
-        for name, values in zip(names, array.T, strict=True)
+        else _object_column(f"x{i}", values.tolist())
+        for i, values in enumerate(array.T)
     ]
 
 
@@ -83,7 +82,7 @@ def _text_column(name: str, series: nw.Series[Any]) -> Column:
     try:
         distinct = sorted(series.unique().drop_nulls().to_list())
     except UnicodeEncodeError:  # of pandas
-        raise DataError(f"column {name!r} holds text that is no Unicode text (a lone surrogate); replace it") from None
+        raise DataError(f"column {name!r} holds a lone surrogate; replace it by Unicode text") from None
     if not distinct:
         return Column(name, (), np.zeros(len(series), np.uint8))
     codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.UInt32).fill_null(len(distinct))
@@ -176,27 +175,25 @@ def _as_text(name: str, value: Any) -> str:
 # Parquet and Arrow files
 
 
-def check_polars(purpose: str) -> None:
-    """Raise unless polars is installed."""
-    if find_spec("polars") is None:
-        raise MissingPackageError(f"{purpose} needs polars; install it with: pip install 'qubayes[frames]'")
-
-
 def read_frame_file(path: Path, kind: str) -> list[Column]:
     """Return the columns of a Parquet or Arrow file; raise FormatError if its reader dies or does not return."""
     if path.suffix.lower() == ".gz":
         raise FormatError(f"{path}: Parquet and Arrow files are compressed inside; unpack this one first")
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-    check_polars(f"a file in the {kind} format")
+    if find_spec("polars") is None:
+        optional("polars", f"a file in the {kind} format", "frames")  # raises; imported by the child alone
     command = [sys.executable, "-P", "-c", _CHILD, kind, str(path)]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:
+        assert child.stdout is not None
         timer = threading.Timer(_SECONDS + size / _BYTES_PER_SECOND, child.kill)
         timer.start()
         try:
-            return list(_received(child.stdout)) if child.stdout else []
-        except EOFError:
+            return list(_received(child.stdout))
+        except QubayesError:
+            raise
+        except ValueError:  # it ended too early
             raise FormatError(f"{path} is not a whole {kind} file: its reader failed; write it again") from None
         finally:
             timer.cancel()
@@ -204,18 +201,12 @@ def read_frame_file(path: Path, kind: str) -> list[Column]:
 
 
 def _received(stream: IO[bytes]) -> Iterator[Column]:
-    """Yield the columns that the child sends; raise its error, or EOFError if it ends before its last message."""
-
-    def exactly(size: int) -> bytes:
-        content = stream.read(size)
-        if len(content) < size:
-            raise EOFError
-        return content
+    """Yield the columns that the child sends; raise its error, or ValueError if it ends before its last message."""
 
     def array(kind: str, length: int) -> AnyArray:
-        return np.frombuffer(exactly(length * np.dtype(kind).itemsize), kind)
+        return np.frombuffer(stream.read(length * np.dtype(kind).itemsize), kind, length)
 
-    while header := json.loads(exactly(_LENGTH.unpack(exactly(_LENGTH.size))[0])):
+    while header := json.loads(stream.readline()):
         if "error" in header:
             raise _ERRORS.get(header["error"], QubayesError)(header["message"])
         distinct, declared = header["distinct"], header["declared"]
@@ -229,68 +220,50 @@ def send_file(kind: str, path: str) -> None:
     """Read the file and write its columns, or what is wrong with it, to the standard output (in the child)."""
     limit_address_space()
     stream = sys.stdout.buffer
+
+    def send(header: dict[str, Any], *arrays: AnyArray) -> None:
+        stream.write(json.dumps(header).encode() + b"\n")
+        for array in arrays:
+            stream.write(np.ascontiguousarray(array).data)
+
     try:
-        for column in (_parquet_columns if kind == "Parquet" else _arrow_columns)(Path(path)):
-            _send_column(stream, column)
-        _send(stream, {})
+        for column in _file_columns(kind, Path(path)):
+            numbers = [column.distinct] if isinstance(column.distinct, np.ndarray) else []
+            header = {
+                "name": column.name,
+                "declared": column.declared,
+                "distinct": len(column.distinct) if numbers else list(column.distinct),
+                "numbers": numbers[0].dtype.str if numbers else None,
+                "codes": column.codes.dtype.str,
+                "rows": len(column.codes),
+            }
+            send(header, *numbers, column.codes)
+        send({})
     except QubayesError as error:
-        _send(stream, {"error": type(error).__name__, "message": str(error)})
+        send({"error": type(error).__name__, "message": str(error)})
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # polars panics on some broken files, and a panic is not an Exception
+        reason = " ".join((str(error) or type(error).__name__).split())[:120]
+        message = f"{path} is not a whole {kind} file; write it again ({reason})"
+        send({"error": FormatError.__name__, "message": message})
     stream.flush()
 
 
-def _send_column(stream: IO[bytes], column: Column) -> None:
-    numbers = [column.distinct] if isinstance(column.distinct, np.ndarray) else []
-    header = {
-        "name": column.name,
-        "declared": column.declared,
-        "distinct": len(column.distinct) if numbers else list(column.distinct),
-        "numbers": numbers[0].dtype.str if numbers else None,
-        "codes": column.codes.dtype.str,
-        "rows": len(column.codes),
-    }
-    _send(stream, header, *numbers, column.codes)
-
-
-def _send(stream: IO[bytes], header: dict[str, Any], *arrays: AnyArray) -> None:
-    content = json.dumps(header).encode()
-    stream.write(_LENGTH.pack(len(content)) + content)
-    for array in arrays:
-        stream.write(np.ascontiguousarray(array).data)
-
-
-def _parquet_columns(path: Path) -> Iterator[Column]:
-    """Yield the columns of a Parquet file, read one by one."""
+def _file_columns(kind: str, path: Path) -> Iterator[Column]:
+    """Yield the columns of a Parquet file, read one by one, or of an Arrow (Feather, IPC) file or stream."""
     import polars as pl
 
-    with opened(path) as file, _guarded(path, "Parquet"):
-        names = list(pl.read_parquet_schema(file))
-    for name in names:
-        with opened(path) as file, _guarded(path, "Parquet"):
-            (column,) = frame_columns(pl.read_parquet(file, columns=[name]))
-        yield column
-
-
-def _arrow_columns(path: Path) -> Iterator[Column]:
-    """Yield the columns of an Arrow (Feather, IPC) file or stream."""
-    import polars as pl
-
-    with opened(path) as file:
+    if kind == "Parquet":
+        with path.open("rb") as file:
+            names = list(pl.read_parquet_schema(file))
+        for name in names:
+            with path.open("rb") as file:
+                yield from frame_columns(pl.read_parquet(file, columns=[name]))
+        return
+    with path.open("rb") as file:
         is_file = file.read(6) == b"ARROW1"
-    with opened(path) as file, _guarded(path, "Arrow"):  # opened again: polars reads from the position of the system
+    with path.open("rb") as file:  # opened again: polars reads from the position of the system
         frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
     for series in frame.iter_columns():
-        with _guarded(path, "Arrow"):
-            (column,) = frame_columns(series.to_frame())
-        yield column
-
-
-@contextmanager
-def _guarded(path: Path, kind: str) -> Iterator[None]:
-    """Turn the error of polars for a broken file into a FormatError."""
-    try:
-        yield
-    except (QubayesError, KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    except BaseException as error:  # polars panics on some broken files, and a panic is no Exception
-        reason = " ".join((str(error) or type(error).__name__).split())[:120]
-        raise FormatError(f"{path} is not a whole {kind} file; write it again ({reason})") from None
+        yield from frame_columns(series.to_frame())

@@ -1,19 +1,19 @@
 """Files and data frames to a Dataset."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Bools, frozen
-from ..foundation.errors import DataError, FormatError
+from ..foundation.arrays import Bools
+from ..foundation.errors import DataError, FormatError, some
 from ..foundation.files import ending, parse_json, read_text, shown
-from .columns import Column, Intervals, missing_values, states_of
-from .dataset import MOST_STATES, Arities, Dataset, ReadSettings, code_type
-from .frames import frame_columns, read_frame_file
+from .columns import Column, Intervals, encode, missing_values
+from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
+from .frames import array_columns, frame_columns, read_frame_file
 
 _FORMATS = {
     ".csv": "csv",
@@ -60,18 +60,37 @@ def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates |
         return source
     settings = settings or ReadSettings()
     columns, arities_from = _load(source, settings)
-    columns = _chosen(columns, settings)
-    if like is not None:
-        columns = _in_intervals_of(like, columns)
+    names = [column.name for column in columns]
+    asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
+    if unknown := [name for name in asked if name not in names]:
+        raise DataError(f"no column is named {unknown[0]!r}; columns are {some(names, 10)}")
+    if "" in names:
+        raise DataError(f"column {names.index('') + 1} of {len(names)} has no name; give every column a name")
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise DataError(f"two columns are named {twice!r}; give every column its own name")
+    columns = [column for column in columns if column.name not in settings.ignore]
+    if len(columns) < 2:
+        raise DataError(
+            f"the data have {len(columns)} column; a network needs two or more (fields are separated by commas in .csv,"
+            " by tabs in .tsv)"
+        )
+    if len(columns[0].codes) == 0:
+        raise DataError(f"the data have {len(columns)} columns and no row; give one row or more")
+    states = _states_by_name(like) if like is not None else {}
+    columns = [
+        column if column.declared is not None else _declared(column, Intervals.of(states.get(column.name, ())))
+        for column in columns
+    ]
     if settings.arities is not None:
         columns, arities_from = _declare(columns, settings.arities)
-    return _encoded(_without_missing(columns, settings), settings, arities_from)
+    return encode(_without_missing(columns, settings), settings, arities_from)
 
 
 def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
     """Return the columns as they are in the source, and what declares their arities."""
-    if isinstance(source, list) and source and all(isinstance(column, Column) for column in source):
-        columns = source  # of the estimator
+    if isinstance(source, np.ndarray):
+        columns = array_columns(source)
     elif not isinstance(source, str | PathLike):
         columns = frame_columns(source)
     else:
@@ -98,99 +117,56 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
     return columns, "declared types" if typed else "data"
 
 
-def _chosen(columns: list[Column], settings: ReadSettings) -> list[Column]:
-    """Return the columns that are not ignored; raise if names or sizes make the table unusable."""
-    names = [column.name for column in columns]
-    asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
-    if unknown := [name for name in asked if name not in names]:
-        raise DataError(f"no column is named {unknown[0]!r}; columns are {_some(names)}")
-    if "" in names:
-        raise DataError(f"column {names.index('') + 1} of {len(names)} has no name; give every column a name")
-    if len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise DataError(f"two columns are named {twice!r}; give every column its own name")
-    kept = [column for column in columns if column.name not in settings.ignore]
-    if len(kept) < 2:
-        raise DataError(
-            f"the data have {len(kept)} column; a network needs two or more (fields are separated by commas in .csv, by"
-            " tabs in .tsv)"
-        )
-    if len(kept[0].codes) == 0:
-        raise DataError(f"the data have {len(kept)} columns and no row; give one row or more")
-    return kept
-
-
-def _in_intervals_of(like: HasStates, columns: list[Column]) -> list[Column]:
-    """Return the columns with the intervals of `like` declared for them; other columns unchanged."""
-    found = {name: intervals for name, states in _states_by_name(like).items() if (intervals := Intervals.of(states))}
-    return [
-        column._replace(declared=found[column.name]) if column.declared is None and column.name in found else column
-        for column in columns
-    ]
-
-
 def _states_by_name(source: HasStates) -> dict[str, tuple[str, ...]]:
     return dict(zip(source.names, source.states, strict=True)) if source.states else {}
 
 
 def _declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list[Column], str]:
     """Return the columns with their declared states, and the name of the declaration."""
+    names = [column.name for column in columns]
     if isinstance(arities, Mapping):
-        return _with_states(columns, arities, "the declaration"), "declared"
-    path = Path(arities)
-    if ending(path) == ".bif":
+        declared, label, source = arities, "declared", "the declaration"
+    elif ending(path := Path(arities)) == ".bif":
         # The one import against the order of the rooms: a network may declare the states of the data.
         from ..network import read_network
 
         states = _states_by_name(read_network(path))
-        if not any(column.name in states for column in columns):
-            raise DataError(f"{path} declares no column of the data ({columns[0].name!r}, ...); give their network")
-        declared = [_declared(column, states.get(column.name)) for column in columns]
-        return declared, f"network {path.name.removesuffix('.gz')}"
-    if ending(path) != ".json":
+        declared = {name: states[name] for name in names if name in states}
+        if not declared:
+            raise DataError(f"{path} declares no column of the data ({names[0]!r}, ...); give their network")
+        label, source = f"network {path.name.removesuffix('.gz')}", str(path)
+    elif ending(path) == ".json":
+        try:
+            declared = parse_json(read_text(path))
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}; give {_EXAMPLE}") from None
+        if not isinstance(declared, dict):
+            raise FormatError(f"{path} does not hold a JSON object; give {_EXAMPLE}")
+        label, source = path.name, str(path)
+    else:
         raise FormatError(f"arities from {path}; give a .bif network or a .json file")
-    text = read_text(path)
-    try:
-        value = parse_json(text)
-    except FormatError as error:
-        raise FormatError(f"{path} is {error}; give {_EXAMPLE}") from None
-    if not isinstance(value, dict):
-        raise FormatError(f"{path} holds no JSON object; give {_EXAMPLE}")
-    return _with_states(columns, value, str(path)), path.name
-
-
-def _with_states(columns: list[Column], arities: Mapping[str, Any], source: str) -> list[Column]:
-    """Return the columns with the states of a mapping; raise if the mapping is not valid."""
-    names = [column.name for column in columns]
-    for name, states in arities.items():
+    for name, its in declared.items():
         if name not in names:
-            raise DataError(f"{source} names {name!r}, which is no column; columns are {_some(names)}")
-        if not _are_states(states):
+            raise DataError(f"{source} names {name!r}, which is not a column; columns are {some(names, 10)}")
+        count = its if isinstance(its, int) and not isinstance(its, bool) else 0
+        if isinstance(its, list | tuple) and all(isinstance(state, str) for state in its) and len(set(its)) == len(its):
+            count = len(its)
+        if not 1 <= count <= MOST_STATES:
             raise DataError(
-                f"{source} gives {name!r} the states {shown(states)}; give a list of different texts, or a number"
+                f"{source} gives {name!r} the states {shown(its)}; give a list of different texts, or a number"
                 f" from 1 to {MOST_STATES}"
             )
-    declared = {name: states if isinstance(states, int) else tuple(states) for name, states in arities.items()}
-    return [_declared(column, declared.get(column.name)) for column in columns]
+    return [_declared(column, declared.get(column.name)) for column in columns], label
 
 
-def _are_states(states: Any) -> bool:
-    """Return True for a number of states, and for a list of different names."""
-    if isinstance(states, list | tuple):
-        return all(isinstance(s, str) for s in states) and 1 <= len(set(states)) == len(states) <= MOST_STATES
-    return isinstance(states, int) and not isinstance(states, bool) and 1 <= states <= MOST_STATES
-
-
-def _declared(column: Column, states: tuple[str, ...] | int | None) -> Column:
+def _declared(column: Column, states: Sequence[str] | int | None) -> Column:
     """Return the column with these states, if any; intervals that it already has stay."""
     if states is None or isinstance(column.declared, Intervals):
         return column
-    own = Intervals.of(states) if column.declared is None and isinstance(states, tuple) else None
-    return column._replace(declared=own or states)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    if isinstance(states, int):
+        return column._replace(declared=states)
+    own = Intervals.of(states) if column.declared is None else None
+    return column._replace(declared=own or tuple(states))
 
 
 def _without_missing(columns: list[Column], settings: ReadSettings) -> list[Column]:
@@ -219,21 +195,3 @@ def _without_missing(columns: list[Column], settings: ReadSettings) -> list[Colu
             f"all {rows} rows have missing values, so none is left; use --missing state or --ignore a column"
         )
     return [column._replace(codes=column.codes[~lost]) for column in columns]
-
-
-def _encoded(columns: list[Column], settings: ReadSettings, arities_from: str) -> Dataset:
-    """Return the columns as one array of codes."""
-    names = tuple(column.name for column in columns)
-    states = [states_of(column, settings) for column in columns]
-    state_names = tuple(its.names for its in states)
-    for name, its in zip(names, state_names, strict=True):
-        try:
-            "".join((name, *its)).encode()
-        except UnicodeEncodeError as error:
-            text = shown(error.object[error.start : error.end])
-            raise DataError(f"column {name!r} holds {text}, a lone surrogate and no Unicode text; replace it") from None
-    kind = code_type(state_names)
-    codes: AnyArray = np.empty((len(columns), len(columns[0].codes)), dtype=kind)
-    for i, (column, found) in enumerate(zip(columns, states, strict=True)):
-        codes[i] = found.lookup.astype(kind)[column.codes]
-    return Dataset(names, state_names, frozen(codes), arities_from)

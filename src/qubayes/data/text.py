@@ -84,7 +84,7 @@ def read_fimi(path: Path) -> list[Column]:
         raise FormatError(f"{path} is empty; give a transaction of item numbers on each line")
     if bad := re.search(rb"[^0-9\s]|[0-9]{19}", content):
         line = content.count(b"\n", 0, bad.start()) + 1
-        _fail(path, line, f"{bad[0][:20]!r} is no item; items are whole numbers, blanks between")
+        _fail(path, line, f"{bad[0][:20]!r} is not an item; items are whole numbers, blanks between")
     transactions = [line.split() for line in content.removesuffix(b"\n").split(b"\n")]
     lengths = np.array([len(transaction) for transaction in transactions], dtype=np.int64)
     items = np.array([int(item) for transaction in transactions for item in transaction], dtype=np.int64)
@@ -128,7 +128,7 @@ def _check_text(path: Path, content: bytes, line: int) -> None:
         found = f"byte {content[error.start]:#04x} is not UTF-8 text; save the file as UTF-8"
         _fail(path, line + content.count(b"\n", 0, error.start), found)
     if (place := content.find(b"\0")) >= 0:
-        _fail(path, line + content.count(b"\n", 0, place), "a NUL byte; this is no text file")
+        _fail(path, line + content.count(b"\n", 0, place), "a NUL byte; this is not a text file")
 
 
 def _fail(path: Path, line: int, problem: str) -> NoReturn:
@@ -137,23 +137,23 @@ def _fail(path: Path, line: int, problem: str) -> NoReturn:
 
 def _scanned(path: Path, file: BinaryIO, line: int, names: list[str], separator: str) -> list[Column]:
     """Return the columns of the rows that follow in the file, whose next line has this number."""
-    values = _Values(len(names))
+    values = _Values(len(names), separator)
     blocks: list[AnyArray] = []
     content = b""
     while block := file.read(max(_BLOCK, len(content))):  # a row that is longer than a block doubles the next one
         content += block
         stop = content.rfind(b"\n") + 1
-        codes, read, line = values.scan(path, content[:stop], line, separator, last=False)
+        codes, read, line = values.scan(path, content[:stop], line, last=False)
         blocks.append(codes)
         content = content[read:]
-    blocks.append(values.scan(path, content + b"\n" if content else b"", line, separator, last=True)[0])
+    blocks.append(values.scan(path, content + b"\n" if content else b"", line, last=True)[0])
     return values.columns(names, blocks)
 
 
 class _Values:
     """The distinct values of all columns: an open hash table, grown as blocks are scanned."""
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, separator: str) -> None:
         room = 1 << max(11, columns.bit_length())  # one row at least
         self.slots = np.full(2 * room, -1, np.int64)  # value, or -1; half of the slots stay empty
         self.keys = np.empty(room, np.int64)  # of each value: column << 33 | doubled quotation marks << 32 | hash
@@ -161,17 +161,24 @@ class _Values:
         self.texts = np.empty(0, np.uint8)
         self.count = 0
         self._width = columns
+        self._classes = np.zeros(256, np.uint8)  # class of each byte
+        self._classes[[ord(blank) for blank in " \r\t"]] = _BLANK
+        self._classes[ord("\n")] = _NEWLINE
+        self._stop = _BLANK  # the least class that ends a field; a space stands for any blanks
+        if separator != " ":
+            self._stop = _SEPARATOR
+            self._classes[ord('"')] = _QUOTE
+            self._classes[ord(separator)] = _SEPARATOR
         self._seed = int.from_bytes(os.urandom(7), "little")  # so that no file can be made whose values all collide
 
-    def scan(self, path: Path, content: bytes, line: int, separator: str, *, last: bool) -> tuple[AnyArray, int, int]:
+    def scan(self, path: Path, content: bytes, line: int, *, last: bool) -> tuple[AnyArray, int, int]:
         """Return (value of each (column, row), bytes that were read, number of the next line).
 
         The content ends with a line end; a quoted field may continue in the next block unless this is the last one.
         """
         _check_text(path, content, line)
-        if separator == " " and b"#" in content:
+        if self._stop == _BLANK and b"#" in content:
             content = _COMMENTS.sub(lambda found: b" " * len(found[0]), content)
-        classes, stop = _classes(separator)
         rows = min(content.count(b"\n"), len(content) // self._width + 1)  # a field has a byte behind it
         codes = np.empty((self._width, rows), np.uint32)
         place = np.array([0, line, 0, self.count, 0])
@@ -179,7 +186,7 @@ class _Values:
         while status == _FULL:
             self._make_room(len(content))
             status = _scan(
-                np.frombuffer(content, np.uint8), classes, stop, self._seed, place,
+                np.frombuffer(content, np.uint8), self._classes, self._stop, self._seed, place,
                 self.slots, self.keys, self.offsets, self.texts, codes,
             )  # fmt: skip
             position, line, row, self.count, fields = place.tolist()
@@ -222,18 +229,6 @@ class _Values:
             Column(name, its, codes[np.concatenate([block[i] for block in blocks])])
             for i, (name, its) in enumerate(zip(names, texts, strict=True))
         ]
-
-
-def _classes(separator: str) -> tuple[AnyArray, int]:
-    """Return the class of each byte, and the least class that ends a field. A space stands for any blanks."""
-    classes = np.zeros(256, np.uint8)
-    classes[[ord(blank) for blank in " \r\t"]] = _BLANK
-    classes[ord("\n")] = _NEWLINE
-    if separator == " ":
-        return classes, _BLANK
-    classes[ord('"')] = _QUOTE
-    classes[ord(separator)] = _SEPARATOR
-    return classes, _SEPARATOR
 
 
 @kernel

@@ -8,7 +8,6 @@ from scipy.sparse import issparse
 from ..candidates import Knowledge
 from ..data import Dataset, ReadSettings, read
 from ..data.columns import MISSING_STATE
-from ..data.frames import array_columns
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers
 from ..network import Network, log_likelihood, sample
@@ -139,7 +138,7 @@ def _seed(random_state: Randomness) -> int:
 
 
 def _table(X: Any, reading: ReadSettings | None) -> Any:
-    """Return X as something that `read` takes: arrays and lists of rows as columns x0, x1, ..."""
+    """Return X as something that `read` takes: lists of rows as an array."""
     if issparse(X):
         raise DataError("a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other")
     if isinstance(X, list | tuple):
@@ -150,16 +149,17 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
             X = np.empty(0)
         if X.ndim != 2:
             raise DataError(f"a {kind} is not a table; give rows of equal length, with one value per column")
-    if not isinstance(X, np.ndarray):
-        return X
-    if X.ndim != 2:
-        raise DataError(f"an array of shape {X.shape}; give rows and columns")
-    if reading is None and X.dtype.kind == "f" and not (np.isfinite(X).all() and (np.round(X) == X).all()):
+    if (
+        isinstance(X, np.ndarray)
+        and reading is None
+        and X.dtype.kind == "f"
+        and not (np.isfinite(X).all() and (np.round(X) == X).all())
+    ):
         raise DataError(
             "an array with fractions or missing values; bin it first, as with KBinsDiscretizer, or say what to do with"
             " them: reading=ReadSettings(bins=3, missing='drop')"
         )
-    return array_columns(X, [f"x{i}" for i in range(X.shape[1])])
+    return X
 
 
 def _check_states(network: Network, dataset: Dataset) -> None:

@@ -92,7 +92,9 @@ def parse_json_network(text: str) -> Network:
     for vertex, name in enumerate(names):
         *arities, arity = shape = graph.table_shape(vertex)
         rows, wanted = vertices[vertex]["table"], math.prod(arities)
-        if not (isinstance(rows, list) and len(rows) == wanted and all(_is_row(row, arity) for row in rows)):
+        fine = isinstance(rows, list) and len(rows) == wanted
+        fine = fine and all(isinstance(row, list) and len(row) == arity for row in rows)
+        if not fine or any(type(p) not in (int, float) or not 0 <= p <= 1.1 for row in rows for p in row):
             raise FormatError(f"the table of {name!r} must have {wanted} rows of {arity} probabilities")
         tables.append(np.array(rows, dtype=np.float64).reshape(shape))
     return replace(graph, tables=tuple(tables))
@@ -126,15 +128,6 @@ def _is_vertex(value: Any) -> bool:
     if not isinstance(parents, list) or not isinstance(states, list):
         return False
     return all(isinstance(text, str) and not _HALF.search(text) for text in (value["name"], *parents, *states))
-
-
-def _is_row(row: Any, arity: int) -> bool:
-    """Return True for a list of probabilities; Network says what is wrong with their sum."""
-    return (
-        isinstance(row, list)
-        and len(row) == arity
-        and all(type(value) in (int, float) and 0 <= value <= 1.1 for value in row)
-    )
 
 
 class _Format(NamedTuple):
