@@ -17,8 +17,8 @@ from qubayes.qubo.samplers import dimod_bridge
 from qubayes.qubo.samplers.dimod_bridge import (
     DigitalAnnealingSampler,
     SimulatedAnnealingSampler,
-    _qubo_of,
     default_beta_range,
+    qubo_of_bqm,
 )
 from solve_cases import TickingClock
 
@@ -157,7 +157,7 @@ def test_schedules_of_all_kinds():
 
 def test_default_temperatures_scale_with_the_model():
     def of(model):
-        return default_beta_range(_qubo_of(model))
+        return default_beta_range(qubo_of_bqm(model))
 
     model = glass(30)
     hot, cold = of(model)

@@ -57,7 +57,7 @@ def test_crossover_takes_the_best_of_each_region(pool):
     ]
     assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
     found.elite, found.best = elite, elite[0]
-    found.round = found._crossover(20_000)
+    found.round = found.crossover(20_000)
     assert len(found.round.walks[0].problem.scores) <= 3 * 2 * REGION
     while found.round is not None:
         found.advance(1e9, None, pool, NEVER, lambda: None)
@@ -70,12 +70,12 @@ def test_rounds_grow_and_the_last_takes_what_is_left(pool):
     found = population(families, scores)
     lengths = []
     for _ in range(3):
-        lengths.append(found._next_round(1e9).moves)
+        lengths.append(found.next_round(1e9).moves)
     assert lengths == [SWEEPS * families.n * 2**k for k in range(3)]
     planned = SWEEPS * families.n * 2**3
     left = 1.5 * planned * found.count * (1 + CROSSOVER)
-    assert found._next_round(left).moves == pytest.approx(1.5 * planned, abs=1)
-    assert found._next_round(0.0).moves == families.n
+    assert found.next_round(left).moves == pytest.approx(1.5 * planned, abs=1)
+    assert found.next_round(0.0).moves == families.n
 
 
 def test_moves_are_counted_to_the_last(pool):
@@ -92,7 +92,7 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
     found = population(families, scores, count=len(STARTS))
     for _ in range(30):
         found.advance(1e9, None, pool, NEVER, lambda: None)
-    last = found._next_round(1e9)
+    last = found.next_round(1e9)
     assert [walk.coolings[0].hot for walk in last.walks] == [5.0 * share for _, share in STARTS]
     assert last.walks[1].state.order.tolist() == found.best.order.tolist()
     assert last.walks[0].state.totals[1] < found.best.score  # restarts continue from their own best
@@ -114,7 +114,7 @@ def test_no_cooling_is_heated():
 
 def test_a_single_walk_is_cooled_slowly(pool):
     _, families, scores = regions()
-    (walk,) = population(families, scores, count=1)._next_round(1e9).walks
+    (walk,) = population(families, scores, count=1).next_round(1e9).walks
     assert len(walk.coolings) == 1
 
 
@@ -140,7 +140,7 @@ def test_every_problem_has_arrays_of_the_same_types():
     _, families, scores = regions()
     scores, start = scores.copy(), families.vertex_start.copy()
     families = families._replace(vertex_start=start)
-    whole, some = order_problem(families, scores), population(families, scores)._crossover(100).walks[0].problem
+    whole, some = order_problem(families, scores), population(families, scores).crossover(100).walks[0].problem
     assert not any(array.flags.writeable for problem in (whole, some) for array in problem)
     assert [array.dtype for array in whole] == [array.dtype for array in some]
     assert scores.flags.writeable and start.flags.writeable  # the caller's arrays are left alone

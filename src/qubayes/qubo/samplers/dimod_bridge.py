@@ -155,7 +155,7 @@ class SamplingTask:
         places = [parsed.initial_states.variables.index(label) for label in labels]
         return SamplingTask(
             bqm,
-            FlipModel.of(_qubo_of(bqm)),
+            FlipModel.of(qubo_of_bqm(bqm)),
             parsed.initial_states.record.sample[:, places] > 0,
             np.random.SeedSequence(seed),
             Workers(_count("threads", given.get("threads"), None, least=1)).count,
@@ -248,7 +248,7 @@ def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
     return int(value)
 
 
-def _qubo_of(bqm: Any) -> Qubo:
+def qubo_of_bqm(bqm: Any) -> Qubo:
     """Return the model as a function of bits x; spins are 2 x - 1."""
     h, rows, columns, weights, offset = bqm_vectors(bqm)
     with np.errstate(over="ignore"):

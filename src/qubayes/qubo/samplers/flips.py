@@ -118,15 +118,6 @@ def keep_best(walk: Any) -> None:
             walk.best[bit] = walk.sign[bit] < 0.0
 
 
-@inner
-def _accepted(sign: Any, field: Any, beta: float, waits: Any) -> Any:
-    """Return the mask of those of BLOCK bits that Metropolis' rule would flip."""
-    mask = np.uint64(0)
-    for k in range(BLOCK):
-        mask |= np.uint64(beta * sign[k] * field[k] < waits[k]) << np.uint64(k)
-    return mask
-
-
 @kernel
 def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any) -> None:
     """For each beta, try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
@@ -146,7 +137,9 @@ def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any)
                 continue
             drawn = next_waits(draws)
             waits = draws.waits[drawn : drawn + BLOCK]
-            mask = _accepted(sign, field, beta, waits)
+            mask = np.uint64(0)
+            for k in range(BLOCK):
+                mask |= np.uint64(beta * sign[k] * field[k] < waits[k]) << np.uint64(k)
             if mask:
                 for k in range(lowest_bit(mask), BLOCK):
                     if beta * sign[k] * field[k] < waits[k]:

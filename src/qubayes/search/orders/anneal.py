@@ -35,9 +35,9 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
-from ..reduction import LARGEST, Component, Reduced, best_of_all, join, split, without_twins
+from ..reduction import LARGEST, Reduced, best_of_all, join, split, without_twins
 from ..run import Ending, Run, warm_up
-from .insertions import OrderState, anneal_order, best_of, order_state, restart_at
+from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
 from .order_problem import OrderProblem, order_problem, random_order
 
 SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
@@ -107,7 +107,10 @@ class _ComponentSearch:
                 return
             place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
             inside = [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
-            temperatures = (max(settings.cold, settings.hot or _hot(part)), settings.cold)
+            # At this temperature walks cross between good regions; found by trial on data of 1000 rows.
+            start = part.families.vertex_start
+            hot = max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
+            temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
             self.populations.append(Population(part.families, part.scores, inside, temperatures, walks, seed))
         self._offer()
         bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
@@ -158,12 +161,6 @@ class _ComponentSearch:
         """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
         self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
-
-
-def _hot(part: Component) -> float:
-    """Return a temperature at which walks cross between good regions; found by trial on data of 1000 rows."""
-    start = part.families.vertex_start
-    return max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
 
 
 class Cooling(NamedTuple):
@@ -255,46 +252,40 @@ class Population:
         called every few hundredths of a second; it may set stop[0].
         """
         began, before = time.perf_counter(), self.best.score
-        if self.round is None:
-            self.round = self._next_round(left)
-        self._slice(self.round, most, pool, stop, watch)
-        if self._made >= self.round.moves:
-            self._finish(self.round)
-        self.seconds += time.perf_counter() - began
-        return self.best.score > before
-
-    def _slice(self, made: Round, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]) -> None:
-        each = min(SLICE, made.moves - self._made)
+        present = self.round = self.round or self.next_round(left)
+        each = min(SLICE, present.moves - self._made)
         shares = [each] * self.count
         if most is not None and most < sum(shares):
             shares = [(most + k) // self.count for k in range(self.count)]
         waiting: Any = {
             pool.submit(walk.advance, share, self.cold, self._bases, stop)
-            for walk, share in zip(made.walks, shares, strict=True)
+            for walk, share in zip(present.walks, shares, strict=True)
         }
         while waiting:
             done, waiting = wait(waiting, timeout=0.02)
             self.moves += sum(future.result() for future in done)
             watch()
         self._made += each
-        state: OrderState = max((walk.state for walk in made.walks), key=lambda state: state.totals[1])
+        state: OrderState = max((walk.state for walk in present.walks), key=lambda state: state.totals[1])
         if state.totals[1] > self.best.score:
             self.best = max(self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score)
+        if self._made >= present.moves:
+            self._update_elite([self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)])
+            follows = not present.crossover and len(self.elite) > 1
+            self._made, self.round = 0, self.crossover(present.moves) if follows else None
+        self.seconds += time.perf_counter() - began
+        return self.best.score > before
 
-    def _finish(self, made: Round) -> None:
-        """Add the walks' best networks to the elite; after a round comes a crossover, after that the next round."""
-        found = [self.best, *(best_of(self.problem, walk.state.best) for walk in made.walks)]
+    def _update_elite(self, found: list[Ordered]) -> None:
+        """Keep the best of the elite and these networks, those with different scores."""
         ranked = sorted([*self.elite, *found], key=lambda ordered: -ordered.score)
         self.elite = [ranked[0]]
         for ordered in ranked[1:]:
             if self.elite[-1].score - ordered.score > SAME:
                 self.elite.append(ordered)
         del self.elite[2 * self.count :]
-        self._made, self.round = 0, None
-        if not made.crossover and len(self.elite) > 1:
-            self.round = self._crossover(made.moves)
 
-    def _next_round(self, left: float) -> Round:
+    def next_round(self, left: float) -> Round:
         """Return walks twice as long as before, or as long as the moves that are left allow."""
         wanted = SWEEPS * self.vertices * 2**self.rounds
         most = left / (self.count * (1 + CROSSOVER))
@@ -314,7 +305,7 @@ class Population:
             order = self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
         return OrderWalk(self.problem, order, coolings, self._next_seed())
 
-    def _crossover(self, moves: int) -> Round:
+    def crossover(self, moves: int) -> Round:
         """Return walks from the best network over the sets that the elite uses, and the bases."""
         bases = self.families.vertex_start[1:] - 1
         numbers = np.unique(np.concatenate([bases, *(ordered.choice for ordered in self.elite)]))

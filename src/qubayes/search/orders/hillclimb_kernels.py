@@ -158,26 +158,19 @@ def _plan_kick(sets: Any, climb: Any) -> None:
                 if climb.lists[0, child, SIZE] == climb.lists.shape[2] - FIRST:
                     continue
             else:
-                number = np.int64(-1)
                 first = sets.edges[child, parent, 0]
                 count = sets.edges[child, parent, 1] - first
-                start = below(climb.random, below(climb.random, count) + 1)
-                for k in range(count):
-                    if number < 0 and _closes_no_cycle(sets, climb, child, sets.lists[first + (start + k) % count]):
-                        number = np.int64(sets.lists[first + (start + k) % count])
-                if number < 0:
+                start, tried, cycle = below(climb.random, below(climb.random, count) + 1), 0, True
+                while cycle and tried < count:
+                    number, cycle = np.int64(sets.lists[first + (start + tried) % count]), False
+                    tried += 1
+                    for k in range(sets.members.shape[1]):
+                        member = np.int64(sets.members[number, k])
+                        cycle = cycle or (member < climb.lists.shape[1] and has(climb.bits, ANCESTORS, member, child))
+                if cycle:
                     continue
         _plan(climb, child, parent, number)
         return
-
-
-@inner
-def _closes_no_cycle(sets: Any, climb: Any, child: Any, number: Any) -> Any:
-    for k in range(sets.members.shape[1]):
-        member = np.int64(sets.members[number, k])
-        if member < climb.lists.shape[1] and has(climb.bits, ANCESTORS, member, child):
-            return False
-    return True
 
 
 @inner

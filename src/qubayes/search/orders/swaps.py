@@ -367,7 +367,16 @@ def _select(problem: Any, state: Any, trial: Any, last: Any, pair: Any, limit: A
         same = True
         for word in range(len(found)):
             same = same and found[word] == before[vertex, word]
-        number = old[vertex] if same else _best_without(first, members, skip, vertex, found)
+        number = old[vertex]
+        if not same:
+            number, end, blocked = first[vertex], first[vertex + 1] - 1, True
+            while blocked and number < end:
+                blocked = False
+                for k in range(members.shape[1]):
+                    member = np.int64(members[number, k])
+                    if (found[member >> 6] >> np.uint64(member & 63)) & np.uint64(1) != 0:
+                        number, blocked = min(number + skip[number, k], end), True
+                        break
         new[vertex] = number
         change += scores[number] - scores[old[vertex]]
         if change + state.slack[place] <= limit:
@@ -398,23 +407,6 @@ def _descend(children: Any, vertex: Any, found: Any) -> None:
                     found[other] |= fresh
                     todo[other] |= fresh
                     again = again or (fresh != 0 and other < word)
-
-
-@inner
-def _best_without(first: Any, members: Any, skip: Any, vertex: Any, descendants: Any) -> Any:
-    """Return the best set of the vertex that has none of its descendants."""
-    number, last = first[vertex], first[vertex + 1] - 1
-    while number < last:
-        jump = np.int64(0)
-        for k in range(members.shape[1]):
-            member = np.int64(members[number, k])
-            if (descendants[member >> 6] >> np.uint64(member & 63)) & np.uint64(1) != 0:
-                jump = np.int64(skip[number, k])
-                break
-        if jump == 0:
-            return number
-        number += jump
-    return last
 
 
 @inner
