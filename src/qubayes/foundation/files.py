@@ -45,9 +45,17 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
     try:
         remove_strays(place.parent, place.name)
-        handle, temporary = _new_locked_file(place)
+        while True:
+            handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
+            if fcntl:
+                with suppress(OSError):  # a file system without locks: there no other process removes it
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.fstat(handle).st_nlink:
+                break
+            os.close(handle)  # removed as a stray one before it was locked
     except OSError as error:
         raise FormatError(f"cannot write {path}: {error.strerror}; choose another place") from error
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb" if binary else "w", encoding=None if binary else "utf-8") as file:
             yield file
@@ -92,18 +100,6 @@ def _resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError) as error:
         raise FormatError(f"{path} is a circle of links; choose another ({error})") from error
-
-
-def _new_locked_file(path: Path) -> tuple[int, Path]:
-    """Return a new private file in the same folder, open and locked by this process."""
-    while True:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        if fcntl:
-            with suppress(OSError):  # a file system without locks: there no other process removes it
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.fstat(handle).st_nlink:
-            return handle, Path(name)
-        os.close(handle)  # removed as a stray one before it was locked
 
 
 def lock(handle: int) -> bool:

@@ -13,15 +13,10 @@ Samplers that need millions of draws take them in blocks from `Draws`: 256 lanes
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import intrinsic
 from numpy.polynomial import Chebyshev, Polynomial
 
 from .arrays import Floats, Ints, Words
 from .jit import inlined, inner, kernel
-
-_intrinsic: Any = intrinsic
 
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
@@ -74,39 +69,23 @@ def draws_of(seed: np.random.SeedSequence) -> Draws:
     return Draws(random_stream(seed, POOL), np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL))
 
 
-@_intrinsic
-def _as_float(context: Any, word: Any) -> Any:
-    """Return the float64 with the bits of a 64-bit integer."""
-    return types.float64(types.uint64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
-
-
-@_intrinsic
-def _as_word(context: Any, number: Any) -> Any:
-    """Return the bits of a float64 as a 64-bit integer."""
-    return types.uint64(types.float64), lambda ctx, builder, sig, args: builder.bitcast(args[0], ir.IntType(64))
-
-
-@inner
-def _minus_log(word: Any) -> Any:
-    """Return -log(u) with u in (0, 1] from the upper 52 bits of the word, within 1e-9.
+@kernel
+def _refill_waits(words: Any, waits: Any) -> None:
+    """Set each of the waits to -log(u), within 1e-9, with u in (0, 1] from the upper 52 bits of a random word.
 
     u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and nothing is divided:
     conversions and divisions (which numba checks) would prevent vectorisation.
     """
-    u = 2.0 - _as_float((word >> np.uint64(12)) | np.uint64(0x3FF0000000000000))
-    bits = _as_word(u)
-    exponent = _as_float((bits >> np.uint64(52)) | np.uint64(0x4330000000000000)) - 4503599627371519.0  # 2^52 + 1023
-    t = _as_float((bits & np.uint64(0x000FFFFFFFFFFFFF)) | np.uint64(0x3FF0000000000000)) - 1.5
-    logarithm = LOG[10]
-    for k in range(9, -1, -1):
-        logarithm = logarithm * t + LOG[k]
-    return -0.6931471805599453 * exponent - logarithm
-
-
-@kernel
-def _refill_waits(words: Any, waits: Any) -> None:
+    one = np.uint64(0x3FF0000000000000)  # the exponent of 1.0
     for lane in range(POOL):
-        waits[lane] = _minus_log(next_word(words, lane))
+        u = 2.0 - np.uint64((next_word(words, lane) >> np.uint64(12)) | one).view(np.float64)
+        bits = np.float64(u).view(np.uint64)
+        exponent = np.uint64((bits >> np.uint64(52)) | np.uint64(0x4330000000000000)).view(np.float64) - 2.0**52 - 1023
+        t = np.uint64((bits & np.uint64(0x000FFFFFFFFFFFFF)) | one).view(np.float64) - 1.5
+        logarithm = LOG[10]
+        for k in range(9, -1, -1):
+            logarithm = logarithm * t + LOG[k]
+        waits[lane] = -0.6931471805599453 * exponent - logarithm  # -log(2) e - log(m)
 
 
 @inlined

@@ -270,7 +270,10 @@ def _status(answer: dict[str, Any]) -> str:
 
 
 def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
-    """Return the solutions in a final answer, checked, or the state of the job in another answer."""
+    """Return the solutions in a final answer, or the state of the job in another answer.
+
+    Raise unless each solution sets every bit once and has its three numbers.
+    """
     status = _status(answer)
     if status in _UNFINISHED:
         return status
@@ -281,16 +284,11 @@ def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
     solutions = found.get("solutions")
     if not isinstance(solutions, list):
         raise ServiceError("the answer of the Digital Annealer lacks a list of solutions")
-    return _solutions(solutions, bits)
-
-
-def _solutions(found: list[Any], bits: int) -> AnnealerSolutions:
-    """Return the solutions as arrays; raise unless each sets every bit once and has its three numbers."""
-    configurations: list[Any] = [one.get("configuration") if isinstance(one, dict) else None for one in found]
+    configurations: list[Any] = [one.get("configuration") if isinstance(one, dict) else None for one in solutions]
     for configuration in configurations:  # before the allocation: a short answer may list very many
         if not isinstance(configuration, dict) or len(configuration) != bits:
             raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
-    states = np.zeros((len(found), bits), np.bool_)
+    states = np.zeros((len(solutions), bits), np.bool_)
     for row, configuration in zip(states, configurations, strict=True):
         for index, value in configuration.items():
             known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < bits
@@ -299,7 +297,7 @@ def _solutions(found: list[Any], bits: int) -> AnnealerSolutions:
             row[int(index)] = value
         if len({int(index) for index in configuration}) != bits:
             raise ServiceError("a solution of the Digital Annealer sets a bit twice")
-    columns = {name: [solution.get(name) for solution in found] for name in ("energy", "penalty_energy", "frequency")}
+    columns = {name: [one.get(name) for one in solutions] for name in ("energy", "penalty_energy", "frequency")}
     for name, values in columns.items():
         if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
             raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")

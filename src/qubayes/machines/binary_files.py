@@ -184,33 +184,29 @@ def write_cqm(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None
 
 
 def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
-    """Return the constrained model of a .cqm file."""
+    """Return the constrained model of a .cqm file; raise where dimod would read past the end of its arrays."""
     with tempfile.SpooledTemporaryFile(max_size=1 << 28) as copy:
         shutil.copyfileobj(file, copy)
         copy.seek(0)
-        _check_cqm(copy)
+        if _read_exactly(copy, 10, "header") != b"DIMODCQM\x02\x00":
+            raise FormatError("not a .cqm file of version 2.0")
+        variables = _json_header(copy).get("num_variables")
+        if type(variables) is not int or not 0 <= variables <= MOST_BITS_OF_FILE:
+            raise FormatError("no number of variables in the header of the .cqm file")
+        with zipfile.ZipFile(copy) as archive:
+            _check_archive(archive, copy)
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")
+            with archive.open("varinfo") as part:
+                bounds = np.dtype([("vartype", "i1"), ("lower", "<f8"), ("upper", "<f8")])
+                _section(part, b"VTYP", 4, bounds, variables)
+            for name in archive.namelist():
+                if name == "objective" or name.endswith("/lhs"):
+                    with archive.open(name) as part:
+                        _check_expression(part, variables)
         copy.seek(0)
         return dimod.ConstrainedQuadraticModel.from_file(copy)  # type: ignore[arg-type]
-
-
-def _check_cqm(file: IO[bytes]) -> None:
-    """Raise where dimod would read past the end of its arrays."""
-    if _read_exactly(file, 10, "header") != b"DIMODCQM\x02\x00":
-        raise FormatError("not a .cqm file of version 2.0")
-    variables = _json_header(file).get("num_variables")
-    if type(variables) is not int or not 0 <= variables <= MOST_BITS_OF_FILE:
-        raise FormatError("no number of variables in the header of the .cqm file")
-    with zipfile.ZipFile(file) as archive:
-        _check_archive(archive, file)
-        damaged = archive.testzip()
-        if damaged is not None:
-            raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")
-        with archive.open("varinfo") as part:
-            _section(part, b"VTYP", 4, np.dtype([("vartype", "i1"), ("lower", "<f8"), ("upper", "<f8")]), variables)
-        for name in archive.namelist():
-            if name == "objective" or name.endswith("/lhs"):
-                with archive.open(name) as part:
-                    _check_expression(part, variables)
 
 
 def _check_expression(part: IO[bytes], variables: int) -> None:

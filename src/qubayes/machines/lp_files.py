@@ -81,7 +81,21 @@ def read_lp(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
         model = dimod.lp.load(io.BytesIO(content.encode()))
     except (ValueError, RuntimeError, IndexError) as error:
         raise FormatError(f"not an LP file that dimod reads ({error}); {_ALLOWED}") from error
-    _check_model(model)
+    for v in model.variables:
+        if not _NAME.fullmatch(v):
+            raise FormatError(f"{v[:40]!r} is not a name of a variable")
+        if not model.lower_bound(v) <= model.upper_bound(v):
+            raise FormatError(f"the bounds of {v[:40]!r} exclude each other")
+    every = (np.ones((1, len(model.variables)), np.int8), list(model.variables))
+    numbers = [float(model.objective.offset), *model.objective.energies(every)]
+    for row in model.constraints.values():
+        numbers += [row.rhs, row.lhs.offset, *(weight for _, weight in row.lhs.iter_linear())]
+        numbers += [weight for _, _, weight in row.lhs.iter_quadratic()]
+    if not np.isfinite(numbers).all():
+        raise FormatError(
+            "coefficients that are not finite, or add up to more than a float holds; scale the model, and rename "
+            "variables that begin with inf or nan"
+        )
     _restore_labels(model, text)
     return model
 
@@ -104,25 +118,6 @@ def _check_content(content: str) -> None:
     raw = content.encode()
     if found or len(raw.translate(None, _CONTROL)) != len(raw):
         raise FormatError(f"{found[0] if found else 'a control character'!r} in an LP file; {_ALLOWED}")
-
-
-def _check_model(model: "dimod.ConstrainedQuadraticModel") -> None:
-    """Raise if a coefficient is not finite, a name is part of a damaged number, or bounds exclude each other."""
-    for v in model.variables:
-        if not _NAME.fullmatch(v):
-            raise FormatError(f"{v[:40]!r} is not a name of a variable")
-        if not model.lower_bound(v) <= model.upper_bound(v):
-            raise FormatError(f"the bounds of {v[:40]!r} exclude each other")
-    every = (np.ones((1, len(model.variables)), np.int8), list(model.variables))
-    numbers = [float(model.objective.offset), *model.objective.energies(every)]
-    for row in model.constraints.values():
-        numbers += [row.rhs, row.lhs.offset, *(weight for _, weight in row.lhs.iter_linear())]
-        numbers += [weight for _, _, weight in row.lhs.iter_quadratic()]
-    if not np.isfinite(numbers).all():
-        raise FormatError(
-            "coefficients that are not finite, or add up to more than a float holds; scale the model, and rename "
-            "variables that begin with inf or nan"
-        )
 
 
 def _restore_labels(model: "dimod.ConstrainedQuadraticModel", text: str) -> None:
