@@ -55,7 +55,7 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
     level, blocks = start_level(rows, rule, None, 3), []
     for k in (1, 2, 3):
         above = make_above(level, last=k == 3)
-        blocks += [scan(level, above, heads) for heads in split(level, 1000)]
+        blocks += [scan((level, above), heads) for heads in split(level, 1000)]
         level = next_level(level, above) if k < 3 else level
     found = assemble(dataset.names, blocks, stamp_of(dataset, Search(2, score)))
     for vertex in range(3):

@@ -20,7 +20,7 @@ from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
 from ..foundation.files import check_places, ending, opened, replacing
 from .candidates import Candidates, Stamp
-from .text_files import check_words, read_jkl, read_pss, write_jkl, write_pss
+from .score_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 
 _TEXT = {".jkl": (read_jkl, write_jkl), ".scores": (read_jkl, write_jkl), ".pss": (read_pss, write_pss)}
 _BINARY = ".qbc"

@@ -78,17 +78,19 @@ def identify(
     def report(done: int) -> None:
         on_progress(Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables"))
 
-    for k in range(1, search.max_parents + 1):
-        above = make_above(level, last=False)
-        blocks += [block for _, block in scan_level(level, above, Workers(workers.threads if workers else None))]
-        level = next_level(level, above)
-        report(sum(comb(dataset.n, s) for s in range(1, k + 1)))
-    before = total - comb(dataset.n, level.k)
+    here = Workers(workers.threads if workers else None)
+    before = 0
     with ExitStack() as stack:
+        while level.k <= search.max_parents:
+            above = make_above(level, last=False)
+            blocks += [block for _, block in scan_level(level, above, here)]
+            before += comb(dataset.n, level.k)
+            report(before)
+            level = next_level(level, above)
         kept = None
         if checkpoint:
             kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
-        for done, block in _last_level(level, workers or Workers(), kept):
+        for done, block in scan_level(level, make_above(level, last=True), workers or Workers(), kept):
             blocks.append(block)
             report(before + done)
     return assemble(dataset.names, blocks, stamp_of(dataset, search))
@@ -134,50 +136,30 @@ def sets_per_block(level: Level) -> int:
     return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
 
 
-def scan_level(level: Level, above: Above, workers: Workers) -> Iterator[tuple[int, Block]]:
-    """Yield (place, candidates) of each block of a level, and leave in `above` what the next level needs."""
-    ranges = split(level, sets_per_block(level))
-    return run(scan_block, (level, above), ranges, workers)
+def scan_level(
+    level: Level, above: Above, workers: Workers, kept: Checkpoint | None = None
+) -> Iterator[tuple[int, Block]]:
+    """Yield (number of sets done so far, block) for each block of a level, those of the checkpoint first.
 
-
-def scan_block(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
-    """Return the candidates of one block."""
-    level, above = shared
-    return scan(level, above, heads)
-
-
-def _last_level(level: Level, workers: Workers, kept: Checkpoint | None) -> Iterator[tuple[int, Block]]:
-    """Yield (number of sets done so far, block) for each block of the last level, those of the checkpoint first."""
-    ranges = split(level, sets_per_block(level))
-    work = sets_of_heads(level)
-    done = 0
-    n = level.rule.children.shape[1]
+    What the next level needs is left in `above`.
+    """
+    ranges, work = split(level, sets_per_block(level)), sets_of_heads(level)
+    n, done = level.rule.children.shape[1], 0
     # A block of the file that does not fit the search (a changed file with a valid checksum) is computed again.
-    finished = {i: b for i, b in kept.done.items() if i < len(ranges) and _fits(b, n, level.k - 1)} if kept else {}
+    finished = {i: b for i, b in kept.done.items() if i < len(ranges) and b.fits(n, level.k)} if kept else {}
     for index, block in finished.items():
         done += int(work[slice(*ranges[index])].sum())
         yield done, block
     missing = [index for index in range(len(ranges)) if index not in finished]
-    shared = (level, make_above(level, last=True))
-    for place, block in run(scan_block, shared, [ranges[index] for index in missing], workers):
+    for place, block in run(scan, (level, above), [ranges[index] for index in missing], workers):
         if kept:
             kept.add(missing[place], block)
         done += int(work[slice(*ranges[missing[place]])].sum())
         yield done, block
 
 
-def _fits(block: Block, n: int, size: int) -> bool:
-    """Return whether the block holds sets of `size` parents among n vertices, ascending, without their child."""
-    child, parents = block.child, block.parents
-    return (
-        parents.shape[1] == size
-        and bool(((child >= 0) & (child < n)).all() and ((parents >= 0) & (parents < n)).all())
-        and bool((np.diff(parents, axis=1) > 0).all() and (parents != child[:, None]).all())
-        and bool(np.isfinite(block.score).all())
-    )
-
-
 def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
+    """Return what a checkpoint belongs to."""
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     return {
         "data": dataset.checksum,

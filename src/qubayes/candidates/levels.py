@@ -41,6 +41,16 @@ class Block(NamedTuple):
     parents: SmallInts  # (found, k-1)
     score: Floats  # (found,)
 
+    def fits(self, n: int, k: int) -> bool:
+        """Return whether the block holds sets of k-1 parents among n vertices, ascending, without their child."""
+        child, parents = self.child, self.parents
+        return (
+            parents.shape[1] == k - 1
+            and bool(((child >= 0) & (child < n)).all() and ((parents >= 0) & (parents < n)).all())
+            and bool((np.diff(parents, axis=1) > 0).all() and (parents != child[:, None]).all())
+            and bool(np.isfinite(self.score).all())
+        )
+
 
 def prepare_rule(dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet]) -> Rule:
     """Return the score in numbers; `required` has the required parents of each vertex."""
@@ -142,8 +152,9 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def scan(level: Level, above: Above, heads: tuple[int, int]) -> Block:
-    """Return the candidates among the sets that start with heads[0] .. heads[1]-1."""
+def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
+    """Return the candidates among the sets of the level that start with heads[0] .. heads[1]-1."""
+    level, above = shared
     k, n, rows, capacity = level.k, level.rule.children.shape[1], level.rows, _FIRST_CAPACITY
     prefixes, visit = _prefixes(level.heads[heads[0] : heads[1]], n, k), make_visit(k, n, rows)
     labels, bits = None, None

@@ -97,7 +97,8 @@ def _mark(name: str, sets: _Sets, words: Ints, kept: Bools) -> int:
     base = int(np.argmin(np.diff(sets.start)))
     slots = table_slots(len(sets.scores))
     keys, places = np.zeros(slots, np.int64), np.empty(slots, np.int32)
-    fault, which = _fill(sets, base, keys, places)
+    margin = tolerance(float(sets.scores[base]))
+    fault, which = _find_survivors(sets, base, margin, words, keys, places, kept)
     if fault == _OUTSIDE:
         raise FormatError(
             f"variable {name!r}: its smallest parent set is not contained in set {which + 1} of its list; "
@@ -107,23 +108,7 @@ def _mark(name: str, sets: _Sets, words: Ints, kept: Bools) -> int:
         raise FormatError(f"variable {name!r}: set {which + 1} of its list came before; give each parent set once")
     if sets.scores[base] == -np.inf:
         raise FormatError(f"variable {name!r}: its smallest parent set scores -inf; allowed are finite numbers there")
-    _find_survivors(sets, base, tolerance(float(sets.scores[base])), words, keys, places, kept)
     return int(fault)
-
-
-@kernel
-def _fill(sets: _Sets, base: int, keys: Ints, places: SmallInts) -> tuple[int, int]:
-    """Put every set into the hash table; return (fault, set)."""
-    for which in range(len(sets.scores)):
-        if not _contains(sets, which, base):
-            return _OUTSIDE, which
-        slot = slot_of(keys, sets.hashes[which])
-        if keys[slot] != 0:
-            other = places[slot]
-            same = _contains(sets, which, other) and _contains(sets, other, which)
-            return (_REPEATED if same else _COLLISION), which
-        keys[slot], places[slot] = sets.hashes[which], which
-    return _FINE, 0
 
 
 @inner
@@ -141,9 +126,21 @@ def _contains(sets: _Sets, larger: int, smaller: int) -> bool:
 @kernel
 def _find_survivors(
     sets: _Sets, base: int, margin: float, words: Ints, keys: Ints, places: SmallInts, kept: Bools
-) -> None:
-    """Set whether each set beats all its proper subsets by more than the margin; the base always does."""
+) -> tuple[int, int]:
+    """Set whether each set beats all its proper subsets by more than the margin; the base always does.
+
+    Returns (fault, set); `keys` and `places` are an empty hash table.
+    """
     n, scores = len(sets.scores), sets.scores
+    for which in range(n):
+        if not _contains(sets, which, base):
+            return _OUTSIDE, which
+        slot = slot_of(keys, sets.hashes[which])
+        if keys[slot] != 0:
+            other = places[slot]
+            same = _contains(sets, which, other) and _contains(sets, other, which)
+            return (_REPEATED if same else _COLLISION), which
+        keys[slot], places[slot] = sets.hashes[which], which
     for which in range(n):
         first, size = sets.start[which], sets.start[which + 1] - sets.start[which]
         kept[which] = which == base or scores[which] > scores[base] + margin
@@ -171,3 +168,4 @@ def _find_survivors(
             if not scores[which] > scores[other] + margin and _contains(sets, which, other):
                 kept[which] = False
                 break
+    return _FINE, 0

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..candidates import Search, identify
-from ..candidates.identify import assemble, checked, first_level, scan_block, scan_level, stamp_of
-from ..candidates.levels import Block, Level, make_above, next_level, sets_of_heads
+from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of
+from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads
 from ..data.dataset import Dataset
 from ..foundation.environment import peak_memory
 from ..foundation.errors import SettingError
@@ -120,7 +120,7 @@ def sampled(level: Level, workers: Workers) -> _Pace:
     while order and spent < _SAMPLE:
         chosen, order = order[:batch], order[batch:]
         began = time.perf_counter()
-        found += sum(len(b.child) for _, b in run(scan_block, shared, [(h, h + 1) for h in chosen], workers))
+        found += sum(len(b.child) for _, b in run(scan, shared, [(h, h + 1) for h in chosen], workers))
         spent += time.perf_counter() - began
         visited += int(sets[chosen].sum())
         batch *= 2
