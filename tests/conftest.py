@@ -14,6 +14,29 @@ settings.register_profile("fast", settings.get_profile("usual"), max_examples=10
 settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)
 settings.load_profile("usual")
 
+# Files that need a browser, other packages, a cluster, or many processes.
+SLOW = (
+    "bench",
+    "cluster",
+    "faults",
+    "jit",
+    "load",
+    "manual",
+    "memory",
+    "network_peers",
+    "report_page",
+    "same_anywhere",
+    "security",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of slow files."""
+    for item in items:
+        if item.path.stem.removeprefix("test_") in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 # A shell ignores interrupts in background processes, and their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

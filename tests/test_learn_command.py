@@ -306,7 +306,8 @@ def test_the_qubo_of_the_same_problem_is_written_and_agrees(data, tmp_path, caps
     code, out, _ = run(capsys, "learn", data, "-m", 2, "--qubo", tmp_path / "x.bqm")
     assert code == 0 and "bits; the paper's formulation has" in out and "equal to minus its score" in out
     learned = learn(DATA, 2)
-    model = BinaryQuadraticModel.from_file((tmp_path / "x.bqm").open("rb"))
+    with (tmp_path / "x.bqm").open("rb") as file:
+        model = BinaryQuadraticModel.from_file(file)
     bits = encode_sets(learned.formulation, learned.solution.choice)
     state = dict(zip(learned.formulation.labels, bits.astype(int).tolist(), strict=True))
     assert model.energy(state) == pytest.approx(-learned.solution.score, rel=1e-9)

@@ -137,7 +137,8 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         [None] * len(formulation.order.pairs),
         [int(vertex) for vertex in formulation.slack_vertices],  # the vertices of z bits
     ]
-    rows = [(row, _row_offsets(row)) for row in groups if row]
+    steps = [[_STEP + (_GAP if vertex != before else 0) for before, vertex in pairwise(row)] for row in groups]
+    rows = [(row, list(accumulate(step, initial=0.0))) for row, step in zip(groups, steps, strict=True) if row]
     widest = max((offsets[-1] for _, offsets in rows), default=0.0)
     places: list[tuple[float, float]] = []
     colours: list[str] = []
@@ -155,8 +156,14 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         for k in range(qubo.indptr[first], qubo.indptr[first + 1]):
             second, weight = int(qubo.indices[k]), float(qubo.weights[k])
             if first < second:
-                title = f"{weight:.4g} · {labels[first]} · {labels[second]}"
-                parts.append(_coupler(places[first], places[second], title, dashed=weight < 0))
+                (x0, y0), (x1, y1) = places[first], places[second]
+                bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)  # straight between rows, bent inside one
+                title = _text(f"{weight:.4g} · {labels[first]} · {labels[second]}")
+                dash = ' stroke-dasharray="5 4"' if weight < 0 else ""
+                parts.append(
+                    f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
+                    f'stroke="#9aa0a6" stroke-width="1.4"{dash}><title>{title}</title></path>'
+                )
     for (x, y), label, colour, active in zip(places, labels, colours, state.tolist(), strict=True):
         fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
         parts.append(
@@ -181,20 +188,3 @@ def write_model_drawing(formulation: "Formulation", path: str | Path) -> None:
     picture = draw_model(formulation, solve(formulation, "exact", limits=Limits(10.0)).bits)
     with replacing(path) as file:
         file.write(picture)
-
-
-def _row_offsets(groups: Sequence[int | None]) -> list[float]:
-    """Return places along a row, with a gap between groups."""
-    steps = [_STEP + (_GAP if group != before else 0) for before, group in pairwise(groups)]
-    return list(accumulate(steps, initial=0.0))
-
-
-def _coupler(a: tuple[float, float], b: tuple[float, float], title: str, *, dashed: bool) -> str:
-    """Return a curve between two bits: straight between rows, bent inside one."""
-    bend = 0.0 if a[1] != b[1] else 26 + 0.16 * abs(a[0] - b[0])
-    middle = f"{(a[0] + b[0]) / 2:g} {(a[1] + b[1]) / 2 - bend:g}"
-    dash = ' stroke-dasharray="5 4"' if dashed else ""
-    return (
-        f'<path d="M{a[0]:g} {a[1]:g} Q{middle} {b[0]:g} {b[1]:g}" fill="none" stroke="#9aa0a6" stroke-width="1.4"'
-        f"{dash}><title>{_text(title)}</title></path>"
-    )

@@ -1,7 +1,8 @@
 """Layers of the picture: which vertex is in which row, in which order, and where long edges pass the rows between.
 
-Rows of least total edge length by a linear program; orders with few crossings by sweeps of means and exchanges of
-neighbours (Sugiyama, Tagawa & Toda 1981; Gansner et al. 1993).
+Rows of least total edge length by a linear program (Gansner et al. 1993). Orders with few crossings by sweeps of means
+(Sugiyama, Tagawa & Toda 1981), then by moves of single nodes to their best place in the row, and of whole edges to
+their best path through all rows, a shortest-path problem.
 """
 
 from bisect import bisect_right, insort
@@ -21,8 +22,9 @@ Rows = list[list[int]]
 
 _SWEEPS = 24
 _PATIENCE = 8  # sweeps without a gain after which to stop
-_SWAP_EVERY = 3  # swapping after every sweep takes four times as long and leaves as many crossings
-_SWAP_ROUNDS = 4
+_SIFT_EVERY = 3  # sweeps
+_LARGE = 500  # nodes
+_ROUNDS = 8  # of moves of nodes and edges; most pictures need fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,19 @@ def minimiser(cost: Any, entries: tuple[Any, Any, Any], limits: Floats) -> Float
 
 
 def ordered(layers: Layers) -> Rows:
-    """Return the rows in orders with few crossings: the best of three starts, each improved by sweeps and swaps."""
+    """Return the rows in orders with few crossings: three starts, improved by sweeps, then by moves.
+
+    Of a large picture, only the start that is best after the sweeps is improved by moves.
+    """
     starts = (_depth_first(layers), _depth_first(layers, upwards=True), [list(row) for row in layers.rows])
-    return min((_improved(layers, start) for start in starts), key=lambda rows: crossings(layers, rows))
+    orders = [_Order(layers, _swept(layers, start)) for start in starts]
+    if layers.nodes > _LARGE:
+        orders = [min(orders, key=lambda order: crossings(layers, order.rows))]
+    for order in orders:
+        for _ in range(_ROUNDS):
+            if order.sift() + order.reroute() == 0:
+                break
+    return min((order.rows for order in orders), key=lambda rows: crossings(layers, rows))
 
 
 def crossings(layers: Layers, rows: Sequence[Sequence[int]]) -> int:
@@ -188,68 +200,130 @@ def _depth_first(layers: Layers, *, upwards: bool = False) -> Rows:
     return rows
 
 
-def _improved(layers: Layers, rows: Rows) -> Rows:
-    """Return the best order found by sweeps down and up and exchanges of neighbours."""
+def _swept(layers: Layers, rows: Rows) -> Rows:
+    """Return the best order of sweeps down and up: each row is sorted by the mean place of its neighbours before it."""
     best, fewest, last_gain = [row[:] for row in rows], crossings(layers, rows), 0
     for sweep in range(1, _SWEEPS + 1):
-        _sweep(layers, rows, downwards=sweep % 2 == 1)
-        if sweep % _SWAP_EVERY == 0:
-            _swap(layers, rows, _SWAP_ROUNDS)
+        downwards = sweep % 2 == 1
+        neighbours = layers.above if downwards else layers.below
+        for k in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
+            fixed = {node: place for place, node in enumerate(rows[k - 1 if downwards else k + 1])}
+            scale = len(fixed) / max(len(rows[k]), 1)
+            keys = {}
+            for place, node in enumerate(rows[k]):
+                places = [fixed[other] for other in neighbours[node]]
+                keys[node] = sum(places) / len(places) if places else place * scale
+            rows[k].sort(key=keys.__getitem__)
+        if sweep % _SIFT_EVERY == 0:
+            _Order(layers, rows).sift(1)
         count = crossings(layers, rows)
         if count < fewest:
             best, fewest, last_gain = [row[:] for row in rows], count, sweep
         if fewest == 0 or sweep - last_gain >= _PATIENCE:
             break
-    _swap(layers, best, 8 * _SWAP_ROUNDS)
     return best
 
 
-def _sweep(layers: Layers, rows: Rows, *, downwards: bool) -> None:
-    """Sort each row by the mean place of the neighbours in the row before it, one row after the other."""
-    sequence = range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1)
-    neighbours = layers.above if downwards else layers.below
-    for k in sequence:
-        fixed = {node: place for place, node in enumerate(rows[k - 1 if downwards else k + 1])}
-        scale = len(fixed) / max(len(rows[k]), 1)
-        keys = {}
-        for place, node in enumerate(rows[k]):
-            places = [fixed[other] for other in neighbours[node]]
-            keys[node] = sum(places) / len(places) if places else place * scale
-        rows[k].sort(key=keys.__getitem__)
+class _Order:
+    """An order of the rows, and the moves that remove crossings from it."""
 
+    def __init__(self, layers: Layers, rows: Rows) -> None:
+        self.layers, self.rows = layers, rows
+        self.row_of = {node: k for k, row in enumerate(rows) for node in row}
+        self.place = {node: i for row in rows for i, node in enumerate(row)}
+        self._links: dict[int, Ints] = {}
 
-def _swap(layers: Layers, rows: Rows, rounds: int) -> None:
-    """Exchange neighbours in a row while that removes crossings."""
-    place = {node: k for row in rows for k, node in enumerate(row)}
-    above = [sorted(place[other] for other in others) for others in layers.above]
-    below = [sorted(place[other] for other in others) for others in layers.below]
-    changed = set(range(len(rows)))
-    for _ in range(rounds):
-        changed = {
-            near for k in sorted(changed) if _swap_row(layers, rows[k], above, below) for near in (k - 1, k, k + 1)
-        }
-        changed &= set(range(len(rows)))
-        if not changed:
-            return
+    def links(self, k: int) -> Ints:
+        """Return (nodes of row k, nodes of row k + 1) the number of links between two nodes."""
+        if k not in self._links:
+            counts = np.zeros((len(self.rows[k]), len(self.rows[k + 1])), dtype=np.int64)
+            for i, node in enumerate(self.rows[k]):
+                for other in self.layers.below[node]:
+                    counts[i, self.place[other]] += 1
+            self._links[k] = counts
+        return self._links[k]
 
+    def reorder(self, k: int, row: list[int]) -> None:
+        """Put the nodes of row k in this order."""
+        self._links.pop(k - 1, None)
+        self._links.pop(k, None)
+        self.rows[k] = row
+        self.place.update((node, i) for i, node in enumerate(row))
 
-def _swap_row(layers: Layers, row: list[int], above: Rows, below: Rows) -> bool:
-    swapped = False
-    for k in range(len(row) - 1):
-        left, right = row[k], row[k + 1]
-        gain = _turns(above[left], above[right]) + _turns(below[left], below[right])
-        if gain > 0:
-            row[k], row[k + 1] = right, left
-            swapped = True
-    if swapped:
-        place = {node: k for k, node in enumerate(row)}
-        for other in {other for node in row for other in layers.above[node]}:
-            below[other] = sorted(place[node] for node in layers.below[other])
-        for other in {other for node in row for other in layers.below[node]}:
-            above[other] = sorted(place[node] for node in layers.above[other])
-    return swapped
+    def sift(self, rounds: int = 8) -> int:
+        """Move single nodes to the best place in their row until none can move; return the crossings removed."""
+        total, waiting = 0, set(range(len(self.rows)))
+        for _ in range(rounds):
+            moved: set[int] = set()
+            for k in sorted(waiting):
+                if gain := self.sift_row(k):
+                    total += gain
+                    moved.update((k - 1, k, k + 1))
+            waiting = moved & set(range(len(self.rows)))
+        return total
 
+    def sift_row(self, k: int) -> int:
+        """Move each node of the row once to its best place, the other rows fixed; return the crossings removed."""
+        sides = ([self.links(k)] if k + 1 < len(self.rows) else []) + ([self.links(k - 1).T] if k else [])
+        # [a, b]: crossings of the links of a and b if a is left of b, less those if it is right of b.
+        excess = np.zeros((len(self.rows[k]), len(self.rows[k])), dtype=np.int64)
+        for counts in sides:
+            crossed = counts @ (np.cumsum(counts, axis=1) - counts).T
+            excess += crossed - crossed.T
+        order, gain = list(range(len(self.rows[k]))), 0
+        for node in range(len(order)):
+            here = order.index(node)
+            others = order[:here] + order[here + 1 :]
+            costs = np.concatenate([[0], np.cumsum(excess[others, node])])  # of each place, less that of the first one
+            best = int(costs.argmin())
+            if costs[best] < costs[here]:
+                gain += int(costs[here] - costs[best])
+                order = [*others[:best], node, *others[best:]]
+        if gain:
+            self.reorder(k, [self.rows[k][i] for i in order])
+        return gain
 
-def _turns(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return by how many crossings fall if two neighbours with links to these places are exchanged."""
-    return sum((a > b) - (a < b) for a in left for b in right)
+    def reroute(self) -> int:
+        """Take each long edge out and lay it along the path with the fewest crossings; return the crossings removed."""
+        total = 0
+        for chain in sorted(self.layers.chains.values(), key=len, reverse=True):
+            if len(chain) > 2:
+                total += self.reroute_edge(chain)
+        return total
+
+    def reroute_edge(self, chain: tuple[int, ...]) -> int:
+        """Move the bends of one edge together: a shortest path from row to row through the gaps between the nodes."""
+        first = self.row_of[chain[0]]
+        costs = [self.crossing_costs(first + step, *ends) for step, ends in enumerate(pairwise(chain))]
+        places = [0, *(self.place[bend] for bend in chain[1:-1]), 0]
+        now = sum(int(cost[here, there]) for cost, (here, there) in zip(costs, pairwise(places), strict=True))
+        least, steps = costs[0][0], []
+        for cost in costs[1:]:
+            sums = least[:, None] + cost
+            steps.append(sums.argmin(axis=0))
+            least = sums.min(axis=0)
+        gap = 0
+        for bend, step in zip(chain[-2:0:-1], reversed(steps), strict=True) if least[0] < now else ():
+            gap = int(step[gap])
+            row = [node for node in self.rows[self.row_of[bend]] if node != bend]
+            self.reorder(self.row_of[bend], [*row[:gap], bend, *row[gap:]])
+        return max(now - int(least[0]), 0)
+
+    def crossing_costs(self, k: int, upper: int, lower: int) -> Ints:
+        """Return (places in row k, places in row k + 1) the crossings of one link, which may end at any of the places.
+
+        A bend may lie in any gap of its row; a vertex has one place, and links that end there do not cross.
+        """
+        counts = self.links(k).copy()
+        counts[self.place[upper], self.place[lower]] -= 1
+        for axis, node in enumerate((upper, lower)):
+            if node >= self.layers.vertices:
+                counts = np.delete(counts, self.place[node], axis=axis)
+        before = np.pad(counts.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))  # [i, j]: among the first i and first j
+        rows, columns = (
+            (slice(None), slice(None)) if node >= self.layers.vertices else (slice(i, i + 1), slice(i + 1, i + 2))
+            for node, i in ((upper, self.place[upper]), (lower, self.place[lower]))
+        )
+        left_of_upper, right_of_upper = before[rows[0]], before[-1:] - before[rows[1]]
+        crossed: Ints = (left_of_upper[:, -1:] - left_of_upper[:, columns[1]]) + right_of_upper[:, columns[0]]
+        return crossed

@@ -34,7 +34,9 @@ _PADDING = 11.0  # beside the label in its box
 _MARGIN = 24.0  # around the picture
 _BETWEEN = 36.0  # between connected components
 _ASPECT = 1.7  # width to height that packing aims at
-_WIDEST_ASPECT = 3.0  # beyond it rows move apart
+_WIDEST_ASPECT = 3.0  # width to height; beyond it rows move apart
+_TALLEST_ASPECT = 1.4  # height to width; beyond it columns of a large picture move apart
+_LARGE = 100  # nodes of a large picture; a short chain may be a column
 
 _GAP = 14.0  # between the boxes of neighbours in a row
 _LANE = 11.0  # between two edges that pass a row side by side
@@ -124,8 +126,11 @@ def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: 
     x, leaving, entering = placed(layers, rows, own)
     half = np.zeros(layers.nodes)
     half[: layers.vertices] = np.array(own) / 2
-    x -= (x - half).min()
     y = _heights(layers, rows, x)
+    # A tower gets more distance between its columns: boxes stay as wide, and so stay apart.
+    if layers.nodes > _LARGE:
+        x *= max(1.0, float(np.ptp(y)) / (_TALLEST_ASPECT * max(float(np.ptp(x)), 1.0)))
+    x -= (x - half).min()
     curves: dict[Edge, Points] = {}
     for chain in layers.chains.values():  # vertical beside the boxes of the rows between
         upper, lower = chain[0], chain[-1]
@@ -140,15 +145,18 @@ def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
     """Return the vertical middle (nodes,) of each node; rows whose links are wide are further apart.
 
-    A picture that is still too wide gets up to 2.5 times the distance.
+    A picture that is still too wide gets up to 2.5 times the distance, one that is too tall down to 0.65 times.
     """
     gaps = []
     for row in rows[:-1]:
         extents = [abs(x[node] - x[other]) for node in row for other in layers.below[node]]
         far = max(0.13 * float(np.quantile(extents, 0.9)), 0.06 * max(extents))
         gaps.append(float(np.clip(30 + far, 40, 190)))
-    wanted = float(np.ptp(x)) / _WIDEST_ASPECT - len(rows) * BOX_HEIGHT
-    stretch = float(np.clip(wanted / sum(gaps), 1.0, 2.5))
+    width, boxes = float(np.ptp(x)), len(rows) * BOX_HEIGHT
+    least, most = ((height - boxes) / sum(gaps) for height in (width / _WIDEST_ASPECT, _TALLEST_ASPECT * width))
+    stretch = float(np.clip(least, 1.0, 2.5))
+    if layers.nodes > _LARGE and most < 1.0:
+        stretch = max(most, 0.65)
     y = np.zeros(layers.nodes)
     for k, row in enumerate(rows):
         y[list(row)] = (k + 0.5) * BOX_HEIGHT + stretch * sum(gaps[:k])
@@ -156,19 +164,33 @@ def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats
 
 
 def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Return the upper left corner of each rectangle and the size of all: on shelves, the highest first."""
+    """Return the upper left corner of each rectangle and the size of all: on centred shelves, the highest first.
+
+    Single boxes stand on shelves of their own below the others.
+    """
     area = sum((width + _BETWEEN) * (height + _BETWEEN) for width, height in sizes)
     shelf_width = max([math.sqrt(area * _ASPECT), *(width for width, _ in sizes)], default=0.0)
-    corners = [(0.0, 0.0)] * len(sizes)
-    left = top = shelf_height = right = 0.0
+    shelves: list[list[int]] = []
+    left = 0.0
     for k in sorted(range(len(sizes)), key=lambda k: (-sizes[k][1], k)):
         width, height = sizes[k]
-        if left > 0 and left + width > shelf_width:
-            left, top, shelf_height = 0.0, top + shelf_height + _BETWEEN, 0.0
-        corners[k] = (left + _MARGIN, top + _MARGIN)
-        right, shelf_height = max(right, left + width), max(shelf_height, height)
+        first_single = height == BOX_HEIGHT and bool(shelves) and sizes[shelves[-1][0]][1] > BOX_HEIGHT
+        if not shelves or first_single or left + width > shelf_width:
+            shelves.append([])
+            left = 0.0
+        shelves[-1].append(k)
         left += width + _BETWEEN
-    return corners, (right + 2 * _MARGIN, top + shelf_height + 2 * _MARGIN)
+    corners = [(0.0, 0.0)] * len(sizes)
+    widths = [sum(sizes[k][0] for k in shelf) + _BETWEEN * (len(shelf) - 1) for shelf in shelves]
+    widest, top = max(widths, default=0.0), _MARGIN
+    for shelf, shelf_wide in zip(shelves, widths, strict=True):
+        height = sizes[shelf[0]][1]
+        left = _MARGIN + (widest - shelf_wide) / 2
+        for k in shelf:
+            corners[k] = (left, top)
+            left += sizes[k][0] + _BETWEEN
+        top += height + _BETWEEN
+    return corners, (widest + 2 * _MARGIN, max(top - _BETWEEN, 0.0) + _MARGIN if shelves else 2 * _MARGIN)
 
 
 def ports(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]) -> tuple[Ports, Ports]:
@@ -200,11 +222,22 @@ def placed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float
     leaving, entering = ports(layers, rows, widths)
     if layers.nodes > _LARGEST_PROGRAM:
         return _relaxed(layers, rows, widths, _pulls(layers, leaving, entering)), leaving, entering
+    # argmin over x of sum w |x_upper - x_lower + offset|, where x_right - x_left >= distance for neighbours in a row
     links = [link for chain in layers.chains.values() for link in pairwise(chain)]
-    offsets = np.array([leaving[link] - entering[link] for link in links])
     neighbours = [pair for row in rows for pair in pairwise(row)]
+    offsets = np.array([leaving[link] - entering[link] for link in links])
     distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
-    x = _straightest(layers, links, offsets, neighbours, distances)
+    nodes, count = layers.nodes, len(links)
+    (upper, lower), (left, right) = np.array(links).T, np.array(neighbours, dtype=np.int64).reshape(-1, 2).T
+    link, pair = np.arange(count), 2 * count + np.arange(len(left))
+    one, same = np.ones(count), np.ones(len(left))
+    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <= -distances.
+    values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
+    places = np.concatenate([link, link, link, count + link, count + link, count + link, pair, pair])
+    columns = np.concatenate([upper, lower, nodes + link, upper, lower, nodes + link, left, right])
+    bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
+    cost = np.concatenate([np.zeros(nodes), np.array(_WEIGHTS)[bends]])
+    x = minimiser(cost, (values, places, columns), np.concatenate([-offsets, offsets, -distances]))[:nodes].copy()
     _balance(layers, rows, x, widths, _pulls(layers, leaving, entering))
     return x, leaving, entering
 
@@ -214,25 +247,6 @@ def distance(layers: Layers, widths: Sequence[float], left: int, right: int) -> 
     if left >= layers.vertices and right >= layers.vertices:
         return _LANE
     return _GAP + sum(widths[node] / 2 for node in (left, right) if node < layers.vertices)
-
-
-def _straightest(
-    layers: Layers, links: list[Edge], offsets: Floats, neighbours: list[Edge], distances: Floats
-) -> Floats:
-    """Return argmin over x of sum w |x_upper - x_lower + offset|, x_right - x_left >= distance for neighbours."""
-    nodes, count = layers.nodes, len(links)
-    upper, lower = np.array(links).T
-    left, right = np.array(neighbours, dtype=np.int64).reshape(-1, 2).T
-    link, pair = np.arange(count), 2 * count + np.arange(len(left))
-    one, same = np.ones(count), np.ones(len(left))
-    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <= -distances.
-    values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
-    rows = np.concatenate([link, link, link, count + link, count + link, count + link, pair, pair])
-    columns = np.concatenate([upper, lower, nodes + link, upper, lower, nodes + link, left, right])
-    bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
-    cost = np.concatenate([np.zeros(nodes), np.array(_WEIGHTS)[bends]])
-    limits = np.concatenate([-offsets, offsets, -distances])
-    return minimiser(cost, (values, rows, columns), limits)[:nodes].copy()
 
 
 def _pulls(layers: Layers, leaving: Ports, entering: Ports) -> Pulls:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -201,6 +201,7 @@ def page_data(report: Report) -> dict[str, Any]:
     step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
     consensus = report.consensus
+    provenance = {section: _finite(entries, str) for section, entries in report.provenance.items()}
     return {
         "title": report.title,
         "outcome": report.outcome and _finite(asdict(report.outcome)),
@@ -210,14 +211,15 @@ def page_data(report: Report) -> dict[str, Any]:
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
         "consensus": consensus and {"samples": consensus.samples, "edges": _consensus_data(report.network, consensus)},
         "provenance": [
-            [section, [(name, _shown(name, value)) for name, value in entries.items()]]
-            for section, entries in report.provenance.items()
+            [section, [(name, "(hidden)" if _SECRET.search(name) else value) for name, value in shown.items()]]
+            for section, shown in provenance.items()
         ],
     }
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+def _finite(values: Mapping[str, Any], other: Callable[[float], Any] = lambda _: None) -> dict[str, Any]:
+    """Return the values; numbers that are not finite, which JSON lacks, become `other` of them."""
+    return {k: other(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
 
 
 def _network_data(report: Report) -> dict[str, Any]:
@@ -260,10 +262,3 @@ def _consensus_data(network: Network, consensus: Consensus) -> list[dict[str, An
         learned = "same" if same else "turned" if turned else "absent"
         edges.append({"parent": parent, "child": child, "frequency": frequency, "learned": learned})
     return edges
-
-
-def _shown(name: str, value: Value) -> Value:
-    """Return a value of the provenance; hidden if its name looks like that of a secret."""
-    if _SECRET.search(name):
-        return "(hidden)"
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
