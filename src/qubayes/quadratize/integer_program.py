@@ -140,7 +140,15 @@ def _add_representations(program: MixedProgram, columns: dict[Mask, int], space:
                 program.at_least(1, [columns[mask]])
             continue
         inside = [s for s in proper_subsets(mask) if s in columns]
-        found = _union_columns(program, columns, representations(mask, space.closed, inside))
+        single, pairs = representations(mask, space.closed, inside)
+        found = [columns[s] for s in single]  # their sum is at least 1 only if the set is a union of two
+        partners: dict[Mask, list[int]] = defaultdict(list)
+        for pair in pairs:
+            found.append(program.column())
+            for part in pair:
+                partners[part].append(found[-1])
+        for part, used in partners.items():  # each set serves one pair at most: stronger than one row for each pair
+            program.at_least(0, [columns[part]], used)
         if mask in open_terms:
             program.at_least(1, [columns[mask], *found])
         on_closed, size = singletons([mask]) <= space.closed, mask.bit_count()
@@ -152,22 +160,6 @@ def _add_representations(program: MixedProgram, columns: dict[Mask, int], space:
                 program.at_least(size - 2, products)
             else:
                 program.at_least(0, products, [columns[mask]] * (size - 2))
-
-
-def _union_columns(program: MixedProgram, columns: dict[Mask, int], found: Representations) -> list[int]:
-    """Return columns whose sum is at least 1 only if the set is a union of two.
-
-    Each set serves one pair at most, which is stronger than one row for each pair.
-    """
-    result = [columns[s] for s in found.single]
-    partners: dict[Mask, list[int]] = defaultdict(list)
-    for pair in found.pairs:
-        result.append(program.column())
-        for part in pair:
-            partners[part].append(result[-1])
-    for part, used in partners.items():
-        program.at_least(0, [columns[part]], used)
-    return result
 
 
 def _closure_columns(

@@ -18,7 +18,7 @@ import dimod
 import numpy as np
 import numpy.typing as npt
 
-from ..foundation.arrays import AnyArray, Bools, Floats
+from ..foundation.arrays import AnyArray, Floats
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import json_object, replacing
 from .decomposition import Assumptions, Decomposition, Mask, Pair, Penalty, SubsetIndex, bits, nested_roots
@@ -125,7 +125,10 @@ def exclusive_quadratic(sets: Sequence[Mask], coefficients: Mapping[Mask, float]
     the largest f of a union: (top + k a + k (k - 1) / 2 b) / ((k - 1)(k - 2) / 2) falls with k.
     """
     width = max((mask.bit_length() for mask in coefficients), default=0)
-    members, terms = (_indicator(masks, width) for masks in (sets, tuple(coefficients)))
+    members, terms = (
+        np.array([[mask >> e & 1 for e in range(width)] for mask in masks], np.bool_).reshape(-1, width)
+        for masks in (sets, coefficients)
+    )
     weights, columns = np.array(list(coefficients.values())), terms.astype(np.float32).T
     rows = [((~(members | row)).astype(np.float32) @ columns == 0) @ weights for row in members]
     values: Floats = np.array(rows).reshape(len(sets), len(sets))  # f of the union of every two, without the constant
@@ -140,14 +143,6 @@ def exclusive_quadratic(sets: Sequence[Mask], coefficients: Mapping[Mask, float]
     lowest = [max(0.0, -float(x.min(initial=0.0))) for x in (alone, joint[above])]
     top = float(values.max(initial=0.0))
     return ExclusiveQuadratic(result, 1.1 * (top + 3 * sum(lowest)) or 1.0)
-
-
-def _indicator(masks: Sequence[Mask], width: int) -> Bools:
-    """Return (masks, width) whether each mask holds each element."""
-    result = np.zeros((len(masks), width), dtype=np.bool_)
-    for row, mask in enumerate(masks):
-        result[row, list(bits(mask))] = True
-    return result
 
 
 @dataclass(frozen=True, slots=True)

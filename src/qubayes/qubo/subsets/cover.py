@@ -151,7 +151,15 @@ def cover_system(task: CoverTask, system: SetSystem) -> Covered:
         sets = cover_pairs(system)
         result = Covered(sets, len(sets))
     else:
-        result = _by_cores(task, system)
+        incidence = incidence_of(system)
+        closed, cores = presolve(incidence)
+        preparing = time.perf_counter() - began
+        chosen, bound = [closed], len(closed)
+        for core in cores:
+            best, lower = _solve_core(task, core, incidence)
+            chosen.append(core.columns[best])
+            bound += min(lower, int(best.sum()))
+        result = _result(incidence, np.concatenate(chosen), bound, preparing)
     return verified(system, result)._replace(seconds=time.perf_counter() - began)
 
 
@@ -219,20 +227,6 @@ def _improved(task: CoverTask, known: Bools, program: CoverProgram, nodes: int) 
     found = solve_program(program, start=known, seconds=task.budget.seconds, nodes=nodes, stop=task.stop)
     best = found.chosen if found.feasible and found.chosen.sum() < known.sum() else known
     return best, min(int(best.sum()), rounded_up(found.bound))
-
-
-def _by_cores(task: CoverTask, system: SetSystem) -> Covered:
-    """Reduce exactly, then solve each core by the task's method."""
-    began = time.perf_counter()
-    incidence = incidence_of(system)
-    closed, cores = presolve(incidence)
-    preparing = time.perf_counter() - began
-    chosen, bound = [closed], len(closed)
-    for core in cores:
-        best, lower = _solve_core(task, core, incidence)
-        chosen.append(core.columns[best])
-        bound += min(lower, int(best.sum()))
-    return _result(incidence, np.concatenate(chosen), bound, preparing)
 
 
 def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bools, int]:

@@ -128,9 +128,15 @@ def incidence_of(system: SetSystem) -> Incidence:
     largest, shift = int(system.sizes.max(initial=0)), len(system.elements).bit_length()
     if largest > LARGEST_ENUMERATED or largest * shift > 62:
         return _with_closed_subsets(system)
-    keys, stop = [], 0
+    keys, stop = [], 0  # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
     for size, count in enumerate(np.bincount(system.sizes).tolist()):
-        keys.append(_subset_keys(system.members[stop : stop + size * count].reshape(count, size), shift).ravel())
+        block = system.members[stop : stop + size * count].reshape(count, size).astype(np.int64) + 1
+        own = np.zeros((count, 2**size), dtype=np.int64)
+        for mask in range(1, 2**size):
+            highest = mask.bit_length() - 1
+            rest = mask ^ (1 << highest)
+            own[:, mask] = own[:, rest] + (block[:, highest] << (shift * rest.bit_count()))
+        keys.append(own[:, 1:].ravel())
         stop += size * count
     flat = np.concatenate(keys)
     order, column_start = _grouped(flat)
@@ -145,17 +151,6 @@ def incidence_of(system: SetSystem) -> Incidence:
         sets=(np.count_nonzero(digits, axis=1), digits[digits > 0] - 1),
         complete=True,
     )
-
-
-def _subset_keys(block: SmallInts, shift: int) -> Ints:
-    """Return (sets, 2^k - 1) a key of each subset, its elements plus 1 as digits; larger subsets have larger keys."""
-    count, size = block.shape
-    keys = np.zeros((count, 2**size), dtype=np.int64)
-    for mask in range(1, 2**size):
-        highest = mask.bit_length() - 1
-        rest = mask ^ (1 << highest)
-        keys[:, mask] = keys[:, rest] + ((block[:, highest].astype(np.int64) + 1) << (shift * rest.bit_count()))
-    return keys[:, 1:]
 
 
 def _with_closed_subsets(system: SetSystem) -> Incidence:
