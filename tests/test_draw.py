@@ -109,7 +109,7 @@ def test_classes_have_fewer_heads(run, tmp_path):
         assert sorted(heads((tmp_path / "x.svg").read_text())) == heads_left
     assert thickness((tmp_path / "x.svg").read_text()).keys() == {"a — b", "b — c"}
     assert run("chain.json", "-o", "x.html", "--cpdag").exit_code == 0
-    assert '"head":null' in (tmp_path / "x.html").read_text()
+    assert '"class_only":true' in (tmp_path / "x.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,17 @@ import math
 import os
 import re
 import shutil
+import struct
 import time
 from itertools import combinations
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from qubayes.network import Network
-from qubayes.report import Consensus, Outcome, Report, write_report
+from qubayes.network import Network, read_network
+from qubayes.report import Consensus, Outcome, Report, reversible_edges, write_report
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -154,12 +157,130 @@ def test_odd_reports(visit, n):
     assert page.locator("#bits-caption").inner_text().startswith("0 bits, as many as")
 
 
-def test_required_and_undirected_edges(visit):
-    report = Report(SMALL, strengths={(0, 2): math.inf, (1, 2): 3.0}, undirected=frozenset({(0, 3)}))
-    page = visit(report)
-    assert page.locator("#view .edge").count() - page.locator("#view .edge .head").count() == 1
+def test_required_edges_are_named(visit):
+    page = visit(Report(SMALL, strengths={(0, 2): math.inf, (1, 2): 3.0}))
     page.fill("#search", "smoker")
     assert "required" in page.locator("#panel .parents li", has_text="Age").inner_text()
+
+
+def heads(page):
+    """The number of arrow heads that are drawn."""
+    return page.locator("#view .edge .head").evaluate_all("all => all.filter(e => e.style.display !== 'none').length")
+
+
+def test_a_switch_between_the_graph_and_its_equivalence_class(visit):
+    free = reversible_edges(SMALL)
+    assert 0 < len(free) < SMALL.edges
+    page = visit(full_report(SMALL))
+    assert heads(page) == SMALL.edges
+    page.click("#as-class")
+    assert heads(page) == SMALL.edges - len(free)
+    assert page.get_attribute("#as-class", "aria-pressed") == "true"
+    page.click("#as-dag")
+    assert heads(page) == SMALL.edges
+    assert heads(visit(Report(SMALL, class_only=True))) == SMALL.edges - len(free)
+
+
+def shown_edges(page):
+    return page.locator("#view .edge:not(.away)").count()
+
+
+def test_sliders_leave_strong_and_sure_edges(visit):
+    report = full_report(SMALL)
+    page = visit(report)
+    page.locator("#by-strength input").fill("3")
+    assert shown_edges(page) == 3
+    weakest = sorted(report.strengths.values(), reverse=True)[2]
+    text = page.locator("#by-strength").inner_text()
+    assert text.startswith("Strongest 3 of 10") and float(text.split("≥")[1]) == pytest.approx(weakest, rel=0.01)
+    page.locator("#by-strength input").fill("10")
+    page.locator("#by-confidence input").fill("80")
+    assert shown_edges(page) == sum(share >= 0.8 for share in report.confidences.values())
+    assert not visit(Report(SMALL)).locator("#by-strength").is_visible()
+
+
+def shown_vertices(page):
+    return {
+        SMALL.names[int(v)]
+        for v in page.locator("#view .node:not(.away)").evaluate_all("all => all.map(e => e.dataset.vertex)")
+    }
+
+
+def test_parts_around_a_vertex(visit):
+    page = visit(full_report(SMALL))
+    page.locator(".node", has_text="Smoker").click()
+    page.locator("#panel button", has_text="Neighbours").click()
+    assert shown_vertices(page) == {"Smoker", "Age", "Sex", "Blood pressure", "Stroke"}
+    page.locator("#panel button", has_text="Markov blanket").click()
+    assert shown_vertices(page) == {"Smoker", "Age", "Sex", "Blood pressure", "Stroke", "Exercise", "Cholesterol"}
+    page.locator("#panel button", has_text="Back to the whole network").click()
+    assert shown_vertices(page) == set(SMALL.names)
+
+
+def fitted_network():
+    """Age has two states, Smoker three; the table of Smoker has a row for each state of Age."""
+    tables = (np.array([0.25, 0.75]), np.array([[0.5, 0.3, 0.2], [0.125, 0.375, 0.5]]))
+    return Network(("Age", "Smoker"), ((), (0,)), (("young", "old"), ("no", "former", "yes")), tables)
+
+
+def test_the_table_and_the_states_of_a_vertex(visit):
+    page = visit(Report(fitted_network(), marginals=((0.3, 0.7), (0.2, 0.35, 0.45))))
+    page.locator(".node", has_text="Smoker").click()
+    states = page.locator("#panel .states li").all_inner_texts()
+    assert [text.split() for text in states] == [["no", "20.0", "%"], ["former", "35.0", "%"], ["yes", "45.0", "%"]]
+    assert page.locator("#panel .cpt th").all_inner_texts() == ["Age", "no", "former", "yes"]
+    assert rows(page, "#panel .cpt") == [["young", "0.500", "0.300", "0.200"], ["old", "0.125", "0.375", "0.500"]]
+
+
+def saved(page, button):
+    with page.page.expect_download() as download:
+        page.click(button)
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_saving(visit, tmp_path):
+    network = fitted_network()
+    page = visit(Report(network, "my data.csv: 2 variables", strengths={(0, 1): 2.5}))
+    name, text = saved(page, "#save-bif")
+    assert name == "my_data.bif"
+    (tmp_path / name).write_bytes(text)
+    again = read_network(tmp_path / name)
+    assert again.parents == network.parents and all(map(np.array_equal, again.tables, network.tables))
+    assert saved(page, "#save-csv") == (
+        "my_data-edges.csv",
+        b"parent,child,reversible,strength,confidence\nAge,Smoker,yes,2.5,\n",
+    )
+    name, picture = saved(page, "#save-svg")
+    root = ElementTree.fromstring(picture)
+    assert name == "my_data.svg" and [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")] == [
+        "Age",
+        "Smoker",
+    ]
+    name, pixels = saved(page, "#save-png")
+    assert name == "my_data.png" and pixels.startswith(b"\x89PNG")
+    assert struct.unpack(">II", pixels[16:24]) == tuple(2 * int(root.get(side)) for side in ("width", "height"))
+    assert not visit(Report(SMALL)).locator("#save-bif").is_visible()
+
+
+def test_the_map_appears_when_a_part_is_out_of_sight(visit):
+    page = visit(full_report(random_network(37, 50, 4)))
+    assert not page.locator("#map").is_visible()
+    page.click("#zoom-in")
+    page.click("#zoom-in")
+    assert page.locator("#map").is_visible()
+    _, x, y = page.transform()
+    page.locator("#map").click(position={"x": 8, "y": 8})
+    assert page.transform()[1:] != pytest.approx((x, y), abs=1)
+    page.click("#fit")
+    assert not page.locator("#map").is_visible()
+
+
+def test_the_curve_of_the_score_is_zoomed(visit):
+    page = visit(full_report(SMALL))
+    assert "Only scores above" in page.locator("#trace-caption").inner_text()
+    page.click("#whole-trace")
+    assert "Only scores above" not in page.locator("#trace-caption").inner_text()
+    assert page.get_attribute("#whole-trace", "aria-pressed") == "true"
 
 
 def test_labels_fit_into_their_boxes(visit):
@@ -419,4 +540,6 @@ def test_223_vertices_open_at_once(visit, screenshots, tmp_path, capsys):
         "found => found.map(e => parseFloat(getComputedStyle(e).strokeWidth))"
     )
     assert scale < 0.3 and not page.locator(".node text").first.is_visible() and min(widths) * scale > 0.7
+    # The names of some vertices are as large as near, and cover no other.
+    assert page.locator(".landmark").count() >= 20 and apart(page.rectangles(".landmark rect"))
     page.screenshot(path=screenshots / "report-223.png", full_page=True)

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..candidates import Candidates
 from ..data import Dataset
 from ..data.dataset import MOST_CODES
@@ -104,12 +106,16 @@ class Learned:
             consensus = Consensus(confidence.samples, confidence.of_edges(confidence.consensus))
         return Report(
             network=self.network,
-            title=f"Bayesian network of {self.dataset.n} variables",
+            title=f"{self.source or 'Data'}: {self.dataset.n} variables, {self.dataset.rows:,} rows",
             outcome=Outcome(score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}),
             strengths=edge_strengths(candidates, self.network.parents),
             confidences=confidences,
             consensus=consensus,
             trace=(*solution.trace, (solution.seconds, solution.score)),
+            marginals=tuple(
+                (np.bincount(codes, minlength=arity) / self.dataset.rows).tolist()
+                for codes, arity in zip(self.dataset.codes, self.dataset.arities.tolist(), strict=True)
+            ),
             bits=self.bits,
             paper_bits=self.paper_bits,
             vertices=tuple(VertexFacts(*row) for row in zip(*columns, strict=True)),

@@ -66,7 +66,7 @@
     const { outcome } = data;
     if (!outcome) return;
     const proved = outcome.gap !== null && outcome.gap <= 1e-9;
-    const verdict = proved ? "Optimum proved" : outcome.gap === null ? null : `Gap ${percent(outcome.gap)}`;
+    const verdict = proved ? "Optimum proved" : outcome.gap === null ? null : outcome.gap > 0.2 ? "Weak bound" : `Gap ${percent(outcome.gap)}`;
     const badge = verdict && html("span", { class: proved ? "badge good" : "badge" }, verdict);
     at("status").append(...[badge, " ", outcome.status].filter(Boolean));
     at("status").hidden = !at("status").textContent.trim();
@@ -107,6 +107,7 @@
 
   const picture = at("picture");
   const view = svg("g", { id: "view" });
+  const landmarks = svg("g", { id: "landmarks" });
   const nodeElements = [];
   const edgeElements = [];
 
@@ -117,7 +118,7 @@
         "g",
         { class: "edge" },
         svg("path", { class: "line", d: edge.line, "stroke-opacity": faint }),
-        edge.head && svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
+        svg("path", { class: "head", d: edge.head, "fill-opacity": faint }),
         svg("path", { class: "hit", d: edge.line }),
       );
       element.style.setProperty("--thickness", edge.thickness);
@@ -134,7 +135,7 @@
       nodeElements.push(element);
       view.append(element);
     });
-    picture.append(view);
+    picture.append(view, landmarks);
     picture.setAttribute("aria-label", `${several(nodes.length, "vertex", "vertices")} and ${several(edges.length, "edge", "edges")}`);
     squeeze();
   }
@@ -162,18 +163,85 @@
 
   function show() {
     view.setAttribute("transform", `translate(${place.x.toFixed(2)} ${place.y.toFixed(2)}) scale(${place.k.toFixed(5)})`);
+    showLandmarks();
+    showFrame();
     if (place.k === shownScale) return;
     shownScale = place.k;
     picture.classList.toggle("far", place.k < 0.36);
     view.style.setProperty("--hairline", place.k < 0.8 ? Math.min(0.8 / place.k, 8) : 0); // lines stay visible from afar
   }
+  // From afar, names of the vertices with the most edges, as large as near; each only where it covers no other.
+  const byDegree = nodes.map((_, v) => v).sort((a, b) => into[b].length + outOf[b].length - into[a].length - outOf[a].length || a - b);
+  let landmarkState = "";
+  function showLandmarks() {
+    const far = place.k < 0.36;
+    const state = far ? `${place.k.toFixed(4)} ${hiddenVersion}` : "";
+    if (state !== landmarkState) {
+      landmarkState = state;
+      const boxes = [];
+      const chosen = [];
+      for (const v of far ? byDegree : []) {
+        if (nodeElements[v].classList.contains("away")) continue;
+        const half = 3.6 * nodes[v].label.length + 7;
+        const [x, y] = [place.k * nodes[v].x, place.k * nodes[v].y];
+        if (boxes.some((box) => Math.abs(box.x - x) < box.half + half + 3 && Math.abs(box.y - y) < 21)) continue;
+        boxes.push({ x, y, half });
+        chosen.push(svg("g", { class: "landmark", transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` },
+          svg("rect", { x: -half, y: -9, width: 2 * half, height: 18, rx: 5 }), svg("text", { y: 4 }, nodes[v].label)));
+        if (chosen.length >= 60) break;
+      }
+      landmarks.replaceChildren(...chosen);
+    }
+    landmarks.setAttribute("transform", `translate(${place.x.toFixed(2)} ${place.y.toFixed(2)})`);
+  }
+
+  // The overview map: shown while a part of the picture is out of sight.
+  const frame = svg("rect", { class: "frame" });
+  let mapScale = 0;
+  function drawMap() {
+    const { width, height } = data.network;
+    mapScale = Math.min(150 / width, 120 / height);
+    const map = at("map");
+    map.setAttribute("width", (width * mapScale).toFixed(1));
+    map.setAttribute("height", (height * mapScale).toFixed(1));
+    map.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    map.append(...edges.map((edge) => svg("path", { d: edge.line })),
+      ...nodes.map((node) => svg("rect", { class: "box", x: node.x - node.width / 2, y: node.y - data.network.box / 2, width: node.width, height: data.network.box })), frame);
+    const travel = (event) => {
+      const box = map.getBoundingClientRect();
+      const { width: wide, height: high } = room();
+      jump({ k: place.k, x: wide / 2 - (place.k * (event.clientX - box.left)) / mapScale, y: high / 2 - (place.k * (event.clientY - box.top)) / mapScale });
+    };
+    map.addEventListener("pointerdown", (event) => { map.setPointerCapture(event.pointerId); travel(event); });
+    map.addEventListener("pointermove", (event) => { if (event.buttons) travel(event); });
+  }
+  function showFrame() {
+    const { width, height } = room();
+    const seen = { x: -place.x / place.k, y: -place.y / place.k, width: width / place.k, height: height / place.k };
+    const all = seen.width >= data.network.width && seen.height >= data.network.height;
+    at("map").toggleAttribute("hidden", all || nodes.length < 12);
+    for (const [name, value] of Object.entries(seen)) frame.setAttribute(name, value.toFixed(1));
+    frame.setAttribute("stroke-width", (1.5 / mapScale).toFixed(1));
+  }
+
   function room() {
     return { width: picture.clientWidth || 1, height: picture.clientHeight || 1 };
   }
   function wholeView() {
     const { width, height } = room();
-    const k = Math.min(width / data.network.width, height / data.network.height, 1.4);
-    return { k, x: (width - k * data.network.width) / 2, y: (height - k * data.network.height) / 2 };
+    const box = shownBox();
+    const k = Math.min(width / box.width, (height - 16) / box.height, 1.4);
+    return { k, x: (width - k * box.width) / 2 - k * box.left, y: (height - k * box.height) / 2 - k * box.top };
+  }
+  // The part of the picture that is not filtered out.
+  function shownBox() {
+    const shown = nodes.filter((_, v) => !nodeElements[v].classList.contains("away"));
+    if (shown.length === nodes.length || !shown.length) return { left: 0, top: 0, width: data.network.width, height: data.network.height };
+    const left = Math.min(...shown.map((node) => node.x - node.width / 2)) - 24;
+    const right = Math.max(...shown.map((node) => node.x + node.width / 2)) + 24;
+    const top = Math.min(...shown.map((node) => node.y)) - data.network.box / 2 - 24;
+    const bottom = Math.max(...shown.map((node) => node.y)) + data.network.box / 2 + 24;
+    return { left, top, width: right - left, height: bottom - top };
   }
   function go(target, isFit = false) {
     cancelAnimationFrame(flight);
@@ -309,11 +377,12 @@
     else tell(null);
     return Boolean(edge || node);
   }
-  const edgeName = (k) => `${nodes[edges[k].parent].name} ${edges[k].head ? "→" : "—"} ${nodes[edges[k].child].name}`;
+  const isDirected = (k) => !(asClass && edges[k].reversible);
+  const edgeName = (k) => `${nodes[edges[k].parent].name} ${isDirected(k) ? "→" : "—"} ${nodes[edges[k].child].name}`;
   function edgeLines(k) {
-    const { head: directed, strength, confidence } = edges[k];
+    const { reversible, strength, confidence } = edges[k];
     const lines = [edgeName(k)];
-    if (!directed) lines.push("the direction may be either");
+    if (reversible) lines.push("equivalent networks have either direction");
     if (strength === "required") lines.push("required by the settings");
     else if (strength !== null) lines.push(`${score(strength)} of score lost without it`);
     if (confidence !== null) lines.push(`in ${frequency(confidence)} of the bootstrap networks`);
@@ -321,6 +390,120 @@
   }
   function nodeLines(v) {
     return [nodes[v].name, `${several(into[v].length, "parent", "parents")}, ${several(outOf[v].length, "child", "children")}`];
+  }
+
+  // What is shown: directions, strong edges, a part of the network.
+
+  let asClass = data.class_only;
+  let hiddenVersion = 0;
+  let scope = "all"; // or "neighbours" or "blanket", of the selected vertex
+
+  function directions(wanted) {
+    asClass = wanted;
+    edges.forEach((edge, k) => {
+      const [line, head, hit] = edgeElements[k].children;
+      const path = isDirected(k) ? edge.line : `${edge.line}V${edge.end}`;
+      line.setAttribute("d", path);
+      hit.setAttribute("d", path);
+      head.style.display = isDirected(k) ? "" : "none";
+    });
+    at("as-dag").setAttribute("aria-pressed", String(!asClass));
+    at("as-class").setAttribute("aria-pressed", String(asClass));
+  }
+  const neighboursOf = (v) => [...into[v].map((k) => edges[k].parent), ...outOf[v].map((k) => edges[k].child)];
+  // Parents, children, and the other parents of the children.
+  const blanketOf = (v) => [...neighboursOf(v), ...outOf[v].flatMap((k) => into[edges[k].child].map((other) => edges[other].parent))];
+
+  function filter() {
+    const near = selected === null || scope === "all" ? null : new Set([selected, ...(scope === "blanket" ? blanketOf : neighboursOf)(selected)]);
+    const most = known ? Number(at("by-strength").querySelector("input").value) : edges.length;
+    const strong = new Set(strongestFirst(edges.keys()).slice(0, most));
+    const least = sure ? Number(at("by-confidence").querySelector("input").value) / 100 : 0;
+    edges.forEach((edge, k) => {
+      const keep = strong.has(k) && (edge.confidence ?? 1) >= least && (!near || (near.has(edge.parent) && near.has(edge.child)));
+      edgeElements[k].classList.toggle("away", !keep);
+    });
+    nodes.forEach((_, v) => nodeElements[v].classList.toggle("away", Boolean(near) && !near.has(v)));
+    hiddenVersion += 1;
+    sliderTexts(most, strong, least);
+    showLandmarks();
+  }
+  function sliderTexts(most, strong, least) {
+    if (known) {
+      const weakest = Math.min(...[...strong].map(weight));
+      at("by-strength").firstChild.textContent = most === edges.length ? `All ${several(edges.length, "edge", "edges")}`
+        : most === 0 ? "No edge" : `Strongest ${count(most)} of ${count(edges.length)}${Number.isFinite(weakest) ? `: loss ≥ ${three.format(weakest)}` : ""}`;
+    }
+    if (sure) at("by-confidence").firstChild.textContent = least === 0 ? "Any confidence" : `Confidence ≥ ${count(100 * least)} %`;
+  }
+  function filtering() {
+    at("as-dag").addEventListener("click", () => directions(false));
+    at("as-class").addEventListener("click", () => directions(true));
+    directions(asClass);
+    const slider = (id, shown) => {
+      at(id).hidden = !shown;
+      at(id).querySelector("input").addEventListener("input", filter);
+      return at(id).querySelector("input");
+    };
+    const strength = slider("by-strength", known && edges.length > 1);
+    strength.max = edges.length;
+    strength.value = edges.length;
+    slider("by-confidence", sure && edges.length > 1);
+    filter();
+  }
+
+  // Saving.
+
+  function save(name, kind, content) {
+    const link = html("a", { download: `${fileName()}${name}`, href: URL.createObjectURL(new Blob([content], { type: kind })) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+  const fileName = () => (data.title.split(":")[0].replace(/\.[a-z0-9]+$/i, "").replace(/[^\w.-]+/g, "_").slice(0, 60) || "network");
+  // The picture as it is filtered, in the colours of the page, as a document of its own.
+  function standalone() {
+    const box = shownBox();
+    const size = { width: Math.ceil(box.width), height: Math.ceil(box.height) };
+    const root = svg("svg", { xmlns: "http://www.w3.org/2000/svg", ...size, viewBox: `${box.left} ${box.top} ${size.width} ${size.height}` });
+    const colour = (name, element) => getComputedStyle(element).getPropertyValue(name);
+    root.append(svg("rect", { x: box.left, y: box.top, ...size, fill: colour("background-color", picture) }));
+    edges.forEach((edge, k) => {
+      if (edgeElements[k].classList.contains("away")) return;
+      const [line, head] = edgeElements[k].children;
+      root.append(svg("path", { d: line.getAttribute("d"), fill: "none", stroke: colour("stroke", line), "stroke-width": edge.thickness, "stroke-opacity": line.getAttribute("stroke-opacity") }));
+      if (isDirected(k)) root.append(svg("path", { d: edge.head, fill: colour("fill", head), "fill-opacity": head.getAttribute("fill-opacity") }));
+    });
+    nodes.forEach((node, v) => {
+      if (nodeElements[v].classList.contains("away")) return;
+      const [rect, text] = nodeElements[v].children;
+      root.append(
+        svg("rect", { x: node.x - node.width / 2, y: node.y - data.network.box / 2, width: node.width, height: data.network.box, rx: 7, fill: colour("fill", rect), stroke: colour("stroke", rect) }),
+        svg("text", { x: node.x, y: node.y + 4.5, "text-anchor": "middle", "font-size": 13, "font-family": "system-ui, sans-serif", fill: colour("fill", text) }, node.label));
+    });
+    return { size, text: new XMLSerializer().serializeToString(root) };
+  }
+  function savePng() {
+    const { size, text } = standalone();
+    const scale = Math.min(2, 8192 / Math.max(size.width, size.height));
+    const image = new Image();
+    image.onload = () => {
+      const canvas = html("canvas", { width: Math.round(size.width * scale), height: Math.round(size.height * scale) });
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(".png", "image/png", blob));
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  }
+  function edgesAsCsv() {
+    const quoted = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const rows = edges.map((edge) => [nodes[edge.parent].name, nodes[edge.child].name, edge.reversible ? "yes" : "no", edge.strength ?? "", edge.confidence ?? ""]);
+    return [["parent", "child", "reversible", "strength", "confidence"], ...rows].map((row) => `${row.map((value) => quoted(String(value))).join(",")}\n`).join("");
+  }
+  function saving() {
+    at("save-svg").addEventListener("click", () => save(".svg", "image/svg+xml", standalone().text));
+    at("save-png").addEventListener("click", savePng);
+    at("save-csv").addEventListener("click", () => save("-edges.csv", "text/csv", edgesAsCsv()));
+    at("save-bif").hidden = data.bif === null;
+    at("save-bif").addEventListener("click", () => save(".bif", "text/plain", data.bif));
   }
 
   // Selecting a vertex.
@@ -335,12 +518,14 @@
   function select(v, travel = true) {
     unmark();
     selected = v;
+    filter();
     picture.classList.add("focused");
     nodeElements[v].classList.add("selected");
     for (const k of into[v]) emphasise(k, "in", edges[k].parent, "parent");
     for (const k of outOf[v]) emphasise(k, "out", edges[k].child, "child");
     view.append(nodeElements[v]);
-    if (travel) centre(v);
+    if (scope !== "all") fit();
+    else if (travel) centre(v);
     vertexPanel(v);
   }
   function emphasise(k, way, v, role) {
@@ -350,6 +535,8 @@
   function clear() {
     unmark();
     selected = null;
+    scope = "all";
+    filter();
     at("search").value = "";
     at("found").textContent = "";
     closeMatches();
@@ -384,13 +571,62 @@
     at("panel").replaceChildren(
       html("p", { class: "name" }, nodes[v].name),
       html("p", { class: "facts" }, told.join(" · ")),
+      scopeButtons(v),
+      ...states(v),
       html("h3", {}, `Parents (${count(into[v].length)})`, into[v].length ? numbersTold() : null),
       edgesList("parents", into[v], "parent"),
       html("h3", {}, `Children (${count(outOf[v].length)})`, outOf[v].length ? numbersTold() : null),
       edgesList("children", outOf[v], "child"),
+      ...probabilities(v),
       html("button", { class: "quiet", type: "button", onclick: () => { clear(); fit(); } }, "Back to the whole network"),
     );
     at("panel").scrollTop = 0;
+  }
+
+  function scopeButtons(v) {
+    const kinds = [["all", "Everything"], ["neighbours", "Neighbours"], ["blanket", "Markov blanket"]];
+    const choose = (kind) => {
+      scope = kind;
+      select(v, false);
+      fit();
+    };
+    return html("div", { class: "buttons choice", role: "group", "aria-label": "Part of the network" },
+      ...kinds.map(([kind, name]) => html("button", { type: "button", "aria-pressed": String(scope === kind), onclick: () => choose(kind) }, name)));
+  }
+  const probability = new Intl.NumberFormat("en-US", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+  // The states of a vertex, with their share of the rows.
+  function states(v) {
+    const facts = data.parameters && data.parameters[v];
+    if (!facts) return [];
+    const { marginal, arity } = facts;
+    const bar = (share) => {
+      const meter = html("span", { class: "meter" }, html("i"));
+      meter.firstChild.style.width = `${100 * share}%`;
+      return meter;
+    };
+    return [
+      html("h3", {}, `States (${count(arity)})`, marginal ? html("span", {}, "share of rows") : null),
+      html("ul", { class: "edges-list states" }, ...facts.states.map((state, k) =>
+        html("li", {}, html("span", {}, state), html("span", { class: "value" }, marginal ? frequency(marginal[k]) : ""), marginal && bar(marginal[k]))),
+      arity > facts.states.length ? html("li", {}, `and ${count(arity - facts.states.length)} more`) : null),
+    ];
+  }
+  // The table of a vertex: a row for each combination of its parents' states.
+  function probabilities(v) {
+    const facts = data.parameters && data.parameters[v];
+    if (!facts || !facts.table || facts.arity > facts.states.length) return [];
+    const given = facts.given.map((p) => ({ name: nodes[p].name, states: data.parameters[p].states, arity: data.parameters[p].arity }));
+    const combination = (row) => given.reduceRight(([rest, texts], { states: own, arity }) => [Math.floor(rest / arity), [own[rest % arity] ?? "…", ...texts]], [row, []])[1];
+    const cell = (share) => {
+      const element = html("td", { class: "number share" }, probability.format(share));
+      element.style.setProperty("--share", `${Math.round(100 * share)}%`);
+      return element;
+    };
+    const head = [...given.map(({ name }) => html("th", { scope: "col", class: "given" }, name)), ...facts.states.map((state) => html("th", { scope: "col", class: "number" }, state))];
+    const body = facts.table.map((row, k) => html("tr", {}, ...combination(k).map((state) => html("td", { class: "given" }, state)), ...row.map(cell)));
+    const title = given.length ? "Probabilities given the parents" : "Probabilities";
+    return [html("h3", {}, title), html("div", { class: "table-box cpt", tabindex: "0", role: "region", "aria-label": title },
+      html("table", {}, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...body)))];
   }
 
   function overviewPanel() {
@@ -508,17 +744,32 @@
     const first = Math.max(Math.min(...positive, last), last / 1e6);
     const log = last / first > 30;
     const scores = trace.map(([, value]) => value);
-    const low = Math.min(...scores);
-    const high = Math.max(...scores, bound ?? -Infinity);
-    const margin = (high - low || Math.abs(high) || 1) * 0.06;
-    const bottom = low - margin;
-    const top = high + margin;
     const reached = trace[trace.length - 1][1];
+    const lowest = Math.min(...scores);
+    const high = Math.max(...scores, bound ?? -Infinity);
+    // Most of the gain comes in the first moments; the end is what tells one run from another.
+    const interesting = Math.max(lowest, reached - Math.max(0.03 * (reached - lowest), 2 * (high - reached)));
+    const zoomable = interesting - lowest > 0.25 * (high - lowest);
+    let entire = !zoomable;
+    let bottom = 0;
+    let top = 1;
     const told = [`${score(reached)} after ${duration(last)}`];
     if (bound !== null) told.push(`no network scores more than ${score(bound)}`);
-    at("trace-caption").textContent = `${told.join("; ")}.${log ? " Time on a logarithmic scale." : ""}`;
+    const toggle = at("whole-trace");
+    toggle.hidden = !zoomable;
+    toggle.addEventListener("click", () => {
+      entire = !entire;
+      render();
+    });
 
     function render() {
+      const low = entire ? lowest : interesting;
+      const margin = (high - low || Math.abs(high) || 1) * 0.06;
+      bottom = low - margin;
+      top = high + margin;
+      toggle.setAttribute("aria-pressed", String(entire));
+      const part = entire ? "" : ` Only scores above ${score(interesting)} are shown.`;
+      at("trace-caption").textContent = `${told.join("; ")}.${part}${log ? " Time on a logarithmic scale." : ""}`;
       const width = Math.max(box.clientWidth, 200);
       const height = box.clientHeight || 260;
       const digits = steps(bottom, top, 6);
@@ -545,7 +796,7 @@
         const anchor = x > area.right - 14 ? "end" : x < area.left + 14 ? "start" : "middle";
         drawing.append(svg("text", { x: x.toFixed(1), y: height - 6, "text-anchor": anchor }, seconds ? duration(seconds) : "0"));
       }
-      const points = trace.map(([seconds, value]) => [scaleX(seconds), scaleY(value)]);
+      const points = trace.map(([seconds, value]) => [scaleX(seconds), Math.min(scaleY(value), area.bottom)]);
       let line = `M${points[0][0].toFixed(1)} ${points[0][1].toFixed(1)}`;
       for (const [x, y] of points.slice(1)) line += `H${x.toFixed(1)}V${y.toFixed(1)}`;
       line += `H${area.right}`;
@@ -743,7 +994,10 @@
   head();
   tiles();
   draw();
+  drawMap();
   moving();
+  filtering();
+  saving();
   searching();
   overviewPanel();
   chart();

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, replacing
 from ..network import Network, cpdag
+from ..network.bif import bif_text
 from .drawing import draw, head_path, line_path, png, thicknesses
 from .layers import Edge
 from .layout import BOX_HEIGHT, lay_out
@@ -26,6 +28,9 @@ if TYPE_CHECKING:  # a picture alone needs no kernels
 Value = str | int | float | bool | None
 
 _LONGEST_TRACE = 2000  # points; more than a screen has pixels
+_LARGEST_TABLE = 2000  # numbers of a table that the page shows
+_LARGEST_BIF = 50_000  # numbers; some 500 kB of text
+_MOST_STATES = 50  # of a vertex that the page lists
 _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
@@ -71,7 +76,8 @@ class Report:
     strengths: Mapping[Edge, float] = field(default_factory=dict)  # loss of score when the edge is dropped
     confidences: Mapping[Edge, float] = field(default_factory=dict)  # share of bootstrap samples with the edge
     consensus: Consensus | None = None
-    undirected: frozenset[Edge] = frozenset()  # (parent, child): drawn without a direction
+    class_only: bool = False  # the page opens with the equivalence class: no direction where equivalent networks differ
+    marginals: tuple[Sequence[float], ...] = ()  # for each vertex the share of rows in each of its states, or none
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
     bits: Mapping[str, int] | None = None  # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
     paper_bits: Mapping[str, int] | None = None  # of the paper's formulation for the same subsets
@@ -83,12 +89,11 @@ class Report:
             raise QubayesError(
                 f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give one for each, or none"
             )
+        states = self.network.states or ()
+        if self.marginals and list(map(len, self.marginals)) != list(map(len, states)):
+            raise QubayesError("marginals that do not fit the states of the network; give one share for each state")
         edges = {(parent, child) for child, parents in enumerate(self.network.parents) for parent in parents}
-        for what, values in (
-            ("strength", self.strengths),
-            ("confidence", self.confidences),
-            ("direction", self.undirected),
-        ):
+        for what, values in (("strength", self.strengths), ("confidence", self.confidences)):
             if unknown := set(values) - edges:
                 raise QubayesError(
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
@@ -156,12 +161,11 @@ def write_drawing(
     if kind not in (".svg", ".png", ".html"):
         raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
     strengths = network_strengths(candidates, network) if candidates is not None else {}
-    undirected = reversible_edges(network) if class_only else frozenset()
     if kind == ".html":
         title = network.name or "Bayesian network"
-        write_report(Report(network, title, strengths=strengths, undirected=undirected), path)
+        write_report(Report(network, title, strengths=strengths, class_only=class_only), path)
         return
-    picture = draw(network, strengths, undirected)
+    picture = draw(network, strengths, reversible_edges(network) if class_only else frozenset())
     content = picture.encode() if kind == ".svg" else png(picture)
     with replacing(path, binary=True) as file:
         file.write(content)
@@ -200,12 +204,18 @@ def page_data(report: Report) -> dict[str, Any]:
     trace = [(float(seconds), float(score)) for seconds, score in report.trace if math.isfinite(seconds + score)]
     step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
-    consensus = report.consensus
+    consensus, network, bif = report.consensus, report.network, None
+    if network.tables is not None and sum(table.size for table in network.tables) <= _LARGEST_BIF:
+        with suppress(QubayesError):  # a name that BIF cannot hold
+            bif = bif_text(network)
     provenance = {section: _finite(entries, str) for section, entries in report.provenance.items()}
     return {
         "title": report.title,
         "outcome": report.outcome and _finite(asdict(report.outcome)),
         "network": _network_data(report),
+        "class_only": report.class_only,
+        "parameters": _parameters_data(report),
+        "bif": bif,
         "trace": trace[:-1:step] + trace[-1:],
         "bits": both_bits if any(both_bits.values()) else None,
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
@@ -224,7 +234,7 @@ def _finite(values: Mapping[str, Any], other: Callable[[float], Any] = lambda _:
 
 def _network_data(report: Report) -> dict[str, Any]:
     """Return the boxes and the curves of the picture, with the facts about each edge."""
-    network, layout = report.network, lay_out(report.network)
+    network, layout, reversible = report.network, lay_out(report.network), reversible_edges(report.network)
     lines = thicknesses(layout.curves, report.strengths)
     boxes = zip(
         network.names,
@@ -234,12 +244,14 @@ def _network_data(report: Report) -> dict[str, Any]:
     )
     edges = []
     for edge, points in layout.curves.items():
-        directed, strength = edge not in report.undirected, report.strengths.get(edge)
+        strength = report.strengths.get(edge)
         facts = {
             "parent": edge[0],
             "child": edge[1],
-            "line": line_path(points, directed=directed),
-            "head": head_path(points, lines[edge]) if directed else None,
+            "line": line_path(points),
+            "head": head_path(points, lines[edge]),
+            "end": points[-1][1],  # where the line ends without a head
+            "reversible": edge in reversible,
             "thickness": lines[edge],
             "strength": "required" if strength == math.inf else strength,
             "confidence": report.confidences.get(edge),
@@ -252,6 +264,31 @@ def _network_data(report: Report) -> dict[str, Any]:
         "nodes": [dict(zip(("name", "label", "x", "y", "width"), box, strict=True)) for box in boxes],
         "edges": edges,
     }
+
+
+def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
+    """Return the states of each vertex, their shares, and its table by rows; large tables are left out."""
+    network = report.network
+    if network.states is None:
+        return None
+    shares: Sequence[Sequence[float] | None] = report.marginals or [None] * network.n
+    found = []
+    for vertex, states in enumerate(network.states):
+        table = network.tables[vertex] if network.tables is not None else None
+        rows = None
+        if table is not None and table.size <= _LARGEST_TABLE:
+            rows = [[float(f"{share:.4g}") for share in row] for row in table.reshape(-1, len(states)).tolist()]
+        marginal = shares[vertex]
+        found.append(
+            {
+                "states": states[:_MOST_STATES],
+                "arity": len(states),
+                "marginal": marginal and [float(f"{share:.4g}") for share in marginal[:_MOST_STATES]],
+                "given": network.parents[vertex],  # in the order in which the rows count up, the last one fastest
+                "table": rows,
+            }
+        )
+    return found
 
 
 def _consensus_data(network: Network, consensus: Consensus) -> list[dict[str, Any]]:
