@@ -96,7 +96,7 @@ def test_bad_places(tmp_path, capsys):
         tmp_path / "missing" / "x.jkl": ["no folder", "missing"],
     }.items():
         refused(capsys, tmp_path, [data, "-m", 1, "-o", output], words)
-    refused(capsys, tmp_path, [data, "-m", 1, "--resume"], ["--resume without -o"])
+    refused(capsys, tmp_path, [data, "-m", 1, "--resume"], ["--resume without --output"])
     refused(capsys, tmp_path, [tmp_path / "none.csv", "-m", 1], ["none.csv"])
     refused(capsys, tmp_path, [tmp_path, "-m", 1], [str(tmp_path)])
     refused(capsys, tmp_path, [data, "-m", 1, "--knowledge", tmp_path / "none.json"], ["none.json"])

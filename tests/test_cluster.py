@@ -192,7 +192,7 @@ input()
             assert result == index + 1
         finally:
             process.kill()
-        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost.*--resume"):
+        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost.*resume.*run_dir"):
             list(results)
 
 

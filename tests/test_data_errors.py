@@ -36,10 +36,10 @@ BAD = {
     "identifiers": (
         "x.csv",
         "id,b\n" + "".join(f"k{i},1\n" for i in range(1001)),
-        ["'id'", "1001 states", "--ignore id"],
+        ["'id'", "1001 states", "ignore=['id']"],
     ),
     "infinite": ("x.csv", "a,b\n1.5,1\ninf,2\n", ["'a'", "infinite"]),
-    "wrong ending": ("x.xlsx", LONG, ["'.xlsx'", ".csv", "--format"]),
+    "wrong ending": ("x.xlsx", LONG, ["'.xlsx'", ".csv", "format"]),
     "no ending": ("x", LONG, ["'nothing'"]),
     "binary as text": ("x.csv", bytes(range(256)), ["x.csv"]),
     "text as parquet": ("x.parquet", LONG, ["not a whole Parquet file"]),

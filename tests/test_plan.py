@@ -71,5 +71,5 @@ def test_command(tmp_path, dataset):
 
 
 def test_no_plan_for_a_cluster(dataset):
-    with pytest.raises(SettingError, match="leave out --cluster"):
+    with pytest.raises(SettingError, match="leave out cluster"):
         plan(dataset, Search(1), workers=Workers(cluster="tcp://127.0.0.1:1"))

@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 
 from .. import __version__
-from ..foundation.errors import FormatError, QubayesError
+from ..foundation.errors import FormatError, QubayesError, option
 from ..foundation.files import lock, private
 from .levels import Block
 
@@ -57,7 +57,7 @@ class Checkpoint:
             self._file.flush()
         except OSError as error:
             raise QubayesError(
-                f"cannot write {self.path}: {error.strerror}; make room and run again with --resume"
+                f"cannot write {self.path}: {error.strerror}; make room and run again with {option('resume')}"
             ) from error
 
     def _create(self) -> IO[bytes]:
@@ -89,7 +89,7 @@ class Checkpoint:
                 return self._create()
             raise FormatError(
                 f"{self.path} belongs to a search of other data or settings, or by another version; "
-                "repeat that one, or leave out --resume to start anew"
+                f"repeat that one, or leave out {option('resume')} to start again"
             )
         end = file.tell()
         for index, block in _records(file, self.path.stat().st_size):

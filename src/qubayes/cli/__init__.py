@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
+from ..foundation.errors import flags_in_messages
 from .candidates_commands import candidates, plan
 from .learn_command import learn
 from .network_commands import compare, convert, draw, sample, score
@@ -18,7 +19,7 @@ app = typer.Typer(
     name="qubayes",
     help="Learn the structure of Bayesian networks, with a proof or a gap, and as a compact QUBO.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -32,11 +33,13 @@ def show_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Options before the name of a command."""
+    """Options before the name of a command; messages of all commands name options as flags."""
+    context.with_resource(flags_in_messages())
 
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Ints, frozen
-from ..foundation.errors import DataError
+from ..foundation.errors import DataError, option
 from ..foundation.files import shown
 from .dataset import MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
 
@@ -141,8 +141,9 @@ def _number_states(
         fractions = (float(x) for x in numbers if float(x) != round(float(x)))
         raise DataError(
             f"column {name!r} is continuous ({len(numbers)} values such as"
-            f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with --bins K"
-            f" [--bin-method quantile|width], or declare its states with --arities"
+            f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with"
+            f" {option('bins', 5)} ({option('bin_method')} quantile or width), or declare its states with"
+            f" {option('arities')}"
         )
     return _sorted_states(name, [str(int(number)) for number in numbers], whole=True)
 
@@ -151,10 +152,10 @@ def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[s
     """Return the distinct texts as states in the order of text or of numbers, and the state of each text."""
     different = set(texts)
     if len(different) > MOST_STATES:
-        bins = f", cut it into intervals with --bins {name}=5" if whole else ""
+        bins = f", cut it into intervals with {option('bins', {name: 5})}" if whole else ""
         raise DataError(
             f"column {name!r} has {len(different)} states, at most {MOST_STATES} are allowed; is it an identifier?"
-            f" leave it out with --ignore {name}{bins}"
+            f" leave it out with {option('ignore', [name])}{bins}"
         )
     names = tuple(sorted(different, key=int if whole else None))
     return names, _positions(texts, names)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..foundation.arrays import Bools
-from ..foundation.errors import DataError, FormatError, some
+from ..foundation.errors import DataError, FormatError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
 from .columns import Column, Intervals, encode, missing_values
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
@@ -99,7 +99,7 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         if kind is None:
             raise FormatError(
                 f"{path} ends in {ending(path) or 'nothing'!r}; give .csv, .tsv, .parquet, .arrow or .dat (text also"
-                f" .gz), or say what it is with --format"
+                f" .gz), or say what it is with {option('format')}"
             )
         if kind in ("parquet", "arrow"):
             columns = read_frame_file(path, kind.capitalize())
@@ -188,10 +188,12 @@ def _without_missing(columns: list[Column], settings: ReadSettings) -> list[Colu
         more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
         raise DataError(
             f"missing values in {lost_rows} of {rows} rows, column (rows): {listed}{more};"
-            f" drop these rows with --missing drop, or make missing a state with --missing state"
+            f" drop these rows with {option('missing', 'drop')}, or make missing a state with"
+            f" {option('missing', 'state')}"
         )
     if lost_rows == rows:
         raise DataError(
-            f"all {rows} rows have missing values, so none is left; use --missing state or --ignore a column"
+            f"all {rows} rows have missing values, so none is left; give {option('missing', 'state')}, or leave out a"
+            f" column with {option('ignore')}"
         )
     return [column._replace(codes=column.codes[~lost]) for column in columns]

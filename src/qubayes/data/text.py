@@ -15,7 +15,7 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 
 from ..foundation.arrays import AnyArray
-from ..foundation.errors import DataError, FormatError
+from ..foundation.errors import DataError, FormatError, option
 from ..foundation.files import opened, read_bytes
 from ..foundation.jit import kernel
 from .columns import Column
@@ -57,7 +57,7 @@ def read_gobnilp(path: Path) -> list[Column]:
         if len(arities) != len(names) or not all(re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities):
             raise FormatError(
                 f"{path}: {len(names)} names, then {len(arities)} fields where the number of states of each must stand;"
-                f" give names, numbers of states, rows (or --format fimi)"
+                f" give names, numbers of states, rows (or {option('format', 'fimi')})"
             )
         _check_names(path, names)
         if (most := max(map(int, arities))) > MOST_STATES:

@@ -1,6 +1,9 @@
 """Errors that a user can mend. A message says what was given, what is allowed and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+_as_flags = False  # whether messages name options as the command line does
 
 
 class QubayesError(ValueError):
@@ -43,3 +46,33 @@ def some(names: Iterable[str], most: int = 5) -> str:
     """
     names = list(names)
     return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def option(name: str, value: object = None) -> str:
+    """Return an option as the caller writes it: `bins=5` in Python, `--bins 5` on the command line.
+
+    >>> option("bins", {"age": 5}), option("run_dir")
+    ("bins={'age': 5}", 'run_dir')
+    >>> with flags_in_messages():
+    ...     option("bins", {"age": 5}), option("ignore", ["id"]), option("run_dir")
+    ('--bins age=5', '--ignore id', '--run-dir')
+    """
+    if not _as_flags:
+        return name if value is None else f"{name}={value!r}"
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, Mapping):
+        value = ",".join(f"{key}={item}" for key, item in value.items())
+    elif isinstance(value, list):
+        value = ",".join(map(str, value))
+    return flag if value is None else f"{flag} {value}"
+
+
+@contextmanager
+def flags_in_messages() -> Iterator[None]:
+    """Let messages inside the block name options as flags of the command line."""
+    global _as_flags
+    before, _as_flags = _as_flags, True
+    try:
+        yield
+    finally:
+        _as_flags = before

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .. import __version__
 from .environment import optional
-from .errors import QubayesError, SettingError
+from .errors import QubayesError, SettingError, option
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
@@ -143,7 +143,7 @@ class _Batch:
         except _distributed().KilledWorker as error:
             raise QubayesError(
                 "several workers of the cluster died one after the other in the same task, perhaps for want of memory; "
-                "give them more, or leave out --cluster"
+                f"give them more, or leave out {option('cluster')}"
             ) from error
         self._losses = 0
         return result
@@ -159,7 +159,7 @@ class _Batch:
         if self._losses > _MOST_LOSSES:
             raise QubayesError(
                 f"all workers of the cluster died {self._losses} times before they finished a task; look at their "
-                "logs, or leave out --cluster"
+                f"logs, or leave out {option('cluster')}"
             )
         self._remote = self._send()
 
@@ -187,20 +187,20 @@ class _Batch:
                 return sent[0]
         raise QubayesError(
             f"{_MOST_LOSSES} times workers of the cluster died while their input was sent, or took too long; look at "
-            "their logs, or leave out --cluster"
+            f"their logs, or leave out {option('cluster')}"
         )
 
 
 def _no_worker() -> QubayesError:
     return QubayesError(
-        f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out --cluster"
+        f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out {option('cluster')}"
     )
 
 
 def _scheduler_lost(error: OSError) -> QubayesError:
     return QubayesError(
-        f"the connection to the Dask scheduler was lost ({error}); when it is back, run again: candidates -o with "
-        "--resume, learn with the same --run-dir"
+        f"the connection to the Dask scheduler was lost ({error}); when it is back, run again: candidates with "
+        f"{option('resume')}, learn with the same {option('run_dir')}"
     )
 
 
@@ -223,7 +223,7 @@ def _connected(cluster: Any) -> Iterator[Any]:
         client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise QubayesError(
-            f"no Dask scheduler answers at {cluster}; start one, or leave out --cluster ({error})"
+            f"no Dask scheduler answers at {cluster}; start one, or leave out {option('cluster')} ({error})"
         ) from error
     for name in ("distributed", "distributed.client"):  # a lost connection is reported once, by our error
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -17,7 +17,7 @@ from ..candidates.identify import assemble, checked, first_level, scan_level, st
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads
 from ..data.dataset import Dataset
 from ..foundation.environment import peak_memory
-from ..foundation.errors import SettingError
+from ..foundation.errors import SettingError, option
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
@@ -79,7 +79,7 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
     search = checked(dataset, search)
     workers = workers or Workers()
     if workers.cluster is not None:
-        raise SettingError("a plan is made on this machine; leave out --cluster")
+        raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     level: Level | None = first_level(dataset, search)
     tiny = Dataset(dataset.names[:3], dataset.states[:3], np.ascontiguousarray(dataset.codes[:3, :2]))
     identify(tiny, Search(0), workers=Workers(1))  # compiles, so that the clock sees the search alone

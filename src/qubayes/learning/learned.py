@@ -13,7 +13,7 @@ from ..candidates import Candidates
 from ..data import Dataset
 from ..data.dataset import MOST_CODES
 from ..foundation.environment import versions
-from ..foundation.errors import QubayesError
+from ..foundation.errors import QubayesError, option
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
@@ -173,8 +173,8 @@ class Learned:
         rows, limit = self.dataset.rows, max(MOST_CODES, self.dataset.rows // 2)
         arities = zip(self.dataset.names, self.dataset.arities.tolist(), strict=True)
         return [
-            f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with --ignore {name}, "
-            f"or cut numbers with --bins {name}=5"
+            f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with "
+            f"{option('ignore', [name])}, or cut numbers with {option('bins', {name: 5})}"
             for name, arity in arities
             if arity > limit
         ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..candidates import Candidates, Search, check_output, identify, read_candidates, write_candidates
 from ..data import Dataset, ReadSettings, read
-from ..foundation.errors import FormatError, QubayesError, SettingError
+from ..foundation.errors import FormatError, QubayesError, SettingError, option
 from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, Progress, silent, stopping
 from ..foundation.workers import Workers
@@ -239,7 +239,8 @@ def identify_file(
     Finished blocks are kept beside the output until it is written; `resume` continues from them.
     """
     if resume and output is None:
-        raise SettingError("--resume without -o; finished blocks are kept beside the output file, so name it with -o")
+        given, needed = option("resume"), option("output")
+        raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
     if output:
         check_output(output)
     dataset = read(data, reading)

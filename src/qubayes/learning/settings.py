@@ -11,7 +11,7 @@ import numpy as np
 
 from ..candidates import Knowledge, Search
 from ..data import Dataset, ReadSettings
-from ..foundation.errors import SettingError
+from ..foundation.errors import SettingError, option
 from ..scores import Score
 from ..search import Limits, Solver, solver_named
 
@@ -159,9 +159,10 @@ class FormulateSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for option, value in (("--cover", self.cover), ("--presolve", self.presolve_seconds)):
+        for name, value in (("cover", self.cover), ("presolve", self.presolve_seconds)):
             if self.subsets and value:
-                raise SettingError(f"--subsets {self.subsets} and {option} {value}; give one: the file has its subsets")
+                given = f"{option('subsets', str(self.subsets))} and {option(name, value)}"
+                raise SettingError(f"{given}; give one: the file has its subsets")
 
 
 def _plain(value: Any) -> Any:
