@@ -17,7 +17,7 @@ from dimod import BinaryQuadraticModel
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learning
-from qubayes.foundation.errors import SettingError
+from qubayes.foundation.errors import QubayesError
 from qubayes.learning import Learned, learn
 from qubayes.network import read_network
 from qubayes.qubo import encode_sets
@@ -278,7 +278,9 @@ def test_a_column_of_identifiers_is_doubted(tmp_path, capsys, rows, doubtful):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"knowledge": "k.json"}, "read_knowledge"),
+        ({"knowledge": "k.json"}, "k.json"),
+        ({"knowledge": 5}, "JSON file"),
+        ({"workers": qubayes.Workers(1), "threads": 2}, "give one"),
         ({"workers": 2}, "Workers\\(threads=2\\)"),
         ({"reading": {"bins": 3}}, "ReadSettings"),
         ({"max_parents": "3"}, "max_parents = '3'"),
@@ -288,7 +290,7 @@ def test_a_column_of_identifiers_is_doubted(tmp_path, capsys, rows, doubtful):
     ],
 )
 def test_wrong_kinds_of_arguments_are_told_with_the_remedy(arguments, complaint):
-    with pytest.raises(SettingError, match=complaint):
+    with pytest.raises(QubayesError, match=complaint):
         learn(DATA, **arguments)
 
 

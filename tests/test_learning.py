@@ -1,17 +1,25 @@
 """`learn` from end to end, what it keeps, and how sure edges are."""
 
+import inspect
 import json
-from dataclasses import replace
+import sys
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars
 import pytest
+import typer
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
+from qubayes.cli import app
+from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
-from qubayes.learning import RunFolder, bootstrap, learn
+from qubayes.learning import Forecast, LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
 from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
@@ -282,3 +290,142 @@ def test_solve_command_options(tmp_path, capsys):
     assert_one_line(code, err, "NAME=VALUE")
     code, _, err = run(capsys, "solve", path, "--set", "nothing=1")
     assert_one_line(code, err, "no setting 'nothing'")
+
+
+# Python as people write it
+
+
+def test_every_option_of_the_command_has_its_name_in_python():
+    command = typer.main.get_command(app).commands["learn"]
+    settings = {field.name for kind in (LearnSettings, ReadSettings) for field in fields(kind)}
+    names = settings | set(inspect.signature(learn).parameters)
+    assert {option.name for option in command.params} - {"as_json", "help"} <= names
+
+
+def test_files_are_written_from_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("known.json").write_text(json.dumps({"forbidden": [[DATA.names[0], DATA.names[1]]]}))
+    files = {"output": "x.bif", "report": "x.html", "qubo": "x.bqm", "trace": "x.csv"}
+    learned = learn(DATA, 1, **files, threads=1, knowledge="known.json")
+    assert all(Path(name).exists() for name in files.values())
+    assert read_network("x.bif").parents == learned.network.parents
+    assert learned.settings.knowledge.forbidden == ((DATA.names[0], DATA.names[1]),)
+    with pytest.raises(QubayesError, match="ending"):
+        learn(DATA, 1, report="x.pdf")
+
+
+def test_a_file_that_cannot_be_written_costs_no_network(tmp_path):
+    table = polars.DataFrame({'q"x': [0, 1] * 20, "b": [1, 0] * 20})
+    with pytest.warns(UserWarning, match="not every file was written"):
+        learned = learn(table, 1, output=tmp_path / "x.bif", trace=tmp_path / "x.csv")
+    assert learned.solution.proved and (tmp_path / "x.csv").exists()
+
+
+def test_messages_name_arguments_in_python_and_flags_on_the_command_line(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n,2\n")
+    with pytest.raises(QubayesError, match="with missing='drop'"):
+        learn(path)
+    assert "with --missing drop" in run(capsys, "learn", path)[2]
+    with pytest.raises(QubayesError, match="with missing='drop'"):
+        learn(path)  # as before the command
+
+
+def test_what_a_notebook_shows():
+    table = polars.DataFrame({"<b>": [0, 1] * 20, "c": [0, 1] * 20})
+    learned = learn(table, 1)
+    page = learned._repr_html_()
+    assert "proved optimal" in page and "<svg" in page and "<b>" not in page
+    assert str(learned) == f"2 variables, 1 edge, score {learned.solution.score:,.2f}, proved optimal"
+    assert "&lt;b&gt;" in learned.candidates._repr_html_() and "2 candidate sets of 2 variables" in str(
+        learned.candidates
+    )
+    assert " bits: " in str(learned.formulation) and "couplers" in learned.formulation._repr_html_()
+
+
+def test_bars_in_a_notebook(monkeypatch):
+    class ZMQInteractiveShell:
+        """What IPython has in the kernel of a notebook."""
+
+    seen = []
+
+    @contextmanager
+    def bars():
+        yield lambda progress: seen.append(progress.stage)
+
+    monkeypatch.setattr("qubayes.learning.pipeline.progress_bars", bars)
+    learn(DATA, 1)
+    assert seen == []
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=ZMQInteractiveShell))
+    learn(DATA, 1)
+    assert {"candidates", "auto"} <= set(seen)
+
+
+def test_the_log_has_stages_and_doubts(caplog, tmp_path, capsys):
+    caplog.set_level("INFO", "qubayes")
+    learn(polars.DataFrame({"id": range(40), "b": [0, 1] * 20}), 1)
+    assert "40 rows of 2 variables" in caplog.text and "candidates: " in caplog.text
+    [doubt] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "'id' has 40 states in 40 rows" in doubt and "ignore=['id']" in doubt
+    code, _, error = run(capsys, "--verbose", "learn", data_file(tmp_path, DATA), "-m", 1)
+    assert code == 0 and "qubayes: candidates: " in error
+
+
+# What a search would cost
+
+
+def costly(monkeypatch, seconds):
+    monkeypatch.setattr("qubayes.learning.pipeline.SETS_TO_PLAN", 0)
+    forecasts = tuple(Forecast(m, 10, seconds * 10.0 ** (m - 2), 10, 1.0, None, "sampled") for m in (1, 2))
+    monkeypatch.setattr("qubayes.learning.pipeline.plan", lambda *_, **__: forecasts)
+
+
+def test_a_search_that_takes_long_is_announced(monkeypatch, caplog):
+    costly(monkeypatch, 4620.0)
+    learn(DATA, 2)
+    assert "max_parents=2 would take about 77 minutes for the candidate sets; max_parents=1 takes about 8 minutes" in (
+        caplog.text
+    )
+
+
+def test_a_search_that_the_time_limit_does_not_allow_is_refused(monkeypatch, tmp_path, capsys):
+    costly(monkeypatch, 350.0)
+    with pytest.raises(SettingError, match=r"max_parents=1 takes about 35 s; the limit is 60 s"):
+        learn(DATA, 2, time_limit=60)
+    code, _, error = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 2, "--time-limit", 60)
+    assert_one_line(code, error, "--max-parents 2 would take about 6 minutes", "--max-parents 1 takes about 35 s")
+    assert learn(DATA, 2, time_limit=400).solution.proved
+
+
+def test_the_time_limit_holds_for_all_stages(monkeypatch):
+    given = []
+    original = pipeline.solve
+
+    def watched(*arguments, limits, **more):
+        given.append(limits.seconds)
+        return original(*arguments, limits=limits, **more)
+
+    clock = iter([0.0, 0.0, 7.0, 7.0, *([7.0] * 100)])
+    monkeypatch.setattr(pipeline, "solve", watched)
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    learn(DATA, 1, time_limit=20.0)
+    learn(DATA, 1)
+    assert given == [13.0, 10.0]
+
+
+def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch):
+    clock = iter([0.0, *([100.0] * 100)])
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    limits = []
+    original = pipeline.solve
+    monkeypatch.setattr(pipeline, "solve", lambda *a, **more: (limits.append(more["limits"]), original(*a, **more))[1])
+    learn(DATA, 1, time_limit=20.0)
+    assert limits[0].seconds == 2.0
+
+
+def test_a_weak_bound_is_called_so():
+    solution = learn(DATA, 1).solution
+    weak = replace(solution, bound=solution.score + 0.5 * (solution.score - solution.empty_score))
+    assert weak.describe_gap().startswith("weak bound") and "gap" not in weak.describe_gap()
+    near = replace(solution, bound=solution.score + 0.1 * (solution.score - solution.empty_score))
+    assert near.describe_gap().startswith("gap 10 %")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from html import escape
 from itertools import combinations
 from math import inf, log
 from typing import Any, get_type_hints
@@ -13,6 +14,8 @@ from ..foundation.arrays import Floats, Ints, SmallInts, frozen
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet
 from ..foundation.files import shown
+
+ROWS_SHOWN = 60  # of the table in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,23 @@ class Candidates:
     def per_vertex(self) -> Ints:
         """Number of candidate sets of each vertex, its base not counted."""
         return self.families.sizes - 1
+
+    def __str__(self) -> str:
+        """Return the number of sets and where they come from, in one line."""
+        kind, most = self.stamp.score, self.stamp.max_parents
+        limit = f", at most {most} parents" if most is not None else ""
+        return f"{self.total:,} candidate sets of {self.n} variables ({kind}{limit})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the number of sets of each variable, and the best one."""
+        rows = ""
+        for vertex in range(min(self.n, ROWS_SHOWN)):
+            best, score = next(self.of(vertex))
+            cells = (self.names[vertex], f"{self.per_vertex[vertex]:,}", ", ".join(self.names[p] for p in best))
+            rows += "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, f"{score:,.3f}")).join(("<tr>", "</tr>"))
+        more = f"<div>and {self.n - ROWS_SHOWN} more variables</div>" if self.n > ROWS_SHOWN else ""
+        head = "<tr><th>variable</th><th>candidate sets</th><th>best set</th><th>its score</th></tr>"
+        return f"<div>{escape(str(self))}</div><table>{head}{rows}</table>{more}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes candidates --json` prints: numbers of sets, and the stamp."""

@@ -12,7 +12,7 @@ from .learn_command import learn
 from .network_commands import compare, convert, draw, sample, score
 from .options import with_reading_options
 from .qubo_commands import embed, formulate, quadratize, subsets
-from .shell import guarded
+from .shell import guarded, log_on_stderr
 from .solve_commands import presolve, solve
 
 app = typer.Typer(
@@ -37,9 +37,13 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log settings and the time of each stage on stderr.")
+    ] = False,
 ) -> None:
     """Options before the name of a command; messages of all commands name options as flags."""
     context.with_resource(flags_in_messages())
+    context.with_resource(log_on_stderr(verbose=verbose))
 
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (

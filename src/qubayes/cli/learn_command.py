@@ -69,6 +69,4 @@ def learn(
     else:
         say("\n".join(learned.describe()))
         print_written([*written, run_dir])
-    for warning in learned.warnings():
-        say(f"qubayes: {warning}", error=True)
     fail_after_printing(failure, interrupted=learned.interrupted and "this is the best network so far")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 
 from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
-from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.progress import OnProgress, progress_bars, silent
 
 _LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 
@@ -94,6 +95,26 @@ def say(text: str, *, error: bool = False) -> None:
     stream.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
+@contextmanager
+def log_on_stderr(*, verbose: bool) -> Iterator[None]:
+    """Print what the package logs inside the block: warnings, and with `verbose` the stages."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"qubayes: {record.getMessage()}", error=True)
+
+    logger, handler = logging.getLogger("qubayes"), Handler()
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO if verbose else logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
+
+
 def printable(text: str) -> str:
     """The text with all that a terminal would obey (control characters, changes of direction) spelled out."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
@@ -170,31 +191,8 @@ def progress_bar(*, quiet: bool = False) -> Iterator[OnProgress]:
         yield silent
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
 
-    from ..foundation.jit import uncompiled
-
-    columns = (
-        TextColumn("{task.description:<12}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[share]:>5}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-        if uncompiled:
-            bars.add_task("compiling", total=None, note="kernels, once on this machine", share="")
-
-        def show(progress: Progress, /) -> None:
-            stage, total = progress.stage, progress.total
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, note="", share="")
-            share = f"{100 * progress.done / total:.0f} %" if total else ""
-            bars.update(tasks[stage], completed=progress.done, total=total, note=printable(progress.note), share=share)
-
+    with progress_bars(Console(stderr=True)) as show:
         yield show
 
 

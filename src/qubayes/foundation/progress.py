@@ -5,6 +5,7 @@ nothing (the one handler of SIGINT).
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,45 @@ class OnProgress(Protocol):
 
 def silent(progress: Progress, /) -> None:
     """The receiver that ignores every report."""
+
+
+@contextmanager
+def progress_bars(console: Any = None) -> Iterator[OnProgress]:
+    """Yield a receiver that draws a bar for each stage on a console of rich, by default the output of a notebook."""
+    from rich.console import Console  # here: other uses of the package need no rich
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    from .jit import uncompiled
+
+    columns = (
+        TextColumn("{task.description:<12}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[share]:>5}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    with Bars(*columns, console=console or Console(), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+        if uncompiled:
+            bars.add_task("compiling", total=None, note="kernels, once on this machine", share="")
+
+        def show(progress: Progress, /) -> None:
+            stage, total = progress.stage, progress.total
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, note="", share="")
+            share = f"{100 * progress.done / total:.0f} %" if total else ""
+            note = "".join(c if c.isprintable() else "\ufffd" for c in progress.note)  # it cannot steer the terminal
+            bars.update(tasks[stage], completed=progress.done, total=total, note=note, share=share)
+
+        yield show
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 @contextmanager

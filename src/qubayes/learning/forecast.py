@@ -69,6 +69,14 @@ class _Pace:
     how: str
 
 
+def in_words(seconds: float) -> str:
+    """Return a time in the unit that suits it: 35 s, 77 minutes, 21 hours, 9 days."""
+    for unit, size, most in (("s", 1, 120), ("minutes", 60, 120), ("hours", 3600, 72)):
+        if seconds < most * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:,.0f} days"
+
+
 def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: float) -> int:
     """Return the largest number of parents within these seconds and bytes; 0 if none is."""
     return max((f.max_parents for f in forecasts if f.seconds <= seconds and f.memory <= memory), default=0)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,12 @@ import numpy as np
 
 from ..candidates import Candidates
 from ..data import Dataset
-from ..data.dataset import MOST_CODES
 from ..foundation.environment import versions
-from ..foundation.errors import QubayesError, option
+from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network
-from ..report import Consensus, Outcome, Report, VertexFacts, edge_strengths, write_report
+from ..report import Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
 from ..search import Solution
 from .confidence import Confidence
 from .settings import LearnSettings
@@ -168,16 +168,17 @@ class Learned:
             lines.append(f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them")
         return lines
 
-    def warnings(self) -> list[str]:
-        """Return doubts about the data: columns in which nearly every row has a state of its own."""
-        rows, limit = self.dataset.rows, max(MOST_CODES, self.dataset.rows // 2)
-        arities = zip(self.dataset.names, self.dataset.arities.tolist(), strict=True)
-        return [
-            f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with "
-            f"{option('ignore', [name])}, or cut numbers with {option('bins', {name: 5})}"
-            for name, arity in arities
-            if arity > limit
-        ]
+    def __str__(self) -> str:
+        """Return the network and what is proved of it in one line."""
+        solution, edges = self.solution, sum(map(len, self.network.parents))
+        edges_told = f"{edges} edge{'s' * (edges != 1)}"
+        return f"{self.dataset.n} variables, {edges_told}, score {solution.score:,.2f}, {solution.describe_gap()}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the lines of `describe` and a picture of the network."""
+        lines = "".join(f"<div>{escape(line)}</div>" for line in self.describe())
+        picture = draw(self.network, edge_strengths(self.candidates, self.network.parents))
+        return f'{lines}<div style="max-width: 900px; max-height: 640px; overflow: auto">{picture}</div>'
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes learn --json` prints; bits only where the QUBO was made."""

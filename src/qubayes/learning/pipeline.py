@@ -1,20 +1,25 @@
 """`learn`: from data to a network, one method per stage; `identify_file` and `solve_candidates`: parts of it."""
 
+import logging
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from math import comb
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import __version__
 from ..candidates import Candidates, Search, check_output, identify, read_candidates, write_candidates
 from ..data import Dataset, ReadSettings, read
+from ..data.dataset import MOST_CODES
 from ..foundation.errors import FormatError, QubayesError, SettingError, option
 from ..foundation.files import check_places, ending
-from ..foundation.progress import OnProgress, Progress, silent, stopping
+from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit, read_network, write_network
 from ..report import write_model_drawing
@@ -22,12 +27,18 @@ from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import presolve
 from ..search.solution import read_solution, write_solution
 from .confidence import Confidence, bootstrap
+from .forecast import in_words, plan
 from .learned import Learned
-from .outputs import RunFolder, key_of
+from .outputs import Outputs, RunFolder, key_of
 from .settings import FormulateSettings, LearnSettings, SolveSettings
 
 if TYPE_CHECKING:
     from ..qubo import Formulation
+
+SETS_TO_PLAN = 30_000_000  # sets of the last level; a search of fewer takes at most a minute or so
+SECONDS_TO_WARN = 300.0
+LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
+log = logging.getLogger("qubayes")
 
 SEARCH_INPUTS = "search_inputs"  # key of what solution.json was searched in, for any solver and limits
 
@@ -36,17 +47,26 @@ def learn(
     data: Any,
     max_parents: int = 3,
     *,
+    output: str | PathLike[str] | None = None,
+    report: str | PathLike[str] | None = None,
+    qubo: str | PathLike[str] | None = None,
+    trace: str | PathLike[str] | None = None,
     run_dir: str | PathLike[str] | None = None,
+    threads: int | None = None,
+    cluster: Any = None,
     workers: Workers | None = None,
-    on_progress: OnProgress = silent,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Learned:
     """Return the best network for the data, with its parameters, its bound and the result of every stage.
 
-    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. `options` are the fields of `LearnSettings`
-    (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap) and of `ReadSettings` (missing, bins,
-    bin_method, arities, ignore, format), by name. Finished stages are kept in the folder `run_dir`, and a later run
-    with the same settings resumes from them. `workers` are threads or a Dask cluster; all cores unless given.
+    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same name
+    here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap) and of
+    `ReadSettings` (missing, bins, bin_method, arities, ignore, format); `output`, `report`, `qubo` and `trace` are
+    files to write. Finished stages are kept in the folder `run_dir`, and a later run with the same settings resumes
+    from them. `threads` of this process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in
+    one. In a notebook bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
+    and doubts about the data (warning).
 
     Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true then.
 
@@ -58,7 +78,19 @@ def learn(
     (True, 1)
     """
     settings = LearnSettings.of(max_parents=max_parents, **options)
-    return learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress)
+    if workers is not None and (threads is not None or cluster is not None):
+        raise SettingError("workers was given with threads or cluster; give one: workers is both of them")
+    workers = Workers(threads, cluster) if workers is None else workers
+    outputs = Outputs(*(None if path is None else Path(path) for path in (output, report, trace, qubo)))
+    outputs.check([Path(data)] if isinstance(data, str | PathLike) else [], None if run_dir is None else Path(run_dir))
+    with ExitStack() as stack:
+        if on_progress is None:
+            on_progress = stack.enter_context(progress_bars()) if in_notebook() else silent
+        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress)
+        _, failure = outputs.write(learned, Workers(workers.threads), on_progress)
+    if failure:  # the network is not lost for it
+        warnings.warn(f"not every file was written: {failure}", stacklevel=2)
+    return learned
 
 
 def learn_with(
@@ -73,10 +105,14 @@ def learn_with(
     if workers is not None and not isinstance(workers, Workers):
         raise SettingError(f"workers = {workers!r}; give Workers(threads=2)")
     with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
+        began = time.perf_counter()
         dataset = read(data, settings.reading)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         settings = settings.fitted_to(data, dataset)
-        return _Pipeline(settings, folder, workers or Workers(), on_progress).run(dataset, source)
+        for doubt in doubts(dataset):
+            log.warning(doubt)
+        log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
+        return _Pipeline(settings, folder, workers or Workers(), on_progress, began).run(dataset, source)
 
 
 @dataclass
@@ -87,6 +123,7 @@ class _Pipeline:
     folder: RunFolder
     workers: Workers
     on_progress: OnProgress
+    began: float  # of the clock, before the data were read
     seconds: dict[str, float] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)  # what candidates, and so all later stages, depend on
 
@@ -123,6 +160,7 @@ class _Pipeline:
         blocks = self.folder.file(f"candidates-{key_of(self.inputs)[:12]}.blocks")
 
         def make() -> Candidates:
+            self.check_cost(dataset)
             return identify(
                 dataset,
                 self.settings.search,
@@ -144,6 +182,22 @@ class _Pipeline:
                 blocks.unlink(missing_ok=True)
         return found
 
+    def check_cost(self, dataset: Dataset) -> None:
+        """Warn of a search for candidate sets that takes long; raise if the time limit does not allow it."""
+        search, m = self.settings.search, self.settings.max_parents
+        if comb(dataset.n, m + 1) < SETS_TO_PLAN or m < 2 or self.workers.cluster is not None:
+            return
+        *_, fewer, wanted = plan(dataset, search, workers=self._threads)
+        limit = self.settings.time_limit
+        told = (
+            f"{option('max_parents', m)} would take about {in_words(wanted.seconds)} for the candidate sets; "
+            f"{option('max_parents', m - 1)} takes about {in_words(fewer.seconds)}"
+        )
+        if limit is not None and wanted.seconds > limit:
+            raise SettingError(f"{told}; the limit is {limit:g} s: take fewer parents, or give more time")
+        if wanted.seconds > SECONDS_TO_WARN:
+            log.warning(told)
+
     def problem_of(self, candidates: Candidates) -> Any:
         """Return what the solver takes: the candidate sets, or their QUBO."""
         if solver_named(self.settings.solver_name).takes != "formulation":
@@ -158,13 +212,17 @@ class _Pipeline:
 
     def find_solution(self, problem: Any) -> Solution:
         name, limits = self.settings.solver_name, self.settings.limits
+        spent = time.perf_counter() - self.began
+        left = limits
+        if self.settings.time_limit is not None and limits.seconds is not None:  # it holds for all stages up to here
+            left = replace(limits, seconds=max(limits.seconds - spent, LEAST_SHARE * limits.seconds))
         inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
 
         def make() -> Solution:
             return solve(
                 problem,
                 name,
-                limits=limits,
+                limits=left,
                 start=self.earlier_network(problem),
                 workers=self._threads,
                 on_progress=self.on_progress,
@@ -217,6 +275,18 @@ class _Pipeline:
         began = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - began
+        log.info("%s: %.3f s", stage, self.seconds[stage])
+
+
+def doubts(dataset: Dataset) -> list[str]:
+    """Return a sentence for each column in which nearly every row has a state of its own."""
+    rows, limit = dataset.rows, max(MOST_CODES, dataset.rows // 2)
+    return [
+        f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with "
+        f"{option('ignore', [name])}, or cut numbers with {option('bins', {name: 5})}"
+        for name, arity in zip(dataset.names, dataset.arities.tolist(), strict=True)
+        if arity > limit
+    ]
 
 
 def blocks_file(output: Path) -> Path:

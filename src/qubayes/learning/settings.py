@@ -4,12 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..candidates import Knowledge, Search
+from ..candidates import Knowledge, Search, read_knowledge
 from ..data import Dataset, ReadSettings
 from ..foundation.errors import SettingError, option
 from ..scores import Score
@@ -30,9 +31,10 @@ class LearnSettings:
 
     max_parents : largest number of parents of a variable. `qubayes plan` predicts the cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
-    knowledge : required and forbidden edges, tiers, numbers of parents.
+    knowledge : required and forbidden edges, tiers, numbers of parents; or the JSON file that holds them.
     solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
-    time_limit : seconds for the solver. 10 unless this or `moves` is given; `math.inf` for no limit.
+    time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of it in any case.
+        Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.
     moves : number of moves of the annealer. With `seed` the result is the same on any machine.
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
@@ -56,9 +58,11 @@ class LearnSettings:
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise SettingError(f"{name} = {value!r}; give a whole number")
             object.__setattr__(self, name, int(value))
+        if isinstance(self.knowledge, str | PathLike):
+            object.__setattr__(self, "knowledge", read_knowledge(Path(self.knowledge)))
         if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
             raise SettingError(
-                f"knowledge = {self.knowledge!r}; give Knowledge(forbidden=[...]), or read_knowledge(file)"
+                f"knowledge = {self.knowledge!r}; give Knowledge(forbidden=[...]), or the name of a JSON file"
             )
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +144,14 @@ class Formulation:
             "order": self.order_kind,
             "penalty": self.penalty_kind,
         }
+
+    def __str__(self) -> str:
+        """Return the size of the QUBO in one line."""
+        return self.describe()[0]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the lines of `describe`."""
+        return "".join(f"<div>{escape(line)}</div>" for line in self.describe())
 
     def describe(self) -> list[str]:
         """Return the size of the QUBO in a few lines for people."""

@@ -19,6 +19,7 @@ from ..foundation.graph import find_cycle
 from ..network import Network
 from .run import Formulated, candidates_of
 
+WEAK_GAP = 0.2  # of the gain; beyond it the bound is far off, not the network
 _LARGEST = 1e300  # of a number in a file; a whole number beyond the floats would be an error elsewhere
 
 
@@ -85,6 +86,8 @@ class Solution:
             return "proved optimal"
         if self.gap == float("inf"):
             return f"no network scores more than {self.bound:,.6f}"
+        if self.gap > WEAK_GAP:
+            return f"weak bound, which says little: no network scores more than {self.bound:,.6f}"
         return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}"
 
     def as_json(self) -> dict[str, Any]:
