@@ -71,6 +71,21 @@ def test_a_stopped_or_infeasible_program_is_not_optimal():
     assert stopped.bound <= least(model) + 2.0
 
 
+@pytest.mark.parametrize("integer", [False, True])
+def test_an_interrupt_ends_any_program_and_can_be_taken_back(integer):
+    """The flag is read in HiGHS's callbacks: the same object solves on as soon as it is cleared."""
+    random = np.random.default_rng(0)
+    model = covering(0, 300, 200)._replace(costs=1.0 + random.random(200))
+    kinds = np.ones(200, np.bool_) if integer else None
+    highs, stop = Highs(solver="simplex", presolve="off", mip_max_nodes=5), np.ones(1, np.bool_)
+    highs.load(model._replace(integer=kinds))
+    assert not highs.solve(60.0, stop).optimal
+    stop[0] = False
+    again = highs.solve(60.0, stop)
+    assert integer or (again.optimal and model.costs @ again.values == pytest.approx(least(model)))
+    assert not integer or again.feasible
+
+
 def test_an_unknown_option_is_an_error():
     with pytest.raises(AssertionError, match="rejects the option speed"):
         Highs(speed=11)

@@ -20,7 +20,7 @@ import numpy as np
 
 from .arrays import AnyArray, Bools, Floats
 
-SLICE = 0.2  # seconds after which a linear program is first paused to look at `stop`
+NEVER = np.zeros(1, np.bool_)
 OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
 
 
@@ -52,6 +52,9 @@ class Highs:
     def __init__(self, **options: Any) -> None:
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._integer = False
+        self._stop = stop = [NEVER]
+        for event in (self._highs.cbSimplexInterrupt, self._highs.cbIpmInterrupt, self._highs.cbMipInterrupt):
+            event.subscribe(lambda event: event.interrupt(bool(stop[0][0])))
         self._set({**OPTIONS, **options})
 
     def _set(self, options: dict[str, Any]) -> None:
@@ -124,22 +127,13 @@ class Highs:
     def solve(self, seconds: float = math.inf, stop: Bools | None = None, **limits: Any) -> Solved:
         """Solve until the optimum, the end of the time or of another limit, or until stop[0] is set.
 
-        Limits of earlier calls stay until they are given again. A linear program runs in slices that grow, between
-        which `stop` is read; a mixed-integer program reads it in HiGHS's own callback.
+        Limits of earlier calls stay until they are given again. HiGHS reads `stop` in its own callbacks: pauses by the
+        clock would change the vertex in which the simplex method ends, and with it all that follows.
         """
-        self._set(limits)
-        end, length = self.clock + seconds, SLICE
-        if stop is None or self._integer:
-            length = math.inf
-        if stop is not None and self._integer:
-            self._highs.cbMipInterrupt.subscribe(lambda event: event.interrupt() if stop[0] else None)
-        while True:
-            self._highs.setOptionValue("time_limit", min(end, self.clock + length))
-            self._highs.run()
-            status = self._highs.getModelStatus()
-            if status != highspy.HighsModelStatus.kTimeLimit or self.clock >= end or (stop is not None and stop[0]):
-                break
-            length *= 1.5
+        self._stop[0] = NEVER if stop is None else stop
+        self._set({**limits, "time_limit": self.clock + seconds})
+        self._highs.run()
+        status = self._highs.getModelStatus()
         info, solution = self._highs.getInfo(), self._highs.getSolution()
         return Solved(
             np.array(solution.col_value),

@@ -14,7 +14,7 @@ from ..reduction import with_required_edges, without_twins
 from ..run import Ending, Limits, Run, check, warm_up
 from ..solution import Solution
 from .branching import branch
-from .proof import THOROUGH, Proof
+from .proof import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Exact:
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
         proof = Proof(without_twins(candidates, self.twins), run)
-        proof.relax()
+        proof.prove()
         nodes = sum(branch(component, run) for component in proof.components if not component.proved)
         statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
@@ -194,5 +194,5 @@ def _thorough_proof(
     run = Run(candidates, Limits(seconds), Workers(1), None, on_progress, name)
     with stopping(run.stop):
         proof = Proof(without_twins(candidates, twins), run)
-        proof.relax(THOROUGH)
+        proof.relax()
     return proof, run

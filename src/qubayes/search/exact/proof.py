@@ -14,8 +14,9 @@ from ..orders.insertions import Ordered, improve
 from ..orders.order_problem import OrderProblem, order_problem
 from ..reduction import Component, Reduced, join, split
 from ..run import Run
-from .cuts import ScoredSets, Support, support_of, violated_clusters, zero_half_cuts
-from .relaxation import Bounded, LinearRelaxation, Point
+from .cuts import ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
+from .ideals import LARGEST, SLOWER, STAGES, compile_ideals, greedy_duals, search_ideals
+from .relaxation import Bounded, LinearRelaxation, Point, lagrangian
 
 FIRST_SETS = 10  # of each vertex in the first program
 NEW_SETS = 5  # of each vertex in a round
@@ -25,7 +26,13 @@ LEAST = 1e-3  # violation of a cut that is worth adding
 QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes time in proportion to them
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
 EASY_VERTICES = 100  # at most
-EASY_TIME = 0.1  # of the time limit, at most
+ASCENTS = 6  # greedy dual ascents; the best one counts
+EASY_STATES = 500_000  # of a search over order ideals before more rounds of the relaxation
+FIRST_ROUNDS = 20  # of the relaxation before its first search over order ideals
+GROWTH = 1.3  # of the number of rounds from one such search to the next
+STATES = 12_000  # of such a search, for each round so far
+MOST_STATES = 6_000_000  # of the last one: 190 MB
+FOREVER = 2**40  # rounds
 FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this count as positive
 
@@ -76,6 +83,7 @@ class Proof:
         return {
             "rounds": sum(each.rounds for each in self.components),
             "cuts": sum(each.found_cuts for each in self.components),
+            "states": sum(each.states for each in self.components),
             "sets_left": sum(int(each.alive.sum()) for each in self.components),
         }
 
@@ -91,14 +99,18 @@ class Proof:
         alive = [each.component.numbers[each.numbers[each.alive]] for each in self.components]
         return np.sort(np.concatenate([self._best_alone, *alive]))
 
-    def relax(self, effort: Effort = ROOT) -> None:
-        """Solve the relaxation of every component, the smallest first."""
+    def prove(self) -> None:
+        """Prove every component without branching as far as possible, the smallest first."""
         for each in self.components:
-            if self._run.over:
-                break
-            if each.needs_search(self._run, effort):
+            if not self._run.over:
+                each.prove(self._run)
+
+    def relax(self) -> None:
+        """Solve the relaxation of every component thoroughly, the smallest first."""
+        for each in self.components:
+            if not self._run.over:
                 each.begin_search(self._run)
-            each.relax(self._run, each.alive, effort)
+                each.relax(self._run, each.alive, THOROUGH)
 
     def _changed(self) -> None:
         """Report a better network or bound to the run."""
@@ -131,7 +143,8 @@ class ComponentProof:
         self._idle = np.zeros(0, np.int64)  # rounds since each cut had weight
         self.best: Ordered = self.best_of_order(order)
         self.loss = 0.0  # every network loses at least this
-        self.rounds = self.found_cuts = 0
+        self.bounded: Bounded | None = None  # the multipliers with the best bound so far
+        self.rounds = self.found_cuts = self.states = 0
         self._search_begun = False
 
     @property
@@ -173,11 +186,16 @@ class ComponentProof:
             self.loss = loss
             self._changed()
 
+    def keep_bound(self, bounded: Bounded) -> None:
+        """Keep these multipliers for all sets that are alive if they are the best so far."""
+        if self.bounded is None or bounded.loss > self.bounded.loss:
+            self.bounded = bounded
+        self.raise_loss(bounded.loss)
+
     def needs_search(self, run: Run, effort: Effort) -> bool:
         """True if orders are to be searched, beyond rounding the solutions of the relaxation."""
         small = self.n <= EASY_VERTICES and len(self.component.scores) <= QUICK
-        soon = self.rounds < EASY and run.elapsed <= EASY_TIME * (run.limits.seconds or math.inf)
-        return not (effort.lightly and small and soon) or self._search_begun
+        return not (effort.lightly and small and self.rounds < EASY) or self._search_begun
 
     @cached_property
     def _problem(self) -> OrderProblem:
@@ -206,6 +224,60 @@ class ComponentProof:
             self.best = found
             self._changed()
 
+    def prove(self, run: Run) -> None:
+        """Work on the root until it is proved or stuck: rounds of the relaxation, and searches over order ideals.
+
+        Everything is decided by counts, so that neither the time limit nor the load of the machine changes the path.
+        """
+        if self.n > LARGEST:
+            if self.needs_search(run, ROOT):
+                self.begin_search(run)
+            self.relax(run, self.alive, ROOT)
+            return
+        if not self.needs_search(run, ROOT):
+            self.relax(run, self.alive, ROOT._replace(rounds=EASY))
+        if self.proved or run.over:
+            return
+        self.begin_search(run)
+        with run.paused():
+            compile_ideals()
+        relaxed, self.bounded = self.bounded, None
+        for seed in range(ASCENTS):
+            if not run.over:
+                nothing = lagrangian(self.sets, no_cuts(self.n), np.zeros(0), self.alive, self._scale)
+                self.keep_bound(greedy_duals(self.sets, nothing, self.alive, self._scale, seed))
+        self.search_ideals(run, EASY_STATES)
+        self.bounded, rounds = relaxed, FIRST_ROUNDS
+        while not (self.proved or run.over):
+            rounds = max(int(GROWTH * rounds), self.rounds + 1)
+            self.relax(run, self.alive, THOROUGH._replace(rounds=rounds - self.rounds))
+            stuck = self.rounds < rounds
+            self.search_ideals(run, MOST_STATES if stuck else min(MOST_STATES, STATES * rounds))
+            if stuck:
+                break
+
+    def search_ideals(self, run: Run, most: int) -> None:
+        """Raise the bound as far as this many order ideals allow.
+
+        Thresholds rise in stages, each of which gives a bound; the growth from stage to stage tells whether the next
+        one is worth beginning.
+        """
+        counts = [1, 100]
+        for part in STAGES:
+            bounded, goal = self.bounded, self.cutoff - self.tolerance / 2
+            if self.proved or run.over or bounded is None or counts[-1] * SLOWER * counts[-1] / counts[-2] > most:
+                return
+            usable = self.alive & (bounded.with_set <= self.cutoff + self.tolerance)
+            threshold = bounded.loss + part * (goal - bounded.loss)
+            found = search_ideals(self.sets, bounded, usable, threshold, most, self._scale, run)
+            self.states += found.states
+            counts.append(found.states)
+            if not found.finished:
+                return
+            if found.best < goal:
+                self._offer(self.best_of_order(found.order))
+            self.raise_loss(min(found.loss, self.cutoff))
+
     def relax(self, run: Run, allowed: Bools, effort: Effort) -> Relaxed:
         """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left."""
         loss, stalled, point, complete, whole = -math.inf, 0, None, False, allowed is self.alive
@@ -218,7 +290,7 @@ class ComponentProof:
             stalled = stalled + 1 if bounded.loss < loss + 5e-3 * (self.cutoff - loss) else 0
             loss = max(loss, bounded.loss)
             if whole:
-                self.raise_loss(loss)
+                self.keep_bound(bounded)
             if effort.moves and not run.over:
                 if self.needs_search(run, effort):
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
@@ -245,6 +317,9 @@ class ComponentProof:
         self.relaxation = LinearRelaxation(self.sets, self._scale)
         self.relaxation.add_sets(np.flatnonzero(columns))
         self.relaxation.add_cuts(cuts)
+        # The root's last cuts stay. Open nodes are far apart: without these cuts they would be weaker than the root.
+        self._idle = np.full(cuts.total, -FOREVER)
+        self.bounded = None
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
         """Add sets with negative reduced costs and violated cuts, remove idle cuts; True if something was added."""
@@ -257,7 +332,7 @@ class ComponentProof:
             halves = zero_half_cuts(self.sets, *self._used(point), self.relaxation.cuts, 10 * LEAST)
             cuts = cuts.join(halves.select(slice(most)))
         cuts = cuts.select(slice(most))
-        self._idle = np.where(point.weights > 0.0, 0, self._idle + 1)
+        self._idle = np.where(point.weights > 0.0, np.minimum(self._idle, 0), self._idle + 1)
         idle = self._idle >= IDLE
         if idle.any():
             self.relaxation.drop_cuts(idle)

@@ -32,6 +32,8 @@ class Bounded(NamedTuple):
     loss: float
     with_set: Floats  # (sets,) infinite for sets that are not allowed
     prices: Floats  # (sets,) loss plus weights times coefficients; infinite likewise
+    cuts: ClusterCuts  # those with a weight
+    weights: Floats  # (cuts,) their multipliers
 
 
 class LinearRelaxation:
@@ -118,15 +120,21 @@ class LinearRelaxation:
 
     def bounded(self, weights: Floats, allowed: Bools) -> Bounded:
         """Return the Lagrangian bounds of these multipliers over all allowed sets, present in the program or not."""
-        active = np.flatnonzero(weights > 0.0)
-        cuts, weights = self.cuts.select(active), weights[active]
-        values = prices(self.sets, allowed, cuts, weights)
-        least = np.minimum.reduceat(values, self.sets.families.vertex_start[:-1])
-        paid = math.fsum((weights * cuts.rhs).tolist())
-        margin = ROUNDING * (self._scale + float(weights @ cuts.sizes))
-        loss = math.fsum(least.tolist()) - paid - margin
-        with np.errstate(invalid="ignore"):  # a vertex without an allowed set: inf - inf
-            return Bounded(loss, loss + (values - least[self.sets.owners]), values)
+        active = weights > 0.0
+        return lagrangian(self.sets, self.cuts.select(active), weights[active], allowed, self._scale)
+
+
+def lagrangian(sets: ScoredSets, cuts: ClusterCuts, weights: Floats, allowed: Bools, scale: float) -> Bounded:
+    """Return the Lagrangian bounds of these cuts and multipliers over all allowed sets.
+
+    The rounding of what is added up is taken off the bound; `scale` is the sum of the vertices' best |scores|.
+    """
+    values = prices(sets, allowed, cuts, weights)
+    least = np.minimum.reduceat(values, sets.families.vertex_start[:-1])
+    paid = math.fsum((weights * cuts.rhs).tolist())
+    loss = math.fsum(least.tolist()) - paid - ROUNDING * (scale + float(weights @ cuts.sizes))
+    with np.errstate(invalid="ignore"):  # a vertex without an allowed set: inf - inf
+        return Bounded(loss, loss + (values - least[sets.owners]), values, cuts, weights)
 
 
 def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats) -> Floats:

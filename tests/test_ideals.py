@@ -1,0 +1,191 @@
+"""Order ideals: lower bounds that no network undercuts, and proofs that exhaustion confirms."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from qubayes.candidates import Candidates
+from qubayes.foundation.workers import Workers
+from qubayes.search import Limits, solve
+from qubayes.search.exact import ideals, proof
+from qubayes.search.exact.cuts import ClusterCuts, ScoredSets, no_cuts
+from qubayes.search.exact.ideals import compile_ideals, greedy_duals, memory, search_ideals
+from qubayes.search.exact.relaxation import Bounded, lagrangian
+from qubayes.search.run import Run
+from solve_cases import best_score, random_candidates, with_required_edge
+from test_exact import every_cluster, some_halves
+
+
+def sets_of(candidates: Candidates) -> ScoredSets:
+    return ScoredSets.of(candidates.families, candidates.scores)
+
+
+def run_of(candidates: Candidates, limits: Limits | None = None) -> Run:
+    return Run(candidates, limits or Limits(None), Workers(1))
+
+
+def least_loss(candidates: Candidates) -> float:
+    """The loss of the best network."""
+    top = math.fsum(candidates.scores[candidates.families.vertex_start[:-1]].tolist())
+    return top - best_score(candidates)
+
+
+def random_bound(candidates: Candidates, seed: int) -> Bounded:
+    """Multipliers of random cuts: clusters with k = 1 and 2, and zero-half cuts."""
+    random, sets = np.random.default_rng(seed), sets_of(candidates)
+    clusters = every_cluster(candidates.n, 1).join(every_cluster(candidates.n, 2))
+    some = clusters.select(random.permutation(clusters.total)[:8])
+    cuts = some.join(some_halves(clusters, seed, 6))
+    weights = 2.0 * random.random(cuts.total)
+    return lagrangian(sets, cuts, weights, np.ones(len(sets.losses), np.bool_), 100.0)
+
+
+def everything(candidates: Candidates) -> np.ndarray:
+    return np.ones(len(candidates.scores), np.bool_)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_network_is_below_the_bound_of_a_search(seed):
+    """With any multipliers and any threshold; from the optimum on the search finds it, in an order that has it."""
+    candidates = random_candidates(6, seed, sets=8, ties=seed % 2 == 0)
+    sets, bounded, optimum = sets_of(candidates), random_bound(candidates, seed), least_loss(candidates)
+    for part in (0.0, 0.3, 0.7, 0.99):
+        threshold = bounded.loss + part * (optimum - bounded.loss)
+        found = search_ideals(sets, bounded, everything(candidates), threshold, 100, 100.0, run_of(candidates))
+        assert found.finished and found.best == math.inf
+        assert threshold - 1e-7 < found.loss <= optimum
+    found = search_ideals(sets, bounded, everything(candidates), optimum + 1e-6, 100, 100.0, run_of(candidates))
+    assert found.finished and found.best == pytest.approx(optimum, abs=1e-9)
+    assert found.loss == pytest.approx(optimum, abs=1e-7)
+    choice = candidates.families.best_of_order(found.order)
+    assert candidates.scores[choice].sum() == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+def test_a_potential_keeps_states_away():
+    """The bound of the empty state is that of the multipliers: with them fewer states are met than without."""
+    candidates = random_candidates(9, 1, sets=40)
+    sets, allowed = sets_of(candidates), everything(candidates)
+    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    raised = greedy_duals(sets, plain, allowed, 100.0, 0)
+    optimum = least_loss(candidates)
+    states = [
+        search_ideals(sets, bounded, allowed, optimum, 600, 100.0, run_of(candidates)).states
+        for bounded in (plain, raised)
+    ]
+    assert states[1] <= states[0] / 2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_greedy_duals_raise_a_sound_bound(seed):
+    candidates = random_candidates(8, seed, sets=15)
+    sets, allowed = sets_of(candidates), everything(candidates)
+    bounded = lagrangian(sets, no_cuts(8), np.zeros(0), allowed, 100.0)
+    raised = greedy_duals(sets, bounded, allowed, 100.0, seed)
+    assert (raised.weights > 0).all() and (raised.cuts.needs == 1).all()
+    assert 0.0 < raised.loss <= least_loss(candidates) + 1e-9
+    if raised.loss < least_loss(candidates) - 1e-6:
+        assert raised.loss > 0.3 * least_loss(candidates)
+    given = random_bound(candidates, seed)
+    assert given.loss <= greedy_duals(sets, given, allowed, 100.0, seed).loss <= least_loss(candidates) + 1e-9
+
+
+def test_too_many_states_end_the_search():
+    candidates = random_candidates(9, 1, sets=40)
+    sets, allowed = sets_of(candidates), everything(candidates)
+    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    found = search_ideals(sets, plain, allowed, least_loss(candidates), 20, 100.0, run_of(candidates))
+    assert not found.finished and found.states == 20
+
+
+def test_a_search_that_is_out_of_time_says_so():
+    candidates = random_candidates(9, 1, sets=40)
+    sets, allowed, run = sets_of(candidates), everything(candidates), run_of(candidates, Limits(100.0))
+    run.stop[0] = True
+    plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
+    assert not search_ideals(sets, plain, allowed, least_loss(candidates), 600, 100.0, run).finished
+
+
+def test_the_memory_is_known_beforehand():
+    candidates = random_candidates(5, 1)
+    sets, allowed = sets_of(candidates), everything(candidates)
+    plain = lagrangian(sets, no_cuts(5), np.zeros(0), allowed, 100.0)
+    compile_ideals()
+    for most in (100_000, 700_000):
+        tracemalloc.start()
+        search_ideals(sets, plain, allowed, 100.0, most, 100.0, run_of(candidates))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert memory(most) <= peak <= memory(most) + 200_000
+        assert memory(most) <= 36 * most
+
+
+@pytest.mark.parametrize("n", [5, 9, 11])
+def test_ideals_prove_without_a_linear_program(n, monkeypatch):
+    monkeypatch.setattr(proof, "QUICK", 0)
+    for seed in range(4):
+        candidates = random_candidates(n, seed, sets=30)
+        solution = solve(candidates, "exact", limits=Limits(None))
+        assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+        assert solution.statistics["rounds"] == solution.statistics["nodes"] == 0 < solution.statistics["states"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ideals_keep_required_edges(seed, monkeypatch):
+    monkeypatch.setattr(proof, "QUICK", 0)
+    candidates = with_required_edge(7, seed)
+    solution = solve(candidates, "exact", limits=Limits(None))
+    assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+@pytest.mark.parametrize("most", [0, 3, 40])
+def test_few_states_leave_a_bound_and_the_rest_to_branching(most, monkeypatch):
+    monkeypatch.setattr(proof, "QUICK", 0)
+    for name in ("EASY_STATES", "STATES", "MOST_STATES"):
+        monkeypatch.setattr(proof, name, most)
+    candidates = random_candidates(9, 0, sets=20)
+    solution = solve(candidates, "exact", limits=Limits(None))
+    assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
+
+
+def test_finished_stages_raise_the_bound(monkeypatch):
+    """The last stage is never begun: the bound is that of an earlier one, above the multipliers' own."""
+    monkeypatch.setattr(proof, "STAGES", (0.25, 0.5))
+    candidates = random_candidates(10, 2, sets=40)
+    component = proof.ComponentProof(proof.split(candidates)[0], np.arange(10), 1e-9, lambda: None)
+    run = run_of(candidates)
+    component.begin_search(run)
+    plain = lagrangian(component.sets, no_cuts(10), np.zeros(0), component.alive, 100.0)
+    component.keep_bound(plain)
+    component.search_ideals(run, 10_000)
+    optimum = least_loss(candidates)
+    assert 0.5 * optimum - 1e-6 <= component.loss < optimum and component.cutoff == pytest.approx(optimum)
+
+
+def test_the_path_does_not_depend_on_the_limit(monkeypatch):
+    """By counts alone, with branching and without, whatever limit is not reached."""
+    candidates = random_candidates(14, 3, sets=120)
+    for largest in (ideals.LARGEST, 0):
+        monkeypatch.setattr(proof, "LARGEST", largest)
+        found = [solve(candidates, "exact", limits=Limits(seconds)) for seconds in (300.0, 3000.0, None)]
+        assert all(each.proved for each in found)
+        assert found[0].statistics == found[1].statistics == found[2].statistics
+    assert found[0].statistics["nodes"] > 0
+
+
+def test_cuts_of_the_root_stay_while_there_is_branching(monkeypatch):
+    monkeypatch.setattr(proof, "IDLE", 1)
+    monkeypatch.setattr(proof, "LARGEST", 0)
+    candidates = random_candidates(14, 3, sets=120)
+    component = proof.ComponentProof(proof.split(candidates)[0], np.arange(14), 1e-9, lambda: None)
+    run, kept = run_of(candidates), []
+    component.prove(run)
+    component.shrink()
+    root: ClusterCuts = component.relaxation.cuts
+    for _ in range(6):
+        component.relax(run, component.alive.copy(), proof.NODE)
+        kept.append(component.relaxation.cuts)
+    assert root.total > 0
+    for cuts in kept:
+        assert (cuts.inside[: len(root.inside)] == root.inside).all() and cuts.total >= root.total
