@@ -123,7 +123,7 @@ def test_the_memory_is_known_beforehand():
 
 @pytest.mark.parametrize("n", [5, 9, 11])
 def test_ideals_prove_without_a_linear_program(n, monkeypatch):
-    monkeypatch.setattr(proof, "QUICK", 0)
+    monkeypatch.setattr(proof, "LIGHT", 0)
     for seed in range(4):
         candidates = random_candidates(n, seed, sets=30)
         solution = solve(candidates, "exact", limits=Limits(None))
@@ -133,7 +133,7 @@ def test_ideals_prove_without_a_linear_program(n, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ideals_keep_required_edges(seed, monkeypatch):
-    monkeypatch.setattr(proof, "QUICK", 0)
+    monkeypatch.setattr(proof, "LIGHT", 0)
     candidates = with_required_edge(7, seed)
     solution = solve(candidates, "exact", limits=Limits(None))
     assert solution.proved and solution.score == pytest.approx(best_score(candidates), abs=1e-9)
@@ -141,7 +141,7 @@ def test_ideals_keep_required_edges(seed, monkeypatch):
 
 @pytest.mark.parametrize("most", [0, 3, 40])
 def test_few_states_leave_a_bound_and_the_rest_to_branching(most, monkeypatch):
-    monkeypatch.setattr(proof, "QUICK", 0)
+    monkeypatch.setattr(proof, "LIGHT", 0)
     for name in ("EASY_STATES", "STATES", "MOST_STATES"):
         monkeypatch.setattr(proof, name, most)
     candidates = random_candidates(9, 0, sets=20)

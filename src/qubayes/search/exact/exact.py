@@ -1,7 +1,9 @@
 """What the proof of a best network is used for: the solvers `exact` and `auto`, `upper_bound` and `presolve`."""
 
 import math
+import os
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, ClassVar
 
 from ...candidates import Candidates
@@ -14,6 +16,7 @@ from ..reduction import with_required_edges, without_twins
 from ..run import Ending, Limits, Run, check, warm_up
 from ..solution import Solution
 from .branching import branch
+from .certificate import NotCertifiedError, write_certificate
 from .proof import Proof
 
 
@@ -24,7 +27,8 @@ class Exact:
     Columns and cuts as they are needed, then branch and bound; each component apart (docs/exact.md).
     """
 
-    twins: bool = True  # whether twins are eliminated first
+    twins: bool = True  # whether twins are eliminated first; never where a certificate is written
+    certificate: str | PathLike[str] | None = None  # file for the certificate of the proof (docs/certificates.md)
 
     name: ClassVar[str] = "exact"
     takes: ClassVar[str] = "candidates"
@@ -37,14 +41,22 @@ class Exact:
 
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
-        proof = Proof(without_twins(candidates, self.twins), run)
+        proof = Proof(without_twins(candidates, self.twins and self.certificate is None), run)
         proof.prove()
         nodes = sum(branch(component, run) for component in proof.components if not component.proved)
         statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
-            return Ending("optimal", statistics)
+            return Ending("optimal" if self.certificate is None else self._certify(proof, run), statistics)
         reason = "time limit reached" if run.over else "the linear program could not be solved"
         return Ending(f"{reason}; best so far returned", statistics)
+
+    def _certify(self, proof: Proof, run: Run) -> str:
+        """Write the certificate; return the status."""
+        try:
+            write_certificate(proof, run, os.fspath(self.certificate or ""))
+        except NotCertifiedError as reason:
+            return f"optimal; {reason}"
+        return f"optimal; certificate written to {self.certificate}"
 
 
 @dataclass(frozen=True, slots=True)

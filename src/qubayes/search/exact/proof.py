@@ -24,6 +24,7 @@ IDLE = 8  # rounds after which a cut without weight is removed
 FEW = 50  # cuts with k = 1 below which others are searched for
 LEAST = 1e-3  # violation of a cut that is worth adding
 QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes time in proportion to them
+LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search over order ideals
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
 EASY_VERTICES = 100  # at most
 ASCENTS = 6  # greedy dual ascents; the best one counts
@@ -132,9 +133,9 @@ class ComponentProof:
         self.sets = ScoredSets.of(component.families, component.scores)
         self._losses = self.sets.losses  # of all sets of the component
         best_scores = component.scores[component.families.vertex_start[:-1]]
-        self._top, self._scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
+        self._top, self.scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
         self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
-        self.relaxation = LinearRelaxation(self.sets, self._scale)
+        self.relaxation = LinearRelaxation(self.sets, self.scale)
         first, last = component.families.vertex_start[:-1], component.families.vertex_start[1:] - 1
         owners = self.sets.owners
         early = self.numbers - first[owners] < FIRST_SETS
@@ -194,7 +195,8 @@ class ComponentProof:
 
     def needs_search(self, run: Run, effort: Effort) -> bool:
         """True if orders are to be searched, beyond rounding the solutions of the relaxation."""
-        small = self.n <= EASY_VERTICES and len(self.component.scores) <= QUICK
+        few = LIGHT if self.n <= LARGEST else QUICK
+        small = self.n <= EASY_VERTICES and len(self.component.scores) <= few
         return not (effort.lightly and small and self.rounds < EASY) or self._search_begun
 
     @cached_property
@@ -241,13 +243,13 @@ class ComponentProof:
         self.begin_search(run)
         with run.paused():
             compile_ideals()
-        relaxed, self.bounded = self.bounded, None
-        for seed in range(ASCENTS):
-            if not run.over:
-                nothing = lagrangian(self.sets, no_cuts(self.n), np.zeros(0), self.alive, self._scale)
-                self.keep_bound(greedy_duals(self.sets, nothing, self.alive, self._scale, seed))
+        if self.bounded is None:  # many sets: greedy duals take a fraction of the time of rounds
+            nothing = lagrangian(self.sets, no_cuts(self.n), np.zeros(0), self.alive, self.scale)
+            for seed in range(ASCENTS):
+                if not run.over:
+                    self.keep_bound(greedy_duals(self.sets, nothing, self.alive, self.scale, seed))
         self.search_ideals(run, EASY_STATES)
-        self.bounded, rounds = relaxed, FIRST_ROUNDS
+        rounds = FIRST_ROUNDS
         while not (self.proved or run.over):
             rounds = max(int(GROWTH * rounds), self.rounds + 1)
             self.relax(run, self.alive, THOROUGH._replace(rounds=rounds - self.rounds))
@@ -269,7 +271,7 @@ class ComponentProof:
                 return
             usable = self.alive & (bounded.with_set <= self.cutoff + self.tolerance)
             threshold = bounded.loss + part * (goal - bounded.loss)
-            found = search_ideals(self.sets, bounded, usable, threshold, most, self._scale, run)
+            found = search_ideals(self.sets, bounded, usable, threshold, most, self.scale, run)
             self.states += found.states
             counts.append(found.states)
             if not found.finished:
@@ -314,7 +316,7 @@ class ComponentProof:
         columns, cuts = self.relaxation.is_in[keep], self.relaxation.cuts
         self.numbers, self.sets = self.numbers[keep], self.sets.select(keep)
         self.alive = np.ones(len(keep), np.bool_)
-        self.relaxation = LinearRelaxation(self.sets, self._scale)
+        self.relaxation = LinearRelaxation(self.sets, self.scale)
         self.relaxation.add_sets(np.flatnonzero(columns))
         self.relaxation.add_cuts(cuts)
         # The root's last cuts stay. Open nodes are far apart: without these cuts they would be weaker than the root.

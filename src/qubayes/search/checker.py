@@ -1,0 +1,282 @@
+"""Check a certificate of optimality (docs/certificates.md) with whole numbers only.
+
+    python checker.py SCORES.jkl PROOF.json
+
+Needs Python alone, and shares no code with the solver that wrote the certificate. Every number is a whole number: losses
+are multiples of 1 / `unit`, weights multiples of 2 ** -scale, so nothing is rounded.
+
+A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent outside its child's part
+is ignored, which only allows more. A cluster C with k is crossed by a vertex in C whose parents include k or more
+members of C; at most |C| - k vertices of an acyclic graph cross it, because its first k vertices do not. A sum of such
+inequalities and of "one parent set each" for some odd vertices may be halved and rounded down. Therefore every network
+of a part loses at least
+
+    bound = sum over v of min over sets of (loss + weights of the cuts crossed)  -  sum over cuts of weight * right side.
+
+Mode "root": the bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
+searched, and left if the least loss on U and a bound for the other vertices, from the same weights, reach it.
+"""
+
+import gzip
+import json
+import re
+import sys
+from fractions import Fraction
+from functools import cache
+from math import lcm
+from typing import Any, NamedTuple
+
+TOLERANCE = Fraction(1, 10**9)  # of the score: what rounding in the solver may have cost
+NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{0,60})?([eE][+-]?\d{1,3})?")
+
+
+class Refused(ValueError):
+    """What is wrong with the certificate, or with the file of scores."""
+
+
+class Verdict(NamedTuple):
+    """What was checked: no network scores more than `score` by more than the tolerance."""
+
+    score: float
+    parts: int
+    cuts: int
+    states: int  # that were searched
+
+    def describe(self) -> str:
+        """Return the verdict in one line."""
+        searched = f", {self.states:,} sets of first variables searched" if self.states else ""
+        return (
+            f"the certificate holds: no network scores more than {self.score:,.6f} ({self.parts} parts, {self.cuts:,} "
+            f"cuts{searched})"
+        )
+
+
+class Cut(NamedTuple):
+    """Clusters with their k as masks of vertices; with `odd` vertices their sum is halved and rounded down."""
+
+    weight: int
+    clusters: list[tuple[int, int]]
+    odd: int | None
+
+    def coefficient(self, vertex: int, members: int) -> int:
+        """Return how much the vertex adds to the left side if these are its parents."""
+        crossed = sum(1 for mask, k in self.clusters if mask >> vertex & 1 and (mask & members).bit_count() >= k)
+        return crossed if self.odd is None else (crossed + (self.odd >> vertex & 1)) // 2
+
+    def right_side(self) -> int:
+        """Return the most that an acyclic choice of parents adds up to."""
+        total = sum(mask.bit_count() - k for mask, k in self.clusters)
+        return total if self.odd is None else (total + self.odd.bit_count()) // 2
+
+
+def read_scores(path: str) -> dict[str, dict[frozenset[str], Fraction]]:
+    """Return the scores of each variable's parent sets: a file with `n`, then a block `NAME COUNT` for each variable."""
+    try:
+        with gzip.open(path, "rt") if path.endswith(".gz") else open(path, encoding="utf-8") as file:
+            tokens = iter([word for line in file if not line.startswith("#") for word in line.split()])
+        found: dict[str, dict[frozenset[str], Fraction]] = {}
+        for _ in range(int(next(tokens))):
+            name, count = next(tokens), int(next(tokens))
+            sets = found.setdefault(name, {})
+            for _ in range(count):
+                text, size = next(tokens), int(next(tokens))
+                if not NUMBER.fullmatch(text):
+                    raise Refused(f"{path}: {text[:40]!r} is not a score")
+                members = frozenset(next(tokens) for _ in range(size))
+                sets[members] = max(sets.get(members, Fraction(text)), Fraction(text))
+    except (StopIteration, RuntimeError, ValueError, OSError, EOFError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused(f"{path}: not a readable .jkl file of scores") from error
+    if any(not sets for sets in found.values()) or any(s - found.keys() for sets in found.values() for s in sets):
+        raise Refused(f"{path}: a variable without scores, or an unknown parent")
+    return found
+
+
+def check(scores_path: str, certificate_path: str) -> Verdict:
+    """Return what was checked; raise Refused with the place where the certificate fails."""
+    scores = read_scores(scores_path)
+    try:
+        with open(certificate_path, encoding="utf-8") as file:
+            certificate = json.load(file)
+        shape = certificate["format"], certificate["version"]
+        scale, network, parts = certificate["scale"], certificate["network"], certificate["parts"]
+        if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
+            raise Refused(f"{certificate_path}: another format, version or scale")
+        chosen = {name: frozenset(members) for name, members in network.items()}
+        if len(chosen) != len(network) or chosen.keys() != scores.keys():
+            raise Refused("the network does not have the variables of the scores")
+        total: Fraction = _score_of(scores, chosen)
+        top = {name: max(sets.values()) for name, sets in scores.items()}
+        unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
+        tolerance = int(TOLERANCE * max(Fraction(1), abs(total)) * unit) << scale
+        lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
+        placed: set[str] = set()
+        cuts = states = 0
+        for number, part in enumerate(parts, 1):
+            vertices = part["vertices"]
+            if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
+                raise Refused(f"part {number}: a variable twice, or none")
+            placed |= set(vertices)
+            losses = [_losses(scores[name], top[name], vertices, unit << scale) for name in vertices]
+            its = [_cut(entry, len(vertices), unit) for entry in part["cuts"]]
+            goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
+            bound, prices = _bound(losses, its)
+            if part["mode"] == "search":
+                states += _search(losses, its, prices, bound, goal, number)
+            elif part["mode"] != "root":
+                raise Refused(f"part {number}: mode {part['mode']!r}; root or search is allowed")
+            elif bound < goal:
+                missing = float(Fraction(goal - bound, unit << scale))
+                raise Refused(f"part {number}: the bound of its cuts is {missing:.9g} too weak")
+            cuts += len(its)
+        for name in scores.keys() - placed:
+            if lost[name] > tolerance // max(1, len(scores)):
+                raise Refused(f"{name} is in no part, and does not have its best parents")
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, RecursionError) as error:
+        if isinstance(error, Refused):
+            raise
+        raise Refused(f"{certificate_path}: not a certificate of these scores ({error!r})") from error
+    return Verdict(float(total), len(parts), cuts, states)
+
+
+def _score_of(scores: dict[str, dict[frozenset[str], Fraction]], chosen: dict[str, frozenset[str]]) -> Fraction:
+    """Return the score of the network, which must be acyclic and made of sets with scores."""
+    for name, members in chosen.items():
+        if members not in scores[name]:
+            raise Refused(f"the parents of {name} have no score")
+    left = dict(chosen)
+    while left:
+        ready = [name for name, members in left.items() if not members & left.keys()]
+        if not ready:
+            raise Refused(f"the network has a cycle among {', '.join(sorted(left))}")
+        for name in ready:
+            del left[name]
+    return sum((scores[name][members] for name, members in chosen.items()), Fraction(0))
+
+
+def _losses(sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[str], unit: int) -> dict[int, int]:
+    """Return the least loss, in whole units, for each mask of parents inside the part."""
+    bit = {name: 1 << place for place, name in enumerate(vertices)}
+    found: dict[int, int] = {}
+    for members, score in sets.items():
+        mask = sum(bit.get(name, 0) for name in members)
+        loss = int((top - score) * unit)
+        found[mask] = min(loss, found.get(mask, loss))
+    return found
+
+
+def _cut(entry: Any, n: int, unit: int) -> Cut:
+    """Return the cut of [weight, [[mask, k], ...]] or, halved, [weight, [[mask, k], ...], odd]."""
+    weight, clusters, *odd = entry
+    if type(weight) is not int or weight < 0 or len(odd) > 1 or (not odd and len(clusters) != 1):
+        raise Refused(f"the cut {str(entry)[:60]} is not a valid inequality")
+    masks = [(int(mask, 16), k) for mask, k in clusters]
+    for mask, k in masks:
+        if type(k) is not int or not 1 <= k <= mask.bit_count() or not 0 < mask < 1 << n:
+            raise Refused(f"the cluster {mask:x} with k = {k} is not valid")
+    extra = int(odd[0], 16) if odd else None
+    if extra is not None and not 0 <= extra < 1 << n:
+        raise Refused(f"odd vertices {extra:x} beyond the part")
+    return Cut(weight * unit, masks, extra)
+
+
+def _bound(losses: list[dict[int, int]], cuts: list[Cut]) -> tuple[int, list[dict[int, int]]]:
+    """Return the bound of the weights, and the prices of all sets."""
+    prices: list[dict[int, int]] = []
+    for vertex, sets in enumerate(losses):
+        near = [cut for cut in cuts if any(mask >> vertex & 1 for mask, _ in cut.clusters)]
+        prices.append({m: loss + sum(c.weight * c.coefficient(vertex, m) for c in near) for m, loss in sets.items()})
+    paid = sum(cut.weight * cut.right_side() for cut in cuts)
+    return sum(min(its.values()) for its in prices) - paid, prices
+
+
+def _search(
+    losses: list[dict[int, int]], cuts: list[Cut], prices: list[dict[int, int]], bound: int, goal: int, number: int
+) -> int:
+    """Raise unless every network loses `goal` or more; return the number of states.
+
+    The state `first` holds the variables that come first: g is the least loss on them, h bounds the loss of the others.
+    """
+    n = len(losses)
+    everything = (1 << n) - 1
+    least = [min(its.values()) for its in prices]
+    tables = [
+        _Table({m: x for m, x in losses[v].items() if bound + prices[v][m] - least[v] < goal}, n) for v in range(n)
+    ]
+    layer = {0: (0, bound)}
+    states = 0
+    for _ in range(n):
+        after: dict[int, tuple[int, int]] = {}
+        for first, (g, h) in layer.items():
+            states += 1
+            others = [v for v in range(n) if not first >> v & 1]
+            forced = [v for v in others if tables[v].best_is_inside(first)][:1]  # nothing is lost if it comes next
+            freed = _freed(cuts, first, n)
+            for v in forced or others:
+                loss = tables[v].least_inside(everything & ~first)
+                if loss is None:
+                    continue
+                place, g_after, h_after = first | 1 << v, g + loss, h - least[v] + freed[v]
+                if g_after + h_after < goal and (place not in after or g_after < after[place][0]):
+                    after[place] = g_after, h_after
+        layer = after
+    if layer:
+        raise Refused(f"part {number}: the search finds a network that is better than the one given")
+    return states
+
+
+def _freed(cuts: list[Cut], first: int, n: int) -> list[int]:
+    """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v).
+
+    A cluster's share falls by one with v in it, unless fewer than k of its members come first.
+    """
+    freed = [0] * n
+    for weight, clusters, odd in cuts:
+        full = [mask for mask, k in clusters if (mask & first).bit_count() >= k]
+        if odd is None:
+            for mask in full:
+                for v in _members(mask):
+                    freed[v] += weight
+        else:
+            total = (odd & ~first).bit_count()
+            total += sum((mask & ~first).bit_count() - max(0, k - (mask & first).bit_count()) for mask, k in clusters)
+            for v in _members(~first & (1 << n) - 1):
+                step = (odd >> v & 1) + sum(mask >> v & 1 for mask in full)
+                freed[v] += weight * (total // 2 - (total - step) // 2)
+    return freed
+
+
+@cache
+def _members(mask: int) -> tuple[int, ...]:
+    return tuple(v for v in range(mask.bit_length()) if mask >> v & 1)
+
+
+class _Table:
+    """The sets of a variable by rising loss, and for each other variable the sets that contain it, a bit each."""
+
+    def __init__(self, losses: dict[int, int], n: int) -> None:
+        ordered = sorted(losses, key=lambda mask: losses[mask])
+        self.losses = [losses[mask] for mask in ordered]
+        self.best = ordered[0] if ordered else None
+        self.holding = [sum(1 << i for i, mask in enumerate(ordered) if mask >> u & 1) for u in range(n)]
+
+    def best_is_inside(self, first: int) -> bool:
+        """True if the best set has no member outside."""
+        return self.best is not None and not self.best & ~first
+
+    def least_inside(self, outside: int) -> int | None:
+        """Return the least loss of a set without members outside; None if there is none."""
+        wrong = 0
+        for u, holding in enumerate(self.holding):
+            if outside >> u & 1:
+                wrong |= holding
+        index = (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
+        return self.losses[index] if index < len(self.losses) else None
+
+
+if __name__ == "__main__":
+    try:
+        print(check(*sys.argv[1:3]).describe())
+    except Refused as refused:
+        sys.exit(f"refused: {refused}")
