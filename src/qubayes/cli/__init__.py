@@ -13,7 +13,7 @@ from .network_commands import compare, convert, draw, sample, score
 from .options import with_reading_options
 from .qubo_commands import embed, formulate, quadratize, subsets
 from .shell import guarded, log_on_stderr
-from .solve_commands import presolve, solve
+from .solve_commands import check, presolve, solve
 
 app = typer.Typer(
     name="qubayes",
@@ -48,7 +48,7 @@ def common(
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (
     *(with_reading_options(command) for command in (learn, plan, candidates, score)),
-    *(solve, presolve, subsets, formulate, embed, quadratize, compare, convert, draw, sample),
+    *(solve, check, presolve, subsets, formulate, embed, quadratize, compare, convert, draw, sample),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -1,4 +1,4 @@
-"""`qubayes solve`: the best network of candidate parent sets; `qubayes presolve`: fewer sets, same best score."""
+"""`qubayes solve`: the best network of candidate parent sets; `check`: its certificate; `presolve`: fewer sets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -46,16 +46,26 @@ def solve(
     ] = None,
     output: NetworkOutput = None,
     trace: TraceFile = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
+    from ..foundation.errors import SettingError
+    from ..foundation.files import check_places
     from ..foundation.workers import Workers
     from ..learning import SolveSettings, limits_of, solve_file
 
-    limits = limits_of(time_limit, moves, seed)
-    settings = SolveSettings(solver, parsed_settings(setting), limits, bound, presolve, bits, order, penalty, cover)
+    limits, options = limits_of(time_limit, moves, seed), parsed_settings(setting)
+    if certificate is not None:
+        if solver not in ("anneal", "exact") or presolve:
+            raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")
+        check_places([certificate, output, trace], [file, start])
+        solver, options = "exact", {**options, "certificate": certificate}
+    settings = SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
     with progress_bar(quiet=as_json) as show:
         solution = solve_file(file, settings, output, trace, start=start, workers=Workers(threads), on_progress=show)
     if as_json:
@@ -64,6 +74,26 @@ def solve(
         say("\n".join(solution.describe()))
         print_written([output, trace])
     fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
+
+
+def check(
+    scores: CandidatesFile,
+    certificate: Annotated[Path, typer.Argument(metavar="PROOF.json", help="Written by solve --certificate.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a proof of optimality with whole numbers; exit code 1, and where it fails, if it does not hold."""
+    from ..foundation.errors import FormatError
+    from ..search.checker import RefusedError
+    from ..search.checker import check as check_certificate
+
+    try:
+        verdict = check_certificate(str(scores), str(certificate))
+    except RefusedError as refused:
+        raise FormatError(f"refused: {refused}") from None
+    if as_json:
+        print_json(verdict._asdict())
+    else:
+        say(verdict.describe())
 
 
 def presolve(

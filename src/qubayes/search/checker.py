@@ -2,8 +2,8 @@
 
     python checker.py SCORES.jkl PROOF.json
 
-Needs Python alone, and shares no code with the solver that wrote the certificate. Every number is a whole number: losses
-are multiples of 1 / `unit`, weights multiples of 2 ** -scale, so nothing is rounded.
+Needs Python alone, and shares no code with the solver that wrote the certificate. Every number is whole: losses are
+multiples of 1 / `unit`, weights multiples of 2 ** -scale, so nothing is rounded.
 
 A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent outside its child's part
 is ignored, which only allows more. A cluster C with k is crossed by a vertex in C whose parents include k or more
@@ -11,26 +11,31 @@ members of C; at most |C| - k vertices of an acyclic graph cross it, because its
 inequalities and of "one parent set each" for some odd vertices may be halved and rounded down. Therefore every network
 of a part loses at least
 
-    bound = sum over v of min over sets of (loss + weights of the cuts crossed)  -  sum over cuts of weight * right side.
+    bound = sum over v of min over sets of (loss + weights of cuts crossed)  -  sum over cuts of weight * right side.
 
-Mode "root": the bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
-searched, and left if the least loss on U and a bound for the other vertices, from the same weights, reach it.
+Several lists of cuts are used one after the other: if the bound, with the price of a set instead of the least one of
+its vertex, reaches the loss of the network given, the set is in no better network and is left out from then on.
+
+Mode "root": a bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
+searched, except those whose least loss, plus a bound for the other vertices from the same weights, reaches it.
 """
 
 import gzip
+import hashlib
 import json
 import re
 import sys
 from fractions import Fraction
 from functools import cache
 from math import lcm
+from pathlib import Path
 from typing import Any, NamedTuple
 
 TOLERANCE = Fraction(1, 10**9)  # of the score: what rounding in the solver may have cost
 NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{0,60})?([eE][+-]?\d{1,3})?")
 
 
-class Refused(ValueError):
+class RefusedError(ValueError):
     """What is wrong with the certificate, or with the file of scores."""
 
 
@@ -44,11 +49,8 @@ class Verdict(NamedTuple):
 
     def describe(self) -> str:
         """Return the verdict in one line."""
-        searched = f", {self.states:,} sets of first variables searched" if self.states else ""
-        return (
-            f"the certificate holds: no network scores more than {self.score:,.6f} ({self.parts} parts, {self.cuts:,} "
-            f"cuts{searched})"
-        )
+        facts = f"{self.parts} parts, {self.cuts:,} cuts, {self.states:,} states searched"
+        return f"the certificate holds: no network scores more than {self.score:,.6f} ({facts})"
 
 
 class Cut(NamedTuple):
@@ -70,9 +72,9 @@ class Cut(NamedTuple):
 
 
 def read_scores(path: str) -> dict[str, dict[frozenset[str], Fraction]]:
-    """Return the scores of each variable's parent sets: a file with `n`, then a block `NAME COUNT` for each variable."""
+    """Return the scores of each variable's parent sets: `n`, then a block `NAME COUNT` for each variable."""
     try:
-        with gzip.open(path, "rt") if path.endswith(".gz") else open(path, encoding="utf-8") as file:
+        with gzip.open(path, "rt") if path.endswith(".gz") else Path(path).open(encoding="utf-8") as file:
             tokens = iter([word for line in file if not line.startswith("#") for word in line.split()])
         found: dict[str, dict[frozenset[str], Fraction]] = {}
         for _ in range(int(next(tokens))):
@@ -81,62 +83,71 @@ def read_scores(path: str) -> dict[str, dict[frozenset[str], Fraction]]:
             for _ in range(count):
                 text, size = next(tokens), int(next(tokens))
                 if not NUMBER.fullmatch(text):
-                    raise Refused(f"{path}: {text[:40]!r} is not a score")
+                    raise RefusedError(f"{path}: {text[:40]!r} is not a score")
                 members = frozenset(next(tokens) for _ in range(size))
                 sets[members] = max(sets.get(members, Fraction(text)), Fraction(text))
+    except RefusedError:
+        raise
     except (StopIteration, RuntimeError, ValueError, OSError, EOFError) as error:
-        if isinstance(error, Refused):
-            raise
-        raise Refused(f"{path}: not a readable .jkl file of scores") from error
+        raise RefusedError(f"{path}: not a readable .jkl file of scores") from error
     if any(not sets for sets in found.values()) or any(s - found.keys() for sets in found.values() for s in sets):
-        raise Refused(f"{path}: a variable without scores, or an unknown parent")
+        raise RefusedError(f"{path}: a variable without scores, or an unknown parent")
     return found
 
 
 def check(scores_path: str, certificate_path: str) -> Verdict:
-    """Return what was checked; raise Refused with the place where the certificate fails."""
+    """Return what was checked; raise RefusedError with the place where the certificate fails."""
     scores = read_scores(scores_path)
     try:
-        with open(certificate_path, encoding="utf-8") as file:
-            certificate = json.load(file)
-        shape = certificate["format"], certificate["version"]
+        certificate = json.loads(Path(certificate_path).read_text(encoding="utf-8"))
+        digest, shape = certificate.pop("digest"), (certificate["format"], certificate["version"])
+        text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+        if digest != hashlib.sha256(text.encode()).hexdigest():
+            raise RefusedError(f"{certificate_path}: it was changed after it was written")
         scale, network, parts = certificate["scale"], certificate["network"], certificate["parts"]
         if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
-            raise Refused(f"{certificate_path}: another format, version or scale")
+            raise RefusedError(f"{certificate_path}: another format, version or scale")
         chosen = {name: frozenset(members) for name, members in network.items()}
         if len(chosen) != len(network) or chosen.keys() != scores.keys():
-            raise Refused("the network does not have the variables of the scores")
+            raise RefusedError("the network does not have the variables of the scores")
         total: Fraction = _score_of(scores, chosen)
         top = {name: max(sets.values()) for name, sets in scores.items()}
         unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
-        tolerance = int(TOLERANCE * max(Fraction(1), abs(total)) * unit) << scale
+        allowance = TOLERANCE * max(Fraction(1), abs(total))
+        if abs(Fraction(certificate["score"]) - total) > allowance:
+            raise RefusedError(f"the network scores {float(total)!r}, not {certificate['score']!r}")
+        tolerance = int(allowance * (unit << scale))
         lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
         placed: set[str] = set()
         cuts = states = 0
         for number, part in enumerate(parts, 1):
             vertices = part["vertices"]
             if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
-                raise Refused(f"part {number}: a variable twice, or none")
+                raise RefusedError(f"part {number}: a variable twice, or none")
             placed |= set(vertices)
             losses = [_losses(scores[name], top[name], vertices, unit << scale) for name in vertices]
-            its = [_cut(entry, len(vertices), unit) for entry in part["cuts"]]
             goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
-            bound, prices = _bound(losses, its)
-            if part["mode"] == "search":
-                states += _search(losses, its, prices, bound, goal, number)
-            elif part["mode"] != "root":
-                raise Refused(f"part {number}: mode {part['mode']!r}; root or search is allowed")
+            bound, its = 0, list[Cut]()
+            for step in part["cuts"]:
+                its = [_cut(entry, len(vertices), unit) for entry in step]
+                bound, losses = _bound(losses, its, goal)
+                cuts += len(its)
+                if bound >= goal:
+                    break
+            if part["mode"] not in ("root", "search"):
+                raise RefusedError(f"part {number}: mode {part['mode']!r}; root or search is allowed")
+            if part["mode"] == "search" and bound < goal:
+                states += _search(losses, its, goal, number)
             elif bound < goal:
                 missing = float(Fraction(goal - bound, unit << scale))
-                raise Refused(f"part {number}: the bound of its cuts is {missing:.9g} too weak")
-            cuts += len(its)
+                raise RefusedError(f"part {number}: the bound of its cuts is {missing:.9g} too weak")
         for name in scores.keys() - placed:
             if lost[name] > tolerance // max(1, len(scores)):
-                raise Refused(f"{name} is in no part, and does not have its best parents")
+                raise RefusedError(f"{name} is in no part, and does not have its best parents")
+    except RefusedError:
+        raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, RecursionError) as error:
-        if isinstance(error, Refused):
-            raise
-        raise Refused(f"{certificate_path}: not a certificate of these scores ({error!r})") from error
+        raise RefusedError(f"{certificate_path}: not a certificate of these scores ({error!r})") from error
     return Verdict(float(total), len(parts), cuts, states)
 
 
@@ -144,12 +155,12 @@ def _score_of(scores: dict[str, dict[frozenset[str], Fraction]], chosen: dict[st
     """Return the score of the network, which must be acyclic and made of sets with scores."""
     for name, members in chosen.items():
         if members not in scores[name]:
-            raise Refused(f"the parents of {name} have no score")
+            raise RefusedError(f"the parents of {name} have no score")
     left = dict(chosen)
     while left:
         ready = [name for name, members in left.items() if not members & left.keys()]
         if not ready:
-            raise Refused(f"the network has a cycle among {', '.join(sorted(left))}")
+            raise RefusedError(f"the network has a cycle among {', '.join(sorted(left))}")
         for name in ready:
             del left[name]
     return sum((scores[name][members] for name, members in chosen.items()), Fraction(0))
@@ -170,41 +181,48 @@ def _cut(entry: Any, n: int, unit: int) -> Cut:
     """Return the cut of [weight, [[mask, k], ...]] or, halved, [weight, [[mask, k], ...], odd]."""
     weight, clusters, *odd = entry
     if type(weight) is not int or weight < 0 or len(odd) > 1 or (not odd and len(clusters) != 1):
-        raise Refused(f"the cut {str(entry)[:60]} is not a valid inequality")
+        raise RefusedError(f"the cut {str(entry)[:60]} is not a valid inequality")
     masks = [(int(mask, 16), k) for mask, k in clusters]
-    for mask, k in masks:
-        if type(k) is not int or not 1 <= k <= mask.bit_count() or not 0 < mask < 1 << n:
-            raise Refused(f"the cluster {mask:x} with k = {k} is not valid")
     extra = int(odd[0], 16) if odd else None
-    if extra is not None and not 0 <= extra < 1 << n:
-        raise Refused(f"odd vertices {extra:x} beyond the part")
+    for mask, k in [*masks, (extra or 1, 1)]:
+        if type(k) is not int or not 0 < mask < 1 << n or not 1 <= k <= mask.bit_count():
+            raise RefusedError(f"the cluster {mask:x} with k = {k} is not valid")
     return Cut(weight * unit, masks, extra)
 
 
-def _bound(losses: list[dict[int, int]], cuts: list[Cut]) -> tuple[int, list[dict[int, int]]]:
-    """Return the bound of the weights, and the prices of all sets."""
+def _prices(losses: list[dict[int, int]], cuts: list[Cut]) -> list[dict[int, int]]:
+    """Return for each set its loss plus the weights of the cuts that it crosses."""
     prices: list[dict[int, int]] = []
     for vertex, sets in enumerate(losses):
         near = [cut for cut in cuts if any(mask >> vertex & 1 for mask, _ in cut.clusters)]
         prices.append({m: loss + sum(c.weight * c.coefficient(vertex, m) for c in near) for m, loss in sets.items()})
-    paid = sum(cut.weight * cut.right_side() for cut in cuts)
-    return sum(min(its.values()) for its in prices) - paid, prices
+    return prices
 
 
-def _search(
-    losses: list[dict[int, int]], cuts: list[Cut], prices: list[dict[int, int]], bound: int, goal: int, number: int
-) -> int:
+def _bound(losses: list[dict[int, int]], cuts: list[Cut], goal: int) -> tuple[int, list[dict[int, int]]]:
+    """Return the bound of the weights, and the losses of the sets that a network below the goal can use."""
+    prices = _prices(losses, cuts)
+    least = [min(its.values()) for its in prices]
+    bound = sum(least) - sum(cut.weight * cut.right_side() for cut in cuts)
+    if bound >= goal:
+        return bound, losses
+    kept = [
+        {m: x for m, x in sets.items() if bound + price[m] - low < goal}
+        for sets, price, low in zip(losses, prices, least, strict=True)
+    ]
+    return bound, kept
+
+
+def _search(losses: list[dict[int, int]], cuts: list[Cut], goal: int, number: int) -> int:
     """Raise unless every network loses `goal` or more; return the number of states.
 
     The state `first` holds the variables that come first: g is the least loss on them, h bounds the loss of the others.
     """
     n = len(losses)
     everything = (1 << n) - 1
-    least = [min(its.values()) for its in prices]
-    tables = [
-        _Table({m: x for m, x in losses[v].items() if bound + prices[v][m] - least[v] < goal}, n) for v in range(n)
-    ]
-    layer = {0: (0, bound)}
+    least = [min(its.values()) for its in _prices(losses, cuts)]
+    tables = [_Table(sets, n) for sets in losses]
+    layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
     states = 0
     for _ in range(n):
         after: dict[int, tuple[int, int]] = {}
@@ -222,7 +240,7 @@ def _search(
                     after[place] = g_after, h_after
         layer = after
     if layer:
-        raise Refused(f"part {number}: the search finds a network that is better than the one given")
+        raise RefusedError(f"part {number}: the search finds a network that is better than the one given")
     return states
 
 
@@ -278,5 +296,5 @@ class _Table:
 if __name__ == "__main__":
     try:
         print(check(*sys.argv[1:3]).describe())
-    except Refused as refused:
+    except RefusedError as refused:
         sys.exit(f"refused: {refused}")

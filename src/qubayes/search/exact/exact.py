@@ -42,6 +42,8 @@ class Exact:
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Search for a proof."""
         proof = Proof(without_twins(candidates, self.twins and self.certificate is None), run)
+        for component in proof.components if self.certificate is not None else ():
+            component.history = []
         proof.prove()
         nodes = sum(branch(component, run) for component in proof.components if not component.proved)
         statistics = {"nodes": nodes, **proof.statistics}

@@ -14,7 +14,7 @@ from ..orders.insertions import Ordered, improve
 from ..orders.order_problem import OrderProblem, order_problem
 from ..reduction import Component, Reduced, join, split
 from ..run import Run
-from .cuts import ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
+from .cuts import ClusterCuts, ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
 from .ideals import LARGEST, SLOWER, STAGES, compile_ideals, greedy_duals, search_ideals
 from .relaxation import Bounded, LinearRelaxation, Point, lagrangian
 
@@ -145,6 +145,7 @@ class ComponentProof:
         self.best: Ordered = self.best_of_order(order)
         self.loss = 0.0  # every network loses at least this
         self.bounded: Bounded | None = None  # the multipliers with the best bound so far
+        self.history: list[tuple[ClusterCuts, Floats]] | None = None  # all of them, if a certificate is wanted
         self.rounds = self.found_cuts = self.states = 0
         self._search_begun = False
 
@@ -191,6 +192,8 @@ class ComponentProof:
         """Keep these multipliers for all sets that are alive if they are the best so far."""
         if self.bounded is None or bounded.loss > self.bounded.loss:
             self.bounded = bounded
+        if self.history is not None:
+            self.history.append((bounded.cuts, bounded.weights))
         self.raise_loss(bounded.loss)
 
     def needs_search(self, run: Run, effort: Effort) -> bool:
@@ -321,7 +324,7 @@ class ComponentProof:
         self.relaxation.add_cuts(cuts)
         # The root's last cuts stay. Open nodes are far apart: without these cuts they would be weaker than the root.
         self._idle = np.full(cuts.total, -FOREVER)
-        self.bounded = None
+        self.bounded = self.history = None
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
         """Add sets with negative reduced costs and violated cuts, remove idle cuts; True if something was added."""

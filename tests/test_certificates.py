@@ -1,0 +1,244 @@
+"""Certificates: written for every proof, checked with whole numbers, refused where they are wrong."""
+
+import ast
+import hashlib
+import json
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from qubayes.candidates import Candidates, write_candidates
+from qubayes.cli import app
+from qubayes.search import Limits, checker, solve, solver_named
+from qubayes.search.checker import RefusedError, check
+from qubayes.search.exact import proof
+from qubayes.search.reduction import without_twins
+from solve_cases import best_score, random_candidates, with_required_edge
+from test_components import sparse_candidates
+from test_presolve import symmetric
+
+
+def certified(candidates: Candidates, folder: Path) -> tuple[str, str]:
+    """The files of scores and certificate, and a proof."""
+    scores, certificate = folder / "x.jkl", folder / "proof.json"
+    write_candidates(candidates, scores)
+    solution = solve(candidates, solver_named("exact", certificate=certificate), limits=Limits(None))
+    assert solution.proved and solution.status == f"optimal; certificate written to {certificate}"
+    return str(scores), str(certificate)
+
+
+def forged(path: str, change: Any) -> None:
+    """Change a certificate and sign it again."""
+    certificate = json.loads(Path(path).read_text())
+    del certificate["digest"]
+    change(certificate)
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+    certificate["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    Path(path).write_text(json.dumps(certificate))
+
+
+@pytest.mark.parametrize("light", [0, 5_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_proof_has_a_certificate_that_holds(seed, light, tmp_path, monkeypatch):
+    monkeypatch.setattr(proof, "LIGHT", light)
+    candidates = [
+        random_candidates(8, seed, sets=20),
+        random_candidates(6, seed, ties=True),
+        with_required_edge(6, seed),
+        sparse_candidates(8, seed),
+        symmetric(6, seed),
+    ]
+    modes = set()
+    for each in candidates:
+        scores, certificate = certified(each, tmp_path)
+        assert check(scores, certificate).score == pytest.approx(best_score(each), abs=1e-9)
+        modes |= {part["mode"] for part in json.loads(Path(certificate).read_text())["parts"]}
+    assert "search" in modes or light
+
+
+def test_twins_stay_where_a_certificate_is_written(tmp_path):
+    candidates = symmetric(6, 4)
+    assert without_twins(candidates).twins
+    scores, certificate = certified(candidates, tmp_path)
+    vertices = {name for part in json.loads(Path(certificate).read_text())["parts"] for name in part["vertices"]}
+    assert {"v0", "v1"} <= vertices and check(scores, certificate).cuts > 0
+
+
+def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The places of all numbers and masks."""
+    if isinstance(value, dict):
+        return [place for key, each in value.items() for place in numbers_in(each, (*path, key))]
+    if isinstance(value, list):
+        return [place for key, each in enumerate(value) for place in numbers_in(each, (*path, key))]
+    return [path] if isinstance(value, int | float) or (isinstance(value, str) and path[0] == "parts") else []
+
+
+def test_one_changed_number_is_refused(tmp_path):
+    scores, certificate = certified(random_candidates(7, 1, sets=20), tmp_path)
+    original = Path(certificate).read_text()
+    places = numbers_in(json.loads(original))
+    assert len(places) > 30
+    for place in places:
+        value = json.loads(original)
+        inner = value
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = inner[place[-1]] + ("0" if isinstance(inner[place[-1]], str) else 1)
+        Path(certificate).write_text(json.dumps(value))
+        with pytest.raises(RefusedError):
+            check(scores, certificate)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_search_is_sound_whatever_the_weights(seed, tmp_path):
+    """With random cuts the best network is confirmed, and any worse one refused: by the definition of mode search."""
+    candidates, random = random_candidates(6, seed, sets=8), np.random.default_rng(seed)
+    scores, certificate = certified(candidates, tmp_path)
+    clusters = [c for size in (2, 3, 4, 6) for c in combinations(range(6), size)]
+
+    def mask(members: Any) -> str:
+        return f"{sum(1 << int(v) for v in members):x}"
+
+    def some() -> list[Any]:
+        chosen = [clusters[i] for i in random.integers(len(clusters), size=3)]
+        ks = [int(random.integers(1, min(3, len(c)))) if len(c) > 1 else 1 for c in chosen]
+        pairs = [[mask(c), k] for c, k in zip(chosen, ks, strict=True)]
+        weight = int(random.integers(2**41))
+        if random.random() < 0.4:
+            return [weight, pairs, mask(np.flatnonzero(random.random(6) < 0.5))]
+        return [weight, pairs[:1]]
+
+    steps = [[some() for _ in range(5)] for _ in range(3)]
+    names = list(candidates.names)
+
+    def random_weights(value: dict[str, Any]) -> None:
+        value["parts"] = [{"vertices": names, "mode": "search", "cuts": steps}]
+
+    forged(certificate, random_weights)
+    assert check(scores, certificate).states > 0
+
+    best = json.loads(Path(certificate).read_text())["network"]
+    sets = {names[v]: {tuple(names[p] for p in s): x for s, x in candidates.of(v)} for v in range(6)}
+    child = next(name for name in names if best[name])
+
+    def worse(value: dict[str, Any]) -> None:
+        value["network"][child] = []
+        value["score"] += sets[child][()] - sets[child][tuple(best[child])]
+
+    forged(certificate, worse)
+    with pytest.raises(RefusedError, match="better than the one given"):
+        check(scores, certificate)
+
+
+def root_case(folder: Path) -> tuple[str, str]:
+    """A certificate of mode root with cuts."""
+    for seed in range(20):
+        scores, certificate = certified(random_candidates(7, seed, sets=10), folder)
+        parts = json.loads(Path(certificate).read_text())["parts"]
+        if parts and all(part["mode"] == "root" and part["cuts"][-1] for part in parts):
+            return scores, certificate
+    raise AssertionError
+
+
+def set_weights(value: dict[str, Any], weight: int) -> None:
+    for part in value["parts"]:
+        part["cuts"] = [[[weight, *cut[1:]] for cut in step] for step in part["cuts"]]
+
+
+def cycle(value: dict[str, Any]) -> None:
+    names = list(value["network"])
+    value["network"][names[0]], value["network"][names[1]] = [names[1]], [names[0]]
+
+
+FORGERIES = {
+    "too weak": lambda value: set_weights(value, 0),
+    "not a valid inequality": lambda value: set_weights(value, -1),
+    "is not valid": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 0]]]]),
+    "with k = 1 is not valid": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["100000", 1]]]]),
+    "cluster 100000 with k = 1": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 1]], "100000"]]),
+    "twice, or none": lambda value: value["parts"].append(value["parts"][0]),
+    "in no part": lambda value: value.update(parts=[]),
+    "mode 'trust'": lambda value: value["parts"][0].update(mode="trust"),
+    "have no score|a cycle": cycle,
+    "variables of the scores": lambda value: value["network"].pop(next(iter(value["network"]))),
+    "another format": lambda value: value.update(version=2),
+    "the network scores": lambda value: value.update(score=value["score"] + 0.01),
+    "not a certificate": lambda value: value.pop("parts"),
+}
+
+
+@pytest.mark.parametrize("words", FORGERIES)
+def test_a_signed_forgery_is_refused(words, tmp_path):
+    scores, certificate = root_case(tmp_path)
+    assert check(scores, certificate).cuts > 0
+    forged(certificate, FORGERIES[words])
+    with pytest.raises(RefusedError, match=words):
+        check(scores, certificate)
+
+
+def test_a_score_that_is_better_than_when_it_was_proved_is_refused(tmp_path):
+    scores, certificate = root_case(tmp_path)
+    lines = Path(scores).read_text().splitlines()
+    refused = 0
+    for number, line in enumerate(lines):
+        words = line.split()
+        if line.startswith("-") and len(words) > 2:
+            Path(scores).write_text("\n".join([*lines[:number], " ".join(["-1", *words[1:]]), *lines[number + 1 :]]))
+            try:
+                check(scores, certificate)
+            except RefusedError:
+                refused += 1
+    assert refused > 3
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2\na 1\n-1 0\n", "1\na 1\nnan 0\n", "1\na 1\n1e999999 0\n", "1\na 1\n-1 1 b\n", "x"]
+)
+def test_files_that_are_no_scores_are_refused(text, tmp_path):
+    _, certificate = certified(random_candidates(4, 0), tmp_path)
+    (tmp_path / "bad.jkl").write_text(text)
+    with pytest.raises(RefusedError, match=r"bad\.jkl"):
+        check(str(tmp_path / "bad.jkl"), certificate)
+
+
+def test_a_proof_by_branching_says_that_it_has_no_certificate(tmp_path, monkeypatch):
+    monkeypatch.setattr(proof, "LARGEST", 0)
+    monkeypatch.setattr(proof, "FEW", 0)
+    monkeypatch.setattr(proof, "LEAST", 0.9)
+    path = tmp_path / "proof.json"
+    solution = solve(random_candidates(9, 0, sets=20), solver_named("exact", certificate=path), limits=Limits(None))
+    assert solution.proved and solution.status.startswith("optimal; no certificate") and not path.exists()
+
+
+def test_the_checker_stands_alone():
+    source = Path(checker.__file__).read_text()
+    assert source.count("\n") <= 300
+    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in imported if isinstance(node, ast.ImportFrom) and not node.level and node.module}
+    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in imported)
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_the_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_candidates(random_candidates(6, 1), tmp_path / "x.jkl")
+    run = CliRunner().invoke
+    done = run(app, ["solve", "x.jkl", "--certificate", "proof.json", "--time-limit", "100"])
+    assert done.exit_code == 0 and "certificate written to proof.json" in done.output
+    done = run(app, ["check", "x.jkl", "proof.json"])
+    assert done.exit_code == 0 and "the certificate holds: no network scores more than" in done.output
+    alone = [sys.executable, "-I", "-S", checker.__file__, "x.jkl", "proof.json"]
+    assert "the certificate holds" in subprocess.run(alone, capture_output=True, text=True, check=True).stdout
+    write_candidates(random_candidates(6, 2), tmp_path / "y.jkl")
+    assert "refused" in str(run(app, ["check", "y.jkl", "proof.json"]).exception)
+    wrong = run(app, ["solve", "x.jkl", "--certificate", "p.json", "--solver", "sa"])
+    assert "needs --solver exact" in str(wrong.exception)
+    same = run(app, ["solve", "x.jkl", "--certificate", "x.jkl"])
+    assert "x.jkl" in str(same.exception) and same.exit_code == 1
