@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...candidates.example import example
+from ...candidates import example
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
 from ...foundation.jit import inner, kernel
 from ...foundation.workers import Workers
