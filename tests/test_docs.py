@@ -31,6 +31,17 @@ def test_links_lead_somewhere(page):
     assert page.read_text().startswith("# ")
 
 
+def test_the_site_has_every_page():
+    listed = set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M))
+    assert listed == {"results/README.md", *(page.name for page in ROOT.glob("docs/*.md"))}
+
+
+def test_the_python_reference_names_what_exists():
+    for name in re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/reference.md").read_text(), re.M):
+        module, attribute = name.rsplit(".", 1)
+        assert hasattr(import_module(module), attribute), name
+
+
 @pytest.mark.parametrize("program", re.findall(r"`(benchmarks/\w+\.py)`", _PAPER))
 def test_benchmarks_exist(program):
     assert (ROOT / program).exists()

@@ -50,6 +50,25 @@ def test_bringing_an_annealer_runs_as_written(tmp_path):
         shell(command, tmp_path)
 
 
+def test_the_page_about_quality_runs_as_written(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    told = [shell(command, tmp_path) for command in commands("howto-quality.md")]
+    assert len(told) == 5 and "proved optimal" in told[0] and "proved optimal" in told[3]
+
+
+@pytest.mark.parametrize("page", ["howto-quality.md", "howto-time-series.md"])
+def test_the_python_of_how_tos_runs(page, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    [code] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)
+    exec(compile(code, page, "exec"), {})
+    told = capsys.readouterr().out
+    if page == "howto-quality.md":
+        learned, independent = map(float, told.split())
+        assert learned > independent
+    else:
+        assert told == "pump <- nothing\npressure <- pump[-1]\nalarm <- pressure\n"
+
+
 @pytest.mark.parametrize("program", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_examples_run(program, tmp_path):
     if program == "in_a_pipeline.py":

@@ -58,6 +58,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None
         The seed, or what draws one in each `fit`; None draws from numpy's global state.
 
+    Examples
+    --------
     >>> from sklearn.base import clone
     >>> table = np.array([[0, 0], [1, 1], [0, 0], [1, 1]] * 10)
     >>> estimator = clone(BayesianNetworkEstimator(max_parents=1)).fit(table)
