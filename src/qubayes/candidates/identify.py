@@ -30,6 +30,7 @@ from .levels import (
     sets_of_heads,
     split,
     start_level,
+    with_bounds,
 )
 from .scanning import Above
 
@@ -90,6 +91,7 @@ def identify(
         kept = None
         if checkpoint:
             kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
+        level = with_bounds(level)
         for done, block in scan_level(level, make_above(level, last=True), workers or Workers(), kept):
             blocks.append(block)
             report(before + done)

@@ -15,6 +15,7 @@ from ..scores.sums import SMALL_PRIOR, TermTables, term_tables
 from .candidates import tolerance
 from .counting import Rows, make_bits, make_labels
 from .knowledge import Allowed
+from .last_level import Bounds, make_bounds, pays, sets_to_judge
 from .scanning import ALLOWED, FORBIDDEN, REQUIRED, STATES, Above, Below, Constraints, Found, Rule, make_visit
 from .scanning import scan as scan_prefixes
 
@@ -31,6 +32,7 @@ class Level(NamedTuple):
     tables: TermTables
     constraints: Constraints | None
     below: Below
+    bounds: Bounds | None  # if only the sets that may hold a candidate are judged: at the last level, where it pays
     ones: SmallInts  # if rows are bits: rows in which all members are 1, for sets of 0, 1, ..., k-1
 
 
@@ -89,7 +91,7 @@ def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last:
     )
     ones = np.full(1, rows.total, np.int32)
     tables = term_tables(rule.formula, np.zeros(0), rows.total)
-    return _with_tables(Level(1, _heads(n, 1), rows, rule, tables, constraints, below, ones))
+    return _with_tables(Level(1, _heads(n, 1), rows, rule, tables, constraints, below, None, ones))
 
 
 def next_level(level: Level, above: Above) -> Level:
@@ -98,6 +100,13 @@ def next_level(level: Level, above: Above) -> Level:
     below = Below(above.terms, above.cells, above.best, level.below.binomials)
     ones = np.concatenate([level.ones, above.ones])
     return _with_tables(level._replace(k=k, heads=_heads(n, k), below=below, ones=ones))
+
+
+def with_bounds(level: Level) -> Level:
+    """Return the level, which is the last one, with bounds on its sets, if they pay."""
+    if not pays(level.k, int(sets_of_heads(level).sum()), level.rows, level.rule.formula):
+        return level
+    return level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
 
 
 def make_above(level: Level, *, last: bool) -> Above:
@@ -163,7 +172,12 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
         bits = make_bits(k, rows, level.ones, start)
     else:
         labels = make_labels(k, rows)
-    inputs = prefixes, labels, bits, level.rule, level.tables, level.constraints, level.below, above
+    x_start, xs = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    if level.bounds is not None:
+        x_start, xs = sets_to_judge(
+            prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below
+        )
+    inputs = prefixes, x_start, xs, labels, bits, level.rule, level.tables, level.constraints, level.below, above
     while True:
         found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))
         count = int(scan_prefixes(*inputs, found, visit))

@@ -94,6 +94,8 @@ def make_visit(k: int, n: int, rows: Rows) -> Visit:
 @kernel
 def scan(
     prefixes: SmallInts,
+    x_start: Ints,
+    xs: SmallInts,
     labels: Labels | None,
     bits: Bits | None,
     rule: Rule,
@@ -106,15 +108,19 @@ def scan(
 ) -> int:
     """Judge every V = prefix + {x} for these prefixes, which come in lexicographic order.
 
-    Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
+    With x_start only those of the x of prefix p that stand in xs[x_start[p] .. x_start[p+1]-1]; without it (an empty
+    array) all. Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
     are counted, not kept.
     """
     n, length = rule.children.shape[1], prefixes.shape[1]
     members, bases, binomials = visit.members, visit.bases, below.binomials
     store = len(above.cells) > 0
-    n_found = 0
+    n_found, chosen, same_as_before = 0, len(x_start) > 0, False
     for p in range(len(prefixes)):
-        same = p > 0  # as the prefix before, up to here: that part of it is counted already
+        if chosen and x_start[p] == x_start[p + 1]:
+            continue
+        same = same_as_before  # up to here: that part of the prefix is counted already
+        same_as_before = True
         for t in range(length):
             same = same and members[t] == prefixes[p, t]
             if not same:
@@ -128,12 +134,13 @@ def scan(
         if constraints is not None:
             _forbid(n, first, length, members, constraints, visit.thresholds)
         for t in range(length):
-            bases[t] = _base_rank(members, length, t, -1, length, binomials) - (n - 1)
-        bases[length] = _base_rank(members, length, -1, -1, length, binomials)
-        base = _base_rank(members, length, -1, -1, length + 1, binomials) - (n - 1)
+            bases[t] = base_rank(members, length, t, -1, length, binomials) - (n - 1)
+        bases[length] = base_rank(members, length, -1, -1, length, binomials)
+        base = base_rank(members, length, -1, -1, length + 1, binomials) - (n - 1)
         if bits is not None:
             set_prefix_cells(members, length, binomials, bits)
-        for x in range(first, n):
+        for place in range(x_start[p] if chosen else first, x_start[p + 1] if chosen else n):
+            x = np.int64(xs[place]) if chosen else place
             hopeless = not store
             for t in range(length + 1):
                 hopeless = hopeless and visit.thresholds[t, x] == inf
@@ -152,7 +159,7 @@ def scan(
 
 
 @inner
-def _base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints) -> int:
+def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints) -> int:
     """Return the lexicographic rank of a set of `size`: the prefix without the positions skip and skip_too.
 
     If one member x is still to come, subtract n − 1 − x.
@@ -173,19 +180,19 @@ def _set_thresholds(
     for t in range(length):
         best = bests[prefix[t]]
         row = thresholds[t]
-        start = best[_base_rank(prefix, length, t, -1, length - 1, binomials)]
+        start = best[base_rank(prefix, length, t, -1, length - 1, binomials)]
         for x in range(first, n):
             row[x] = start
         for u in range(length):
             if u != t:
-                base = _base_rank(prefix, length, t, u, length - 1, binomials) - (n - 1)
+                base = base_rank(prefix, length, t, u, length - 1, binomials) - (n - 1)
                 for x in range(first, n):
                     row[x] = max(row[x], best[base + x])
     row = thresholds[length]
     for x in range(first, n):
         row[x] = -inf
     for u in range(length):
-        rank = _base_rank(prefix, length, u, -1, length - 1, binomials)
+        rank = base_rank(prefix, length, u, -1, length - 1, binomials)
         for x in range(first, n):
             row[x] = max(row[x], bests[x, rank])
 
