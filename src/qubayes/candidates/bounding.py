@@ -72,7 +72,7 @@ class Scratch(NamedTuple):
     total: AnyArray  # (k-1, groups * pitch) uint16: sum of the rows of each group
     sums: AnyArray  # uint16: sum of the rows of each group and rarer state of the next member; the rest of a group
     new_label: AnyArray  # uint32: label of each group and state
-    index: AnyArray  # uint16: rows of indices of the table
+    indices: AnyArray  # uint16: rows of indices of the table
     open: Ints  # (3, 2) number of counts in the open index row of each kind, and where it begins
     columns: Ints  # packed sum of each column
     packed: Ints  # (n,) packed sum of each x
@@ -246,9 +246,7 @@ def _set_hurdles(n: int, m: int, pair: int, rule: Rule, bounds: TermBounds, belo
 
 
 @inner
-def _may_beat(
-    m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
-) -> bool:
+def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> bool:
     """Return whether the bound of V by its counts passes the hurdle, or, for OBSERVED, the one of some child."""
     members, starts, (spread, prior, penalty) = scratch.members, scratch.starts, rule.formula
     y, x = members[m], members[m + 1]
@@ -264,7 +262,8 @@ def _may_beat(
             upper += m1 * (prior / product)
             for t in range(m + 2):
                 log_prior -= bounds.children[LOG_STATES, members[t]]
-        return upper + n_cells * log_prior > scratch.hurdle[0, x]
+        passes: bool = upper + n_cells * log_prior > scratch.hurdle[0, x]
+        return passes
     for t in range(m + 2):
         child = members[t]
         rank = starts[t, t] + pair + x if t < m else starts[m, 1] + (x if t == m else y)
@@ -327,9 +326,7 @@ def _split(depth: int, y: int, n: int, wide: WideRows, bounds: TermBounds, scrat
 
 
 @inner
-def _count_rows(
-    m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
-) -> int:
+def _count_rows(m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch) -> int:
     """Set the packed moments of P + {y, x} for x in first .. last-1; return the number of rows alone in P + {y}."""
     y = scratch.members[m]
     column, rarer = wide.start[first], wide.start[y + 1] - wide.start[y] - 1
@@ -337,7 +334,7 @@ def _count_rows(
     stride = (size_at + LANES) // LANES * LANES
     _sum_rows(m, y, column, stride, wide, bounds, scratch)
     sums, total, columns = scratch.sums, scratch.total[m], scratch.columns
-    n_index, alone, groups = 0, scratch.groups[m, 1], scratch.groups[m, 0]
+    n_index, alone, groups = 0, int(scratch.groups[m, 1]), scratch.groups[m, 0]
     rest = (groups + 1) * rarer * stride  # where what is left of a group stands: its commonest state
     for g in range(1, groups + 1):
         for i in range(0, stride, LANES):
@@ -354,13 +351,13 @@ def _count_rows(
     for kind in range(3):
         while scratch.open[kind, 0]:  # fill the open row with zeros
             for i in range(0, stride, LANES):
-                append(kind + 2, scratch.index, scratch.open[kind, 1] + i, bounds.seeds, 3 * LANES)
+                append(kind + 2, scratch.indices, scratch.open[kind, 1] + i, bounds.seeds, 3 * LANES)
             scratch.open[kind, 0] = (scratch.open[kind, 0] + 1) % PACKED[kind]
     for c in range(width):
         columns[c] = 0
     for j in range(n_index):
         for c in range(width):
-            columns[c] += bounds.table[scratch.index[j * stride + c]]
+            columns[c] += bounds.table[scratch.indices[j * stride + c]]
     for x in range(first, last):
         packed = 0
         for c in range(wide.start[x] - column, wide.start[x + 1] - column):
@@ -372,13 +369,13 @@ def _count_rows(
 @inner
 def _add_index(size: int, at: int, stride: int, bounds: TermBounds, scratch: Scratch, n_index: int) -> int:
     """Add a row of counts, none above `size`, at `at` of the sums, to the index rows; return how many there are."""
-    index = scratch.index
+    index = scratch.indices
     if size >= 16:
         for i in range(0, stride, LANES):
             move(index, n_index * stride + i, scratch.sums, at + i)
         return n_index + 1
     kind = 2 if size >= 8 else 1 if size >= 4 else 0
-    begins = scratch.open[kind, 0] == 0
+    begins = int(scratch.open[kind, 0] == 0)
     if begins:
         scratch.open[kind, 1] = n_index * stride
         for i in range(0, stride, LANES):

@@ -4,19 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
 from ..foundation.jit import uncompiled
 from ..foundation.vectors import LANES, aligned
-from ..scores.score import EACH, OBSERVED, Formula, rising
+from ..scores.score import EACH, Formula, rising
 from .bounding import PACKED, Scratch, TermBounds, WideRows, find_sets
 from .counting import Bits, Rows
 from .scanning import PRIOR_STATES, Below, Constraints, Rule
 
 MOST_ROWS = 60_000  # counts and indices of the table are 16-bit integers
-_MOST_BYTES = 1 << 28  # of one-hot rows, and of the memory of a thread
-_SECONDS_A_ROW = 2e-9  # and set, of the exact count of rows
-_SECONDS_A_WORD = 8e-9  # and set, of the exact count of bits
-_TO_COMPILE, _TO_LOAD = 8.0, 0.5  # seconds of exact counting from which on the kernel pays: to be compiled, to be loaded
+_MOST_BYTES = 1 << 28  # of one-hot rows, and of each array of a thread
+_SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
+_TO_LOAD, _TO_COMPILE = 0.3, 5.0  # seconds of exact counting that make it worth to load, and to compile, the kernel
 
 
 class Bounds(NamedTuple):
@@ -33,7 +32,9 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
         return False  # with a score that prices nothing every set is a candidate
     words = rows.bits.shape[1]
     seconds = sets * (words * _SECONDS_A_WORD if words else rows.codes.shape[1] * _SECONDS_A_ROW)
-    return seconds > (_TO_COMPILE if find_sets.__module__ in uncompiled else _TO_LOAD)
+    if seconds <= _TO_LOAD:
+        return False
+    return seconds > _TO_COMPILE or find_sets.__module__ not in uncompiled or bool(find_sets.signatures)
 
 
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
@@ -78,12 +79,10 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     m1 = np.zeros(total + 1)
     if prior == 0.0:
         m0 = counts * np.log(np.maximum(counts, 1))
-    else:
-        least = prior if exact else 1.0
-        m0 = np.array([0.0] + [rising(c, least) - rising(1, least) for c in range(1, total + 1)])
-        if not exact:
-            m0[1:] = m0[:-1]  # lnΓ(c) = lnΓ((c - 1) + 1)
-            m1[2:] = np.cumsum(1.0 / np.arange(1, total))
+    else:  # lnΓ(c + s) − lnΓ(1 + s), with s = 0 where the prior is not the same for all sets
+        m0 = np.array([0.0, *(rising(c, 1.0 + (prior if exact else 0.0)) for c in range(total))])
+    if not exact:
+        m1[2:] = np.cumsum(1.0 / np.arange(1, total))
     n_bits = total.bit_length()
     m1_bits = 0 if exact else n_bits + 5  # the sum of M1 is at most N / 2, in units of 1/32
     units = (2.0 ** (n_bits + m1_bits + int(np.ceil(np.log2(m0[-1] + 2))) - 62), 1 / 32)
@@ -92,10 +91,11 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     table, seeds = _with_small_counts(packed)
     states = rule.children[PRIOR_STATES]
     ratios = np.zeros_like(states) if exact else np.log(states)
-    if prior > 0.0 and exact:
-        ratios[:] = np.log(rule.class_states[0])
-    largest = abs(np.log(prior)) + np.log(np.sort(states)[-k:]).sum() + (np.log(total) if spread == OBSERVED else 0.0) if prior else 0.0
-    slack = 2.0**-40 * total * (np.log(total + 1.0 + (prior if exact else 0.0)) + largest + 1.0)
+    largest = 0.0  # of |log of a prior|
+    if prior > 0.0:
+        largest = abs(np.log(prior)) + np.log(np.sort(states)[-k:]).sum() + np.log(total)
+        ratios = np.full_like(states, np.log(rule.class_states[0])) if spread == EACH else ratios
+    slack = 2.0**-40 * total * (np.log(total + 1.0 + prior) + largest + 1.0)
     children = np.array([np.log(states), ratios])
     logs = np.log(np.maximum(counts, 1))
     return TermBounds(
@@ -132,7 +132,7 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
         total=aligned(k - 1, (groups + 1) * pitch),
         sums=aligned((pairs + 1) * pitch),
         new_label=np.zeros(pairs, np.uint32),
-        index=aligned(index_rows * pitch),
+        indices=aligned(index_rows * pitch),
         open=ints(3, 2),
         columns=ints(pitch),
         packed=ints(n),

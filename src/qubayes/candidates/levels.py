@@ -174,9 +174,7 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
         labels = make_labels(k, rows)
     x_start, xs = np.zeros(0, np.int64), np.zeros(0, np.int32)
     if level.bounds is not None:
-        x_start, xs = sets_to_judge(
-            prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below
-        )
+        x_start, xs = sets_to_judge(prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below)
     inputs = prefixes, x_start, xs, labels, bits, level.rule, level.tables, level.constraints, level.below, above
     while True:
         found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))

@@ -108,8 +108,8 @@ def scan(
 ) -> int:
     """Judge every V = prefix + {x} for these prefixes, which come in lexicographic order.
 
-    With x_start only those of the x of prefix p that stand in xs[x_start[p] .. x_start[p+1]-1]; without it (an empty
-    array) all. Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
+    x runs over xs[x_start[p] .. x_start[p+1]-1] of prefix p, or, where x_start is empty, over all larger variables.
+    Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
     are counted, not kept.
     """
     n, length = rule.children.shape[1], prefixes.shape[1]
