@@ -27,11 +27,15 @@ class Stamp:
     max_parents: int | None = None
     rows: int | None = None
     arities: str = "unknown"  # what declared the number of states
+    possible_parents: int | None = None  # only so many parents of each vertex were considered; None: all
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
+        facts = {**asdict(self), **more}
+        if self.possible_parents is None:
+            del facts["possible_parents"]
         try:
-            return json.dumps({**asdict(self), **more}, allow_nan=False)
+            return json.dumps(facts, allow_nan=False)
         except ValueError as error:
             raise FormatError(f"the stamp {self} cannot be written: {error}; give finite numbers") from error
 
@@ -114,6 +118,7 @@ class Candidates:
             "ess": self.stamp.ess,
             "arities": self.stamp.arities,
             "m": self.stamp.max_parents,
+            **({} if self.stamp.possible_parents is None else {"possible_parents": self.stamp.possible_parents}),
             "total": self.total,
             "per_vertex": dict(zip(self.names, self.per_vertex.tolist(), strict=True)),
         }

@@ -33,6 +33,7 @@ from .levels import (
     with_bounds,
 )
 from .scanning import Above
+from .screening import identify_among, possible_parents
 
 _ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
 _LEAST_BLOCKS = 64
@@ -41,11 +42,16 @@ MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has mem
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge."""
+    """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge.
+
+    With `possible_parents` only so many parents of each variable are considered: those that score best alone, beside
+    the required ones.
+    """
 
     max_parents: int = 3  # n - 1 where there are fewer variables
     score: Score = field(default_factory=Score)
     knowledge: Knowledge = field(default_factory=Knowledge)
+    possible_parents: int | None = None
 
 
 def identify(
@@ -72,6 +78,8 @@ def identify(
     [(0,), ()]
     """
     search = checked(dataset, search or Search())
+    if search.possible_parents is not None:
+        return _identify_among(dataset, search, workers or Workers(), on_progress)
     level = first_level(dataset, search)
     blocks: list[Block] = []
     total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))
@@ -98,10 +106,24 @@ def identify(
     return assemble(dataset.names, blocks, stamp_of(dataset, search))
 
 
+def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progress: OnProgress) -> Candidates:
+    """Return the candidate sets among the possible parents of each variable."""
+    most = search.possible_parents or 0
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    on_progress(Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables"))
+    kept = possible_parents(dataset, search.score, allowed, most)
+    blocks: list[Block] = []
+    for done, found in enumerate(identify_among(dataset, search.score, allowed, kept, workers), 1):
+        blocks += found
+        on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
+    return assemble(dataset.names, blocks, stamp_of(dataset, search))
+
+
 def stamp_of(dataset: Dataset, search: Search) -> Stamp:
     """Return where the scores of the search come from."""
     score = search.score
-    return Stamp(score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from)
+    facts = score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from
+    return Stamp(*facts, search.possible_parents)
 
 
 def checked(dataset: Dataset, search: Search) -> Search:
@@ -111,11 +133,17 @@ def checked(dataset: Dataset, search: Search) -> Search:
     if search.max_parents < 0:
         raise SettingError(f"at most {search.max_parents} parents; allowed are 0 and more (usually 2 to 4)")
     search = replace(search, max_parents=max(0, min(search.max_parents, dataset.n - 1)))
+    most = search.possible_parents
+    if most is not None and most < 1:
+        raise SettingError(f"possible_parents = {most}; give 1 or more (usually 10 to 50), or leave it out for all")
+    if most is not None and most >= dataset.n - 1:  # all others: nothing is left out
+        search = replace(search, possible_parents=None)
     check_rows(dataset)
-    sets = sum(comb(dataset.n, size) for size in range(search.max_parents + 3))
-    if 8 * (dataset.n + 1) * sets > MOST_BYTES:
+    n = dataset.n if search.possible_parents is None else search.possible_parents + 1
+    sets = sum(comb(n, size) for size in range(search.max_parents + 3))
+    if 8 * (n + 1) * sets > MOST_BYTES:
         raise SettingError(
-            f"at most {search.max_parents} parents among {dataset.n} variables make 10^{len(str(sets)) - 1} sets, far "
+            f"at most {search.max_parents} parents among {n} variables make 10^{len(str(sets)) - 1} sets, far "
             "too many to look at; allow fewer parents (`qubayes plan` tells what fits)"
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]

@@ -34,11 +34,17 @@ _LONGEST = 100  # characters of a name that are compared when a likely one is lo
 
 
 class Allowed(NamedTuple):
-    """The parent sets that may be scored: of vertex i, required[i] and any of allowed[i], at most limits[i] in all."""
+    """The parent sets that may be scored: required[i] and any but excluded[i] of vertex i, limits[i] at most in all."""
 
     required: tuple[VertexSet, ...]  # parents that every set of the vertex contains
-    allowed: tuple[VertexSet, ...]  # further parents that a set may contain
+    excluded: tuple[VertexSet, ...]  # the vertex itself, and what cannot be its parent
     limits: tuple[int, ...]  # largest number of parents, the required ones counted
+
+    @property
+    def allowed(self) -> tuple[VertexSet, ...]:
+        """The further parents that a set of each vertex may contain."""
+        barred = [{*needed, *others} for needed, others in zip(self.required, self.excluded, strict=True)]
+        return tuple(tuple(v for v in range(len(barred)) if v not in others) for others in barred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +116,9 @@ class Knowledge:
                     f"{name!r} has {len(parents)} required parents ({_listed([names[p] for p in sorted(parents)])}) "
                     f"and may have at most {limit}; require fewer, or allow more parents"
                 )
-        barred = [needed | others for needed, others in zip(required, excluded, strict=True)]
         return Allowed(
             tuple(tuple(sorted(parents)) for parents in required),
-            tuple(tuple(vertex for vertex in range(n) if vertex not in others) for others in barred),
+            tuple(tuple(sorted(others)) for others in excluded),
             tuple(limits),
         )
 

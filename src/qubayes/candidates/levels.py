@@ -54,15 +54,21 @@ class Block(NamedTuple):
         )
 
 
-def prepare_rule(dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet]) -> Rule:
-    """Return the score in numbers; `required` has the required parents of each vertex."""
+def prepare_rule(
+    dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet], children: Sequence[int] | None = None
+) -> Rule:
+    """Return the score in numbers; `required` has the required parents of each vertex.
+
+    With `children` only these may have parents.
+    """
     formula = score.formula(dataset.rows)
     states = dataset.arities.astype(float)
     in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
     by_child = formula.spread == EACH and formula.prior > 0  # whether the parents' prior depends on the child
     classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
-    bases = [local_score(dataset, i, required[i], score) for i in range(dataset.n)]
-    tolerances = [tolerance(base, dataset.rows) for base in bases]
+    tolerances = np.zeros(dataset.n)
+    for i in range(dataset.n) if children is None else children:
+        tolerances[i] = tolerance(local_score(dataset, i, required[i], score), dataset.rows)
     bounds = [log(arity) if formula.prior > 0 else 0.0 for arity in in_prior.tolist()]
     return Rule(formula, np.array([states, in_prior, place, tolerances, bounds], dtype=np.float64), classes)
 
@@ -70,9 +76,9 @@ def prepare_rule(dataset: Dataset, rows: Rows, score: Score, required: Sequence[
 def prepare_constraints(permitted: Allowed) -> Constraints | None:
     """Return the prior knowledge in numbers; None if every set is allowed."""
     n = len(permitted.limits)
-    edges = np.full((n, n), FORBIDDEN, dtype=np.int8)
+    edges = np.full((n, n), ALLOWED, dtype=np.int8)
     for i in range(n):
-        edges[i, list(permitted.allowed[i])] = ALLOWED
+        edges[i, list(permitted.excluded[i])] = FORBIDDEN
         edges[i, list(permitted.required[i])] = REQUIRED
     if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1:
         return None

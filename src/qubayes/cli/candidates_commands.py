@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Cluster, DataFile, Ess, KnowledgeFile, MaxParents, ScoreName, Threads
+from .options import (
+    AsJson,
+    Cluster,
+    DataFile,
+    Ess,
+    KnowledgeFile,
+    MaxParents,
+    PossibleParents,
+    ScoreName,
+    Threads,
+)
 from .shell import Clock, print_json, print_written, progress_bar, say
 
 if TYPE_CHECKING:
@@ -19,6 +29,7 @@ def candidates(
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
+    possible_parents: PossibleParents = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
@@ -34,7 +45,8 @@ def candidates(
     from ..scores import Score
 
     clock = Clock()
-    search = Search(max_parents, Score(score, ess), read_knowledge(knowledge) if knowledge else Knowledge())
+    known = read_knowledge(knowledge) if knowledge else Knowledge()
+    search = Search(max_parents, Score(score, ess), known, possible_parents)
     workers = Workers(threads, cluster)
     try:
         with progress_bar() as show:
@@ -46,8 +58,9 @@ def candidates(
     if as_json:
         print_json({**found.as_json(), "seconds": clock.seconds})
     else:
-        most = found.stamp.max_parents
-        say(f"{found.total:,} candidate sets of {found.n} variables ({score}, at most {most} parents)")
+        most, kept = found.stamp.max_parents, found.stamp.possible_parents
+        among = "" if kept is None else f" among {kept} possible parents of each variable"
+        say(f"{found.total:,} candidate sets of {found.n} variables ({score}, at most {most} parents{among})")
         print_written([output])
 
 

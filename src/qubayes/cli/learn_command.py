@@ -15,6 +15,7 @@ from .options import (
     MaxParents,
     Moves,
     NetworkOutput,
+    PossibleParents,
     QuboFile,
     ReportFile,
     RunDirectory,
@@ -37,6 +38,7 @@ def learn(
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
+    possible_parents: PossibleParents = None,
     solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
     time_limit: TimeLimit = None,
     moves: Moves = None,
@@ -57,7 +59,8 @@ def learn(
     from ..learning import LearnSettings, Outputs, learn_with
 
     known = read_knowledge(knowledge) if knowledge else None
-    settings = LearnSettings(max_parents, score, ess, known, solver, time_limit, moves, seed, bootstrap, reading)
+    limits = solver, time_limit, moves, seed, bootstrap
+    settings = LearnSettings(max_parents, score, ess, known, *limits, reading, possible_parents)
     outputs = Outputs(output, report, trace, qubo)
     outputs.check([data, knowledge, reading.arities if isinstance(reading.arities, Path) else None], run_dir)
     workers = Workers(threads, cluster)

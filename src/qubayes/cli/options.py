@@ -23,6 +23,14 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; al
 Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
 
 MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
+PossibleParents = Annotated[
+    int | None,
+    typer.Option(
+        "--possible-parents",
+        metavar="K",
+        help="Consider only the K parents of each variable that score best alone.",
+    ),
+]
 ScoreName = Annotated[
     str, typer.Option("--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; a wrong name lists all.")
 ]

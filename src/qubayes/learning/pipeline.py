@@ -131,7 +131,7 @@ class _Pipeline:
         """Run all stages in the order of the data flow. Once the solver has ended, its network is never lost."""
         settings = self.settings.as_json()
         self.inputs = {"data": dataset.checksum} | {
-            key: settings[key] for key in ("max_parents", "score", "ess", "knowledge")
+            key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
         }
         candidates = self.find_candidates(dataset)
         problem = self.problem_of(candidates)

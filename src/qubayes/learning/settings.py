@@ -39,6 +39,8 @@ class LearnSettings:
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
     reading : how the data are read, see `ReadSettings`.
+    possible_parents : consider only so many parents of each variable, those that score best alone; None for all. The
+        bound then holds for these parents only.
     """
 
     max_parents: int = 3
@@ -51,10 +53,13 @@ class LearnSettings:
     seed: int = 0
     bootstrap: int = 0
     reading: ReadSettings | None = None
+    possible_parents: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_parents", "seed", "bootstrap"):
+        for name in ("max_parents", "seed", "bootstrap", "possible_parents"):
             value = getattr(self, name)
+            if value is None and name == "possible_parents":
+                continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise SettingError(f"{name} = {value!r}; give a whole number")
             object.__setattr__(self, name, int(value))
@@ -107,7 +112,7 @@ class LearnSettings:
     @property
     def search(self) -> Search:
         """The search for candidate sets."""
-        return Search(self.max_parents, self.chosen_score, self.knowledge or Knowledge())
+        return Search(self.max_parents, self.chosen_score, self.knowledge or Knowledge(), self.possible_parents)
 
     def fitted_to(self, data: Any, dataset: Dataset) -> "LearnSettings":
         """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
@@ -122,6 +127,7 @@ class LearnSettings:
             "score": score.name,
             "ess": score.stamped_ess,
             "knowledge": asdict(self.knowledge or Knowledge()),
+            "possible_parents": self.possible_parents,
             "solver": self.solver_name,
             "time_limit": limits.seconds,
             "moves": limits.moves,

@@ -82,13 +82,15 @@ class Solution:
 
     def describe_gap(self) -> str:
         """Return how far from optimal the network can be, in words."""
+        most = self.stamp.possible_parents
+        where = "" if most is None else f" among {most} possible parents of each variable"
         if self.proved:
-            return "proved optimal"
+            return f"proved optimal{where}"
         if self.gap == float("inf"):
-            return f"no network scores more than {self.bound:,.6f}"
+            return f"no network scores more than {self.bound:,.6f}{where}"
         if self.gap > WEAK_GAP:
-            return f"weak bound, which says little: no network scores more than {self.bound:,.6f}"
-        return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}"
+            return f"weak bound, which says little: no network scores more than {self.bound:,.6f}{where}"
+        return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}{where}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -109,6 +111,7 @@ class Solution:
             "statistics": dict(self.statistics),
             "score_name": self.stamp.score,
             "ess": self.stamp.ess,
+            **({} if self.stamp.possible_parents is None else {"possible_parents": self.stamp.possible_parents}),
         }
 
 
