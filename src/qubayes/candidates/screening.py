@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..data.dataset import Dataset
-from ..foundation.arrays import Floats, Ints
+from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.families import VertexSet
 from ..foundation.workers import Workers, run
 from ..scores.score import DECLARED, EACH, Formula, Score, rising
@@ -57,10 +57,10 @@ def _pair_scores(dataset: Dataset, formula: Formula) -> Iterator[tuple[int, Floa
         looked_up: Floats = tables[s][counts]
         return looked_up
 
-    def one_hot(group: Ints, states: int, first: int) -> Floats:
-        """(rows, variables * states) from this row on, as 32-bit floats."""
+    def one_hot(group: Ints, states: int, first: int) -> AnyArray:
+        """Return (variables * states, rows) from this row on, as 32-bit floats."""
         codes = np.stack([observed[i][1][first : first + _ROWS] for i in group])
-        hot = (codes[:, None, :] == np.arange(states)[None, :, None]).astype(np.float32)
+        hot: AnyArray = (codes[:, None, :] == np.arange(states)[None, :, None]).astype(np.float32)
         return hot.reshape(len(group) * states, -1)
 
     for (states, seen), children in groups.items():
