@@ -14,7 +14,7 @@ import numpy as np
 
 from ..candidates import Search, identify
 from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of
-from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads
+from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
 from ..data.dataset import Dataset
 from ..foundation.environment import peak_memory
 from ..foundation.errors import SettingError, option
@@ -95,26 +95,35 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
     blocks: list[Block] = []
     resting = peak_memory()
     seconds, found = 0.0, 0.0
-    before = pace = _Pace(1e-9, 1.0, "measured")
+    before = pace = before_last = last = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
         sets = comb(dataset.n, k)
-        before, pace = pace, sampled(level, workers) if level is not None else extrapolated(before, pace)
+        before, before_last = pace, last
+        if level is None:
+            pace, last = extrapolated(before, pace), extrapolated(before_last, last)
+        else:
+            bounded = with_bounds(level)  # as the last level is searched where bounds pay
+            pace = sampled(level, workers)
+            last = pace if bounded is level else sampled(bounded, workers)
         if level is not None and pace.seconds * sets <= _WHOLE:
             above = make_above(level, last=False)
             began = time.perf_counter()
             new = [block for _, block in scan_level(level, above, workers)]
             pace = _Pace((time.perf_counter() - began) / sets, sum(len(b.child) for b in new) / sets, "measured")
+            last = min(last, pace, key=lambda each: each.seconds)
             blocks += new
             level = next_level(level, above) if k <= search.max_parents else None
         else:
             level = None
-        seconds, found = seconds + pace.seconds * sets, found + pace.candidates * sets
+        below, seconds = seconds, seconds + pace.seconds * sets
+        found += pace.candidates * sets
         if k > 1:
             bits = _bits(dataset, search, blocks) if pace.how == "measured" else None
             expected = max(found - dataset.n, 0.0)
             memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
             families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
-            forecasts.append(Forecast(k - 1, families, seconds, memory, expected, bits, pace.how))
+            took = below + last.seconds * sets
+            forecasts.append(Forecast(k - 1, families, took, memory, expected, bits, pace.how))
     return tuple(forecasts)
 
 
@@ -123,6 +132,7 @@ def sampled(level: Level, workers: Workers) -> _Pace:
     sets = sets_of_heads(level)
     order = np.random.default_rng(0).permutation(len(level.heads)).tolist()
     shared = (level, make_above(level, last=True))  # a sample keeps nothing for the next level
+    scan(shared, (len(level.heads) - 1, len(level.heads)))  # a few sets: compiles or loads the kernels
     spent, visited, found = 0.0, 0, 0
     batch = 2 * workers.count
     while order and spent < _SAMPLE:
@@ -143,9 +153,9 @@ def extrapolated(before: _Pace, pace: _Pace) -> _Pace:
 
 
 def table_bytes(dataset: Dataset, search: Search, max_parents: int) -> int:
-    """Bytes of what the search keeps between levels: best scores, terms, numbers of states, counts of ones."""
+    """Bytes of what the search keeps between levels: best scores (twice at last), terms, numbers of states, ones."""
     n, m = dataset.n, max_parents
-    best = 8 * n * (comb(n, m - 1) + (comb(n, m - 2) if m > 1 else 0))
+    best = 8 * n * (comb(n, m - 1) + (max(comb(n, m - 2), comb(n, m - 1)) if m > 1 else 0))
     return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
 
 
