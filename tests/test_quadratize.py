@@ -133,17 +133,6 @@ def test_fewest_couplers_of_the_papers_penalty():
     assert_exact(terms, result)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_fewest_couplers_of_the_papers_penalty_of_all_smallest_families(seed):
-    draw = random.Random(seed)
-    supports = [t for t in oracle.subsets("abcd", least=1) if draw.random() < 0.4] + [frozenset("abcd")]
-    terms = {tuple(sorted(t)): draw.choice([-2.0, -1.0, 1.0, 3.0]) for t in supports}
-    result = quadratize(terms, mode="optimal", penalty="paper", fewest_couplers=True)
-    families = oracle.smallest_families(support(terms), "general")
-    least = min(oracle.fewest_couplers_of_the_paper(f, support(terms)) for f in families)
-    assert result.couplers_proved and result.couplers == result.couplers_bound == least
-
-
 def test_trade_off_shows_couplers_falling_with_bits():
     rows = trade_off(random_polynomial(7, 14, (2, 3, 4), 5), extra_bits=2)
     assert all(row.proved for row in rows)

@@ -123,13 +123,5 @@ def fewest_couplers(family, terms):
     return best
 
 
-def fewest_couplers_of_the_paper(family, terms):
-    """The least number of couplers over every choice of a pair per term, with every inclusion and every split."""
-    base = {frozenset([a, b]) for a in family for b in family if a < b}
-    base |= {frozenset(pair) for s in family for pair in _pairs(s, family)}
-    uses = [[frozenset(p) for p in _pairs(t, family)] for t in terms if t not in family]
-    return min(len(base.union(use)) for use in product(*uses))
-
-
 def _pairs(s, family):
     return [(a, b) for a, b in combinations([x for x in family if x != s], 2) if a | b == s]

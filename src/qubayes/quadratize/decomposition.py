@@ -4,10 +4,13 @@
 be. Proofs are in docs/quadratization.md.
 """
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ..foundation.families import counting_bound
 
@@ -15,6 +18,8 @@ Mask: TypeAlias = int  # bit i: variable i
 Pair: TypeAlias = tuple[Mask, Mask]
 Assumptions: TypeAlias = Literal["general", "terms-exclusive", "conventional"]
 Penalty: TypeAlias = Literal["tight", "paper"]
+
+MOST_IN_TRIANGLES = 256  # elements of the triangle bound: its cube of triples takes 16 MB then
 
 
 class Decomposition(NamedTuple):
@@ -260,12 +265,49 @@ def pairs_estimate(terms: Iterable[Mask]) -> int:
 
 
 def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
-    """Return a lower bound of the number of sets: the counting bound, or closed sets and k - 2 products.
+    """Return a lower bound of the number of sets: the counting bound, or closed sets and products that terms need.
 
     A term of k closed elements is built from singletons by k - 1 unions of two, if every set splits down to them. Only
-    the last, the term itself, need not be in the family.
+    the last, the term itself, need not be in the family. Terms of three elements: `triangle_bound`.
     """
     closed, products = closed_sets(terms, assumptions), 0
     if assumptions != "terms-exclusive":
         products = max((t.bit_count() - 2 for t in terms if singletons([t]) <= closed), default=0)
+        elements = {mask.bit_length() - 1 for mask in closed if mask.bit_count() == 1}
+        products = max(products, triangle_bound([t for t in terms if t.bit_count() == 3], elements))
     return max(counting_bound(len(terms)), len(closed) + max(products, 0))
+
+
+def triangle_bound(triples: Iterable[Mask], elements: Collection[int]) -> int:
+    """Return a lower bound on the number of pairs in the family, if it holds the singletons of the elements.
+
+    Each term of three such elements has a pair of the family inside it. So the other pairs of s elements are a graph
+    whose triangles are *gaps*, triples that are not terms. If no pair lies in two gaps, it has s^2 / 4 edges at most;
+    with g gaps it has (s^2 + sqrt(s^4 + 48 s g)) / 8 at most (docs/quadratization.md). The elements shrink by the one
+    in the most gaps, and the best bound counts.
+    """
+    known = [t for t in triples if all(e in elements for e in bits(t))]
+    uses = Counter(e for t in known for e in bits(t))
+    place = {e: number for number, (e, _) in enumerate(uses.most_common(MOST_IN_TRIANGLES))}
+    size = len(place)
+    distinct = ~np.eye(size, dtype=np.bool_)
+    gaps = distinct[:, :, None] & distinct[:, None, :] & distinct[None, :, :]
+    for term in known:
+        inside = [place[e] for e in bits(term) if e in place]
+        if len(inside) == 3:
+            for order in permutations(inside):
+                gaps[order] = False
+    per_pair, best = gaps.sum(axis=2), 0
+    for kept in range(size, 3, -1):
+        number = int(per_pair.sum()) // 6
+        edges = (kept**2 + math.isqrt(kept**4 + 48 * kept * number)) // 8
+        if per_pair.max() <= 1:
+            edges = kept**2 // 4
+        best = max(best, kept * (kept - 1) // 2 - edges)
+        if number == 0:
+            break
+        worst = int(per_pair.sum(axis=1).argmax())
+        per_pair = per_pair - gaps[:, :, worst]
+        per_pair[worst], per_pair[:, worst] = 0, 0
+        gaps[worst], gaps[:, worst], gaps[:, :, worst] = False, False, False
+    return best

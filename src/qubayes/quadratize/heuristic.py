@@ -1,26 +1,28 @@
-"""Small families without a proof: merge the most frequent pair of factors, improve by local search, prune.
+"""Small families without a proof: several starts, each improved by local search and pruned.
 
-The local search chooses sets so that each row has one of its options, a set or a pair of sets. Its moves drop and add
-one set; rows without an option gain weight at each step, so that the search leaves local optima.
+merge   the pair of factors that most terms share becomes one factor, again and again;
+parity  a colouring of the variables by two colours, with an even number of either in each term of degree four, solves
+        linear equations over GF(2); the pairs of one colour represent every term of degree three and four;
+growth  the search runs on the terms inside a few variables, then takes in more variables, those that complete most
+        terms first: the pattern of the first ones spreads.
 """
 
 import heapq
 import random
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import Bools, Ints, Words
-from ..foundation.jit import inner, kernel
-from ..foundation.random import below, random_stream
+from ..foundation.arrays import Bools
 from .decomposition import (
     Assumptions,
     Mask,
     Pair,
     SubsetIndex,
+    bits,
     closed_sets,
     closures,
     in_order,
@@ -29,6 +31,7 @@ from .decomposition import (
     singletons,
 )
 from .integer_program import representations
+from .local_search import OptionRows, improve
 
 SHORT = 6  # terms up to this degree offer all their shared subsets to the local search, longer ones what merging found
 OPTIONS = 600_000  # of all rows of the local search, at most
@@ -38,16 +41,36 @@ MERGES = 300_000  # work of merging with other ties; the local search combines w
 MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
 COMBINED = 6  # best runs that are offered to the local search
-TRIED = 25  # chosen sets examined before one is dropped
+COLOURINGS = 1024  # parity colourings that are compared, beside those of a basis
+GROWN = 10_000  # terms of degree three or four, at most, for the growth start: some seconds
+SEED_VARIABLES, SEED_STEPS = 10, 20_000  # of the growth start: a seed that is not optimal spreads its faults
+GROWTH = 1.1  # factor by which the variables grow, three at least
 
 
 def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return a family that satisfies the assumptions: all singletons and products of two, pruned."""
-    return prune(singletons(terms) | merge_frequent(terms), terms, assumptions)
+    """Return a family that satisfies the assumptions: the smaller of the merge start and the parity start, pruned."""
+    starts = [merge_frequent(terms), parity_pairs(terms) if assumptions != "terms-exclusive" else None]
+    families = [prune(singletons(terms) | start, terms, assumptions) for start in starts if start is not None]
+    return min(families, key=len)
 
 
-def searched_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return a family that satisfies the assumptions, improved by local search unless that is too large."""
+def searched_family(terms: Sequence[Mask], assumptions: Assumptions, enough: int = 0) -> set[Mask]:
+    """Return the smallest family that the starts lead to; one of `enough` sets ends the search."""
+    best: set[Mask] | None = None
+    for family in _families(terms, assumptions):
+        if best is None or len(family) < len(best):
+            best = family
+        if len(best) <= enough:
+            break
+    return best or set()
+
+
+def _families(terms: Sequence[Mask], assumptions: Assumptions) -> Iterator[set[Mask]]:
+    """Yield families that satisfy the assumptions, the cheapest start first."""
+    short = assumptions != "terms-exclusive" and all(t.bit_count() <= 4 for t in terms)
+    parity = parity_pairs(terms) if short else None
+    if parity is not None:
+        yield singletons(terms) | parity
     work = sum(t.bit_count() ** 3 for t in terms) // 2 + 1
     allowed = MERGES if all(t.bit_count() <= SHORT for t in terms) else MERGES_LONG
     runs = range(min(RUNS, max(1, allowed // work)))
@@ -56,11 +79,85 @@ def searched_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask
     if assumptions == "terms-exclusive":
         family = prune(family, terms, assumptions)
     problem = choice_problem(terms, set().union(family, *merged), assumptions)
-    if problem is not None:
-        start = np.array([s in family for s in problem.sets], dtype=np.bool_)
-        best = improve(problem.rows, start, min(STEPS, STEPS_PER_SET * len(start)))
-        family = problem.closed | {s for s, taken in zip(problem.sets, best, strict=True) if taken}
-    return prune(family, terms, assumptions)
+    yield prune(family if problem is None else problem.improved(family), terms, assumptions)
+    if parity is not None:
+        family = singletons(terms) | parity
+        yield prune(family if problem is None else problem.improved(family), terms, assumptions)
+    if short and problem is not None and 0 < sum(t.bit_count() > 2 for t in terms) <= GROWN:
+        yield prune(problem.improved(singletons(terms) | grown_products(terms, assumptions)), terms, assumptions)
+
+
+def parity_pairs(terms: Iterable[Mask]) -> set[Mask] | None:
+    """Return the fewest pairs of one colour inside terms, over parity colourings; None if there are none to compare.
+
+    In a parity colouring each term of degree four has an even number of variables of either colour. So it splits into
+    two pairs of one colour, and of three variables two have the same colour. Such colourings are the null space of the
+    terms over GF(2); with no such term they are all colourings.
+    """
+    terms = [t for t in terms if t.bit_count() > 2]
+    if any(t.bit_count() > 4 for t in terms):
+        return None
+    elements = sorted({e for t in terms for e in bits(t)})
+    pivots: dict[int, Mask] = {}  # leading element -> row of the echelon form
+    for row in terms:
+        reduced = row if row.bit_count() == 4 else 0
+        while reduced and reduced.bit_length() - 1 in pivots:
+            reduced ^= pivots[reduced.bit_length() - 1]
+        if reduced:
+            pivots[reduced.bit_length() - 1] = reduced
+    basis = []
+    for free in (e for e in elements if e not in pivots):
+        colouring = 1 << free
+        for lead in sorted(pivots):
+            colouring |= ((pivots[lead] & colouring).bit_count() & 1) << lead
+        basis.append([colouring >> e & 1 for e in range(elements[-1] + 1)])
+    pairs = sorted({(a, b) for t in terms for a, b in combinations(bits(t), 2)})
+    if len(basis) < 2 or not pairs:
+        return None
+    vectors, ends = np.array(basis), np.array(pairs).T
+    mixes = np.random.default_rng(0).integers(0, 2, (COLOURINGS, len(basis)))
+    colourings = (np.vstack([np.eye(len(basis), dtype=np.int64), mixes]) @ vectors) % 2
+    alike: list[Bools] = [own[ends[0]] == own[ends[1]] for own in colourings]
+    best = min(alike, key=np.count_nonzero)
+    return {1 << a | 1 << b for (a, b), same in zip(pairs, best.tolist(), strict=True) if same}
+
+
+def grown_products(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
+    """Return products for terms of degree four or less by a search that takes in the variables a few at a time."""
+    terms = [t for t in terms if t.bit_count() > 2]
+    order = _growth_order(terms)
+    kept, size, chosen = 0, 0, set[Mask]()
+    while size < len(order):
+        old, size = kept, max(SEED_VARIABLES, size + 3, int(size * GROWTH))
+        kept = sum(1 << e for e in order[:size])
+        inside = [t for t in terms if t & ~kept == 0]
+        problem = choice_problem(inside, chosen, assumptions)
+        if problem is not None:
+            new = {s for s in problem.sets if s.bit_count() == 2 and s & ~old}
+            steps = max(20 * len(new), 2_000 if old else SEED_STEPS)
+            chosen = problem.improved(chosen | new, steps) - problem.closed
+    return chosen
+
+
+def _growth_order(terms: Sequence[Mask]) -> list[int]:
+    """Return the variables: next the one that completes the most terms with those before it, of equals nearly so."""
+    inside: dict[int, list[int]] = defaultdict(list)
+    for number, term in enumerate(terms):
+        for element in bits(term):
+            inside[element].append(number)
+    missing, order = list(terms), list[int]()
+    last, nearly = Counter[int](), Counter[int]({element: len(own) for element, own in inside.items()})
+    while len(order) < len(inside):
+        chosen = max(inside.keys() - set(order), key=lambda e: (last[e], nearly[e], -e))
+        order.append(chosen)
+        for number in inside[chosen]:
+            missing[number] &= ~(1 << chosen)
+            left = missing[number]
+            if left.bit_count() == 1:
+                last[left.bit_length() - 1] += 1
+            elif left.bit_count() == 2:
+                nearly.update({e: len(terms) for e in bits(left)})
+    return order
 
 
 def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
@@ -100,21 +197,23 @@ def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
     return products
 
 
-class OptionRows(NamedTuple):
-    """Row r is satisfied if one of its options start[r] .. start[r+1]-1 is complete, or its guard is not chosen."""
-
-    start: Ints  # (rows + 1,)
-    guard: Ints  # (rows,) a set, or -1: the row is always required
-    first: Ints  # (options,) a set
-    second: Ints  # (options,) another set, or -1: the first suffices
-
-
 class ChoiceProblem(NamedTuple):
     """The choice of sets beside the closed ones."""
 
     sets: tuple[Mask, ...]
     closed: set[Mask]
     rows: OptionRows
+
+    def improved(self, family: Collection[Mask], steps: int | None = None) -> set[Mask]:
+        """Return a family that satisfies all rows, with no more sets than the given one with its gaps filled."""
+        rows, start = self.rows, np.array([s in family for s in self.sets], dtype=np.bool_)
+        complete = start[rows.first] & ((rows.second < 0) | start[rows.second])
+        gaps = (np.add.reduceat(complete, rows.start[:-1]) == 0) & (rows.guard < 0)
+        filling = rows.start[1:][gaps] - 1  # the last option: of a term of degree four two pairs
+        start[rows.first[filling]] = True
+        start[rows.second[filling][rows.second[filling] >= 0]] = True
+        best = improve(rows, start, min(STEPS, STEPS_PER_SET * len(start)) if steps is None else steps)
+        return self.closed | {s for s, taken in zip(self.sets, best, strict=True) if taken}
 
 
 def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions) -> ChoiceProblem | None:
@@ -204,171 +303,3 @@ class _Pruning:
             self._use(user, pair)
         if mask not in self.terms:
             self._use(mask, None)
-
-
-class SetUses(NamedTuple):
-    """The rows seen from the sets."""
-
-    row: Ints  # (options,) the row of each option
-    start: Ints  # (sets + 1,)
-    option: Ints  # (start[-1],) the options that name each set
-    guarded: Ints  # (sets,) the row that is required only if the set is chosen, or -1
-
-
-class ChoiceState(NamedTuple):
-    """A choice and its consequences. The members of a list are its first elements; `place` is their index or -1."""
-
-    chosen: Bools  # (sets,)
-    picked: Ints  # (sets,) list of the chosen sets
-    picked_place: Ints  # (sets,)
-    stamp: Ints  # (sets,) step of the last change
-    missing: Ints  # (options,) sets that the option lacks
-    complete: Ints  # (rows,) number of complete options
-    weight: Ints  # (rows,) grows while the row is unsatisfied
-    unsatisfied: Ints  # (rows,) list of the unsatisfied rows
-    unsatisfied_place: Ints  # (rows,)
-    counts: Ints  # (2,) lengths of the two lists
-    words: Words  # random stream
-
-
-def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
-    """Return a choice that satisfies all rows with at most as many sets as the given one, which must satisfy them."""
-    sets, count = len(chosen), len(rows.guard)
-    both = np.concatenate([rows.first, rows.second])
-    named = both >= 0
-    options = np.tile(np.arange(len(rows.first)), 2)[named]
-    start = np.concatenate([[0], np.cumsum(np.bincount(both[named], minlength=sets))])
-    guarded = np.full(sets, -1, dtype=np.int64)
-    guarded[rows.guard[rows.guard >= 0]] = np.flatnonzero(rows.guard >= 0)
-    row_of = np.repeat(np.arange(count), np.diff(rows.start))
-    uses = SetUses(row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded)
-    missing = (~chosen[rows.first]).astype(np.int64) + ((rows.second >= 0) & ~chosen[rows.second])
-    members = np.flatnonzero(chosen)
-    picked, place = np.zeros(sets, dtype=np.int64), np.full(sets, -1, dtype=np.int64)
-    picked[: len(members)], place[members] = members, np.arange(len(members))
-    zeros = np.zeros(count, dtype=np.int64)
-    state = ChoiceState(
-        chosen.copy(), picked, place, np.full(sets, -9, dtype=np.int64), missing,
-        np.bincount(row_of[missing == 0], minlength=count).astype(np.int64), zeros + 1, zeros.copy(), zeros - 1,
-        np.array([len(members), 0]), random_stream(0),
-    )  # fmt: skip
-    best = chosen.copy()
-    _search(rows, uses, state, steps, best)
-    return best
-
-
-@inner
-def _set_unsatisfied(state: Any, row: Any, unsatisfied: Any) -> None:
-    place = state.unsatisfied_place[row]
-    if unsatisfied and place < 0:
-        state.unsatisfied[state.counts[1]] = row
-        state.unsatisfied_place[row] = state.counts[1]
-        state.counts[1] += 1
-    elif not unsatisfied and place >= 0:
-        state.counts[1] -= 1
-        last = state.unsatisfied[state.counts[1]]
-        state.unsatisfied[place] = last
-        state.unsatisfied_place[last] = place
-        state.unsatisfied_place[row] = -1
-
-
-@inner
-def _flip(rows: Any, uses: Any, state: Any, changed: Any, step: Any) -> None:
-    """Add the set if it is not chosen, drop it if it is."""
-    add = not state.chosen[changed]
-    state.chosen[changed] = add
-    state.stamp[changed] = step
-    if add:
-        state.picked[state.counts[0]] = changed
-        state.picked_place[changed] = state.counts[0]
-        state.counts[0] += 1
-    else:
-        state.counts[0] -= 1
-        last = state.picked[state.counts[0]]
-        state.picked[state.picked_place[changed]] = last
-        state.picked_place[last] = state.picked_place[changed]
-        state.picked_place[changed] = -1
-    for k in range(uses.start[changed], uses.start[changed + 1]):
-        option = uses.option[k]
-        row = uses.row[option]
-        state.complete[row] -= state.missing[option] == 0
-        state.missing[option] += -1 if add else 1
-        state.complete[row] += state.missing[option] == 0
-        guard = rows.guard[row]
-        _set_unsatisfied(state, row, state.complete[row] == 0 and (guard < 0 or state.chosen[guard]))
-    row = uses.guarded[changed]
-    if row >= 0:
-        _set_unsatisfied(state, row, add and state.complete[row] == 0)
-
-
-@inner
-def _gain(rows: Any, uses: Any, state: Any, candidate: Any) -> Any:
-    """Return the weight of the rows that are satisfied with the set but not without it.
-
-    A row with two options that hold the set is counted as if it had one.
-    """
-    chosen = state.chosen[candidate]
-    total = 0
-    for k in range(uses.start[candidate], uses.start[candidate + 1]):
-        option = uses.option[k]
-        row = uses.row[option]
-        if chosen:
-            guard = rows.guard[row]
-            if state.missing[option] == 0 and state.complete[row] == 1 and (guard < 0 or state.chosen[guard]):
-                total += state.weight[row]
-        elif state.missing[option] == 1 and state.unsatisfied_place[row] >= 0:
-            total += state.weight[row]
-    row = uses.guarded[candidate]
-    if row >= 0 and state.complete[row] == 0:
-        total -= state.weight[row]
-    return total
-
-
-@inner
-def _set_to_drop(rows: Any, uses: Any, state: Any, step: Any) -> Any:
-    """Return the set of least gain among a few chosen sets, unchanged for two steps; the oldest of equals."""
-    best, least = -1, 0
-    for _ in range(TRIED):
-        candidate = state.picked[below(state.words, state.counts[0])]
-        if state.stamp[candidate] >= step - 2:
-            continue
-        gain = _gain(rows, uses, state, candidate)
-        if best < 0 or gain < least or (gain == least and state.stamp[candidate] < state.stamp[best]):
-            best, least = candidate, gain
-    return best if best >= 0 else state.picked[below(state.words, state.counts[0])]
-
-
-@inner
-def _set_to_add(rows: Any, uses: Any, state: Any, step: Any) -> Any:
-    """Return the set of most gain among those of a random unsatisfied row; the oldest of equals; -1 if none."""
-    row = state.unsatisfied[below(state.words, state.counts[1])]
-    best, most = -1, 0
-    for option in range(rows.start[row], rows.start[row + 1]):
-        for candidate in (rows.first[option], rows.second[option]):
-            if candidate < 0 or state.chosen[candidate] or state.stamp[candidate] == step:
-                continue
-            gain = _gain(rows, uses, state, candidate)
-            if best < 0 or gain > most or (gain == most and state.stamp[candidate] < state.stamp[best]):
-                best, most = candidate, gain
-    return best
-
-
-@kernel
-def _search(rows: Any, uses: Any, state: Any, steps: int, best: Any) -> None:
-    """Put the smallest choice found into `best`: drop sets, add one for an unsatisfied row, raise the weights."""
-    limit = state.counts[0]
-    for step in range(steps):
-        if state.counts[1] == 0:
-            for k in range(len(best)):
-                best[k] = state.chosen[k]
-            limit = state.counts[0] - 1
-            if limit < 0:
-                break
-        while state.counts[0] > 0 and state.counts[0] >= limit:  # one set may be added below the limit
-            _flip(rows, uses, state, _set_to_drop(rows, uses, state, step), step)
-        if state.counts[1] > 0:
-            added = _set_to_add(rows, uses, state, step)
-            if added >= 0:
-                _flip(rows, uses, state, added, step)
-        for k in range(state.counts[1]):
-            state.weight[state.unsatisfied[k]] += 1

@@ -5,20 +5,21 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats
+from ..foundation.arrays import AnyArray, Floats, Ints
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import parse_json, read_text, shown
 
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
-WORK = 2_000_000  # variables of terms visited before remaining ties are broken by labels: about two seconds
+WORK = 5_000_000  # variables of terms visited before remaining ties are broken by labels: about two seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,39 @@ def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
 
     Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the
     multiset of the colours of its terms. Ties that remain are broken by individualisation: each tied variable in turn
-    gets a colour of its own, and the smallest of the resulting polynomials is kept. Of variables that can be swapped
-    without changing the polynomial, one is tried.
+    gets a colour of its own, and the smallest of the resulting polynomials is kept. Of variables that a known symmetry
+    of the polynomial exchanges, one is tried.
     """
     search = _Refinement(polynomial)
-    search.descend(search.refine([0] * len(polynomial.variables)))
-    return CanonicalOrder(tuple(search.best_order), search.work >= 0)
+    search.descend(search.refine([0] * len(polynomial.variables)), ())
+    return CanonicalOrder(tuple(search.best_order), search.complete)
+
+
+class _Lists(NamedTuple):
+    """Lists of numbers in one array."""
+
+    start: list[int]  # (lists + 1,)
+    owner: Ints  # (members,) the list of each member
+    members: Ints
+
+    @staticmethod
+    def of(lists: list[list[int]]) -> "_Lists":
+        """Return the flat form."""
+        sizes = [len(own) for own in lists]
+        members = np.array([member for own in lists for member in own], dtype=np.int64)
+        return _Lists(np.cumsum([0, *sizes]).tolist(), np.repeat(np.arange(len(lists)), sizes), members)
+
+    def ranked(self, first: list[int], colours: list[int]) -> list[int]:
+        """Return the rank of each list among all, compared by `first`, then by the sorted colours of its members.
+
+        Keys are bytes: whole numbers with the highest byte first compare as they do.
+        """
+        values = np.array(colours, dtype=np.int64)[self.members]
+        text = values[np.lexsort((values, self.owner))].astype(">i8").tobytes()
+        heads = np.array(first, dtype=">i8").tobytes()
+        keys = [heads[8 * i : 8 * i + 8] + text[8 * a : 8 * b] for i, (a, b) in enumerate(pairwise(self.start))]
+        ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+        return [ranks[key] for key in keys]
 
 
 class _Refinement:
@@ -155,34 +183,34 @@ class _Refinement:
         for term in self.ranks:
             for variable in term:
                 self.terms_of[variable].append(term)
+        self.in_terms = _Lists.of([list(term) for term in self.ranks])
+        number = {term: place for place, term in enumerate(self.ranks)}
+        own = [[number[term] for term in self.terms_of[v]] for v in range(len(polynomial.variables))]
+        self.in_variables = _Lists.of(own)
         self.work = WORK
+        self.complete = True  # False: some ties were broken by labels
         self.best_certificate: list[tuple[Term, int]] | None = None
         self.best_order: list[int] = []
+        self.symmetries: list[dict[int, int]] = []  # permutations of the variables: two leaves with one certificate
 
     def refine(self, colours: list[int]) -> list[int]:
         """Return the coarsest stable colouring that is finer than the given one."""
-        classes = 0
+        classes, term_ranks = 0, list(self.ranks.values())
         while classes != (now := len(set(colours))):
             classes = now
-            self.work -= sum(map(len, self.ranks)) + 1
-            painted = _ranked([(rank, *sorted(colours[v] for v in t)) for t, rank in self.ranks.items()])
-            term_colours = dict(zip(self.ranks, painted, strict=True))
-            colours = _ranked([(c, *sorted(term_colours[t] for t in self.terms_of[v])) for v, c in enumerate(colours)])
+            self.work -= len(self.in_terms.members) + 1
+            colours = self.in_variables.ranked(colours, self.in_terms.ranked(term_ranks, colours))
         return colours
 
-    def descend(self, colours: list[int]) -> None:
-        """Visit the leaves below a stable colouring."""
+    def descend(self, colours: list[int], fixed: tuple[int, ...]) -> None:
+        """Visit the leaves below a stable colouring, in which the fixed variables were singled out."""
         while True:
             cells: dict[int, list[int]] = defaultdict(list)
             for variable, colour in enumerate(colours):
                 cells[colour].append(variable)
             tied = next((cells[colour] for colour in sorted(cells) if len(cells[colour]) > 1), None)
             if tied is None:
-                order = [cells[colour][0] for colour in sorted(cells)]
-                place = {variable: position for position, variable in enumerate(order)}
-                certificate = sorted((tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items())
-                if self.best_certificate is None or certificate < self.best_certificate:
-                    self.best_certificate, self.best_order = certificate, order
+                self.visit([cells[colour][0] for colour in sorted(cells)])
                 return
             apart: list[int] = []  # one variable of each class of variables that can be swapped
             for variable in tied:
@@ -191,11 +219,34 @@ class _Refinement:
                     apart.append(variable)
             if len(apart) > 1:
                 break
+            fixed += tuple(tied)
             colours = self.refine(_singled_out(colours, tied))  # all orders of swappable variables are equivalent
         for number, variable in enumerate(apart):
+            if number and self.reachable(apart[:number], fixed, variable):
+                continue
             if number and self.work < 0:
+                self.complete = False
                 return
-            self.descend(self.refine(_singled_out(colours, [variable])))
+            self.descend(self.refine(_singled_out(colours, [variable])), (*fixed, variable))
+
+    def visit(self, order: list[int]) -> None:
+        """Keep the order if its certificate is the smallest so far, and the symmetry if it is the same."""
+        self.work -= len(self.in_terms.members)
+        place = {variable: position for position, variable in enumerate(order)}
+        certificate = sorted((tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items())
+        if certificate == self.best_certificate:
+            self.symmetries.append(dict(zip(self.best_order, order, strict=True)))
+        elif self.best_certificate is None or certificate < self.best_certificate:
+            self.best_certificate, self.best_order = certificate, order
+
+    def reachable(self, tried: list[int], fixed: tuple[int, ...], variable: int) -> bool:
+        """Return whether known symmetries that leave the fixed variables alone take a tried variable to this one."""
+        maps = [symmetry for symmetry in self.symmetries if all(symmetry[v] == v for v in fixed)]
+        maps += [{image: v for v, image in symmetry.items()} for symmetry in maps]
+        orbit = list(tried)
+        for member in orbit:  # grows while it is read
+            orbit += {symmetry[member] for symmetry in maps} - set(orbit)
+        return variable in orbit
 
     def swappable(self, a: int, b: int) -> bool:
         """Return whether swapping the two variables leaves the polynomial as it is."""
@@ -211,8 +262,3 @@ def _singled_out(colours: list[int], variables: list[int]) -> list[int]:
     step = len(variables) + 1
     place = {variable: number for number, variable in enumerate(variables)}
     return [step * colour + place.get(variable, len(variables)) for variable, colour in enumerate(colours)]
-
-
-def _ranked(keys: list[tuple[int, ...]]) -> list[int]:
-    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
-    return [ranks[key] for key in keys]

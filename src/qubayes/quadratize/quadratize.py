@@ -36,7 +36,8 @@ from .polynomial import CanonicalOrder, Polynomial, Variable, as_polynomial, can
 
 Mode: TypeAlias = Literal["auto", "optimal", "greedy"]
 
-COMFORTABLE = 20_000  # pairs up to which "auto" tries for a proof; 40 terms of degree 2-4 have about 2,000
+COMFORTABLE = 20_000  # pairs up to which the integer program comes first; 40 terms of degree 2-4 have about 2,000
+BRIEF_PAIRS, BRIEF_SECONDS = 200_000, 10.0  # pairs up to which "auto" gives it some seconds after the fast search
 FEASIBLE = 1_500_000  # pairs past which even "optimal" does not build the program: memory
 PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
 
@@ -242,18 +243,22 @@ def choose_family(terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, d
     """Return a family for the terms, proved smallest where the mode, the size and the time allow it."""
     merged = merge_twins(terms, assumptions)
     bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
-    if mode == "greedy" or pairs > (COMFORTABLE if mode == "auto" else FEASIBLE):
-        sets = searched_family(merged.terms, assumptions)
-        reason = "fast search, no proof sought"
-        if mode == "optimal":
-            reason = "fast search: the terms are too long for the integer program"
-    else:
-        start, reason = quick_family(merged.terms, assumptions), "time limit reached, best so far returned"
-        found = smallest_family(reduce_space(merged.terms, assumptions), deadline - time.monotonic(), start)
-        sets, bound = set(found.sets or start), max(bound, found.bound)
-        right = holds(sets, merged.terms, assumptions)  # the solver works with tolerances
-        if not (right and found.proved):
-            sets = min(start, searched_family(merged.terms, assumptions), sets if right else start, key=len)
+    small = mode != "greedy" and pairs <= COMFORTABLE
+    sets = quick_family(merged.terms, assumptions) if small else searched_family(merged.terms, assumptions, bound)
+    reason = "fast search, no proof sought"
+    if mode == "optimal":
+        reason = "fast search: the terms are too long for the integer program"
+    if len(sets) > bound and pairs <= {"greedy": 0, "auto": BRIEF_PAIRS, "optimal": FEASIBLE}[mode]:
+        seconds, reason = deadline - time.monotonic(), "time limit reached, best so far returned"
+        if mode == "auto" and not small and seconds > BRIEF_SECONDS:
+            seconds, reason = BRIEF_SECONDS, f"no proof within {BRIEF_SECONDS:.0f} s"
+        found = smallest_family(reduce_space(merged.terms, assumptions), seconds, sets)
+        # The solver works with tolerances: its family is checked. Of equals the one that does not depend on it is kept.
+        if found.sets and len(found.sets) < len(sets) and holds(found.sets, merged.terms, assumptions):
+            sets = set(found.sets)
+        bound = max(bound, found.bound)
+    if small and len(sets) > bound:
+        sets = min(sets, searched_family(merged.terms, assumptions, bound), key=len)
     bound = min(bound, len(sets))
     proved, number = bound == len(sets), f"{len(sets)} set{'s' * (len(sets) != 1)}"
     status = f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"

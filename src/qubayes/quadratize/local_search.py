@@ -1,0 +1,191 @@
+"""Row-weighting local search: the fewest sets such that each row has one of its options, a set or a pair of sets.
+
+Its moves drop and add one set; rows without an option gain weight at each step, so that the search leaves local optima.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..foundation.arrays import Bools, Ints, Words
+from ..foundation.jit import inner, kernel
+from ..foundation.random import below, random_stream
+
+TRIED = 25  # chosen sets examined before one is dropped
+
+
+class OptionRows(NamedTuple):
+    """Row r is satisfied if one of its options start[r] .. start[r+1]-1 is complete, or its guard is not chosen."""
+
+    start: Ints  # (rows + 1,)
+    guard: Ints  # (rows,) a set, or -1: the row is always required
+    first: Ints  # (options,) a set
+    second: Ints  # (options,) another set, or -1: the first suffices
+
+
+class SetUses(NamedTuple):
+    """The rows seen from the sets."""
+
+    row: Ints  # (options,) the row of each option
+    start: Ints  # (sets + 1,)
+    option: Ints  # (start[-1],) the options that name each set
+    guarded: Ints  # (sets,) the row that is required only if the set is chosen, or -1
+
+
+class ChoiceState(NamedTuple):
+    """A choice and its consequences. The members of a list are its first elements; `place` is their index or -1."""
+
+    chosen: Bools  # (sets,)
+    picked: Ints  # (sets,) list of the chosen sets
+    picked_place: Ints  # (sets,)
+    stamp: Ints  # (sets,) step of the last change
+    missing: Ints  # (options,) sets that the option lacks
+    complete: Ints  # (rows,) number of complete options
+    weight: Ints  # (rows,) grows while the row is unsatisfied
+    unsatisfied: Ints  # (rows,) list of the unsatisfied rows
+    unsatisfied_place: Ints  # (rows,)
+    counts: Ints  # (2,) lengths of the two lists
+    words: Words  # random stream
+
+
+def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
+    """Return a choice that satisfies all rows with at most as many sets as the given one, which must satisfy them."""
+    sets, count = len(chosen), len(rows.guard)
+    both = np.concatenate([rows.first, rows.second])
+    named = both >= 0
+    options = np.tile(np.arange(len(rows.first)), 2)[named]
+    start = np.concatenate([[0], np.cumsum(np.bincount(both[named], minlength=sets))])
+    guarded = np.full(sets, -1, dtype=np.int64)
+    guarded[rows.guard[rows.guard >= 0]] = np.flatnonzero(rows.guard >= 0)
+    row_of = np.repeat(np.arange(count), np.diff(rows.start))
+    uses = SetUses(row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded)
+    missing = (~chosen[rows.first]).astype(np.int64) + ((rows.second >= 0) & ~chosen[rows.second])
+    members = np.flatnonzero(chosen)
+    picked, place = np.zeros(sets, dtype=np.int64), np.full(sets, -1, dtype=np.int64)
+    picked[: len(members)], place[members] = members, np.arange(len(members))
+    zeros = np.zeros(count, dtype=np.int64)
+    state = ChoiceState(
+        chosen.copy(), picked, place, np.full(sets, -9, dtype=np.int64), missing,
+        np.bincount(row_of[missing == 0], minlength=count).astype(np.int64), zeros + 1, zeros.copy(), zeros - 1,
+        np.array([len(members), 0]), random_stream(0),
+    )  # fmt: skip
+    best = chosen.copy()
+    _search(rows, uses, state, steps, best)
+    return best
+
+
+@inner
+def _set_unsatisfied(state: Any, row: Any, unsatisfied: Any) -> None:
+    place = state.unsatisfied_place[row]
+    if unsatisfied and place < 0:
+        state.unsatisfied[state.counts[1]] = row
+        state.unsatisfied_place[row] = state.counts[1]
+        state.counts[1] += 1
+    elif not unsatisfied and place >= 0:
+        state.counts[1] -= 1
+        last = state.unsatisfied[state.counts[1]]
+        state.unsatisfied[place] = last
+        state.unsatisfied_place[last] = place
+        state.unsatisfied_place[row] = -1
+
+
+@inner
+def _flip(rows: Any, uses: Any, state: Any, changed: Any, step: Any) -> None:
+    """Add the set if it is not chosen, drop it if it is."""
+    add = not state.chosen[changed]
+    state.chosen[changed] = add
+    state.stamp[changed] = step
+    if add:
+        state.picked[state.counts[0]] = changed
+        state.picked_place[changed] = state.counts[0]
+        state.counts[0] += 1
+    else:
+        state.counts[0] -= 1
+        last = state.picked[state.counts[0]]
+        state.picked[state.picked_place[changed]] = last
+        state.picked_place[last] = state.picked_place[changed]
+        state.picked_place[changed] = -1
+    for k in range(uses.start[changed], uses.start[changed + 1]):
+        option = uses.option[k]
+        row = uses.row[option]
+        state.complete[row] -= state.missing[option] == 0
+        state.missing[option] += -1 if add else 1
+        state.complete[row] += state.missing[option] == 0
+        guard = rows.guard[row]
+        _set_unsatisfied(state, row, state.complete[row] == 0 and (guard < 0 or state.chosen[guard]))
+    row = uses.guarded[changed]
+    if row >= 0:
+        _set_unsatisfied(state, row, add and state.complete[row] == 0)
+
+
+@inner
+def _gain(rows: Any, uses: Any, state: Any, candidate: Any) -> Any:
+    """Return the weight of the rows that are satisfied with the set but not without it.
+
+    A row with two options that hold the set is counted as if it had one.
+    """
+    chosen = state.chosen[candidate]
+    total = 0
+    for k in range(uses.start[candidate], uses.start[candidate + 1]):
+        option = uses.option[k]
+        row = uses.row[option]
+        if chosen:
+            guard = rows.guard[row]
+            if state.missing[option] == 0 and state.complete[row] == 1 and (guard < 0 or state.chosen[guard]):
+                total += state.weight[row]
+        elif state.missing[option] == 1 and state.unsatisfied_place[row] >= 0:
+            total += state.weight[row]
+    row = uses.guarded[candidate]
+    if row >= 0 and state.complete[row] == 0:
+        total -= state.weight[row]
+    return total
+
+
+@inner
+def _set_to_drop(rows: Any, uses: Any, state: Any, step: Any) -> Any:
+    """Return the set of least gain among a few chosen sets, unchanged for two steps; the oldest of equals."""
+    best, least = -1, 0
+    for _ in range(TRIED):
+        candidate = state.picked[below(state.words, state.counts[0])]
+        if state.stamp[candidate] >= step - 2:
+            continue
+        gain = _gain(rows, uses, state, candidate)
+        if best < 0 or gain < least or (gain == least and state.stamp[candidate] < state.stamp[best]):
+            best, least = candidate, gain
+    return best if best >= 0 else state.picked[below(state.words, state.counts[0])]
+
+
+@inner
+def _set_to_add(rows: Any, uses: Any, state: Any, step: Any) -> Any:
+    """Return the set of most gain among those of a random unsatisfied row; the oldest of equals; -1 if none."""
+    row = state.unsatisfied[below(state.words, state.counts[1])]
+    best, most = -1, 0
+    for option in range(rows.start[row], rows.start[row + 1]):
+        for candidate in (rows.first[option], rows.second[option]):
+            if candidate < 0 or state.chosen[candidate] or state.stamp[candidate] == step:
+                continue
+            gain = _gain(rows, uses, state, candidate)
+            if best < 0 or gain > most or (gain == most and state.stamp[candidate] < state.stamp[best]):
+                best, most = candidate, gain
+    return best
+
+
+@kernel
+def _search(rows: Any, uses: Any, state: Any, steps: int, best: Any) -> None:
+    """Put the smallest choice found into `best`: drop sets, add one for an unsatisfied row, raise the weights."""
+    limit = state.counts[0]
+    for step in range(steps):
+        if state.counts[1] == 0:
+            for k in range(len(best)):
+                best[k] = state.chosen[k]
+            limit = state.counts[0] - 1
+            if limit < 0:
+                break
+        while state.counts[0] > 0 and state.counts[0] >= limit:  # one set may be added below the limit
+            _flip(rows, uses, state, _set_to_drop(rows, uses, state, step), step)
+        if state.counts[1] > 0:
+            added = _set_to_add(rows, uses, state, step)
+            if added >= 0:
+                _flip(rows, uses, state, added, step)
+        for k in range(state.counts[1]):
+            state.weight[state.unsatisfied[k]] += 1
