@@ -6,7 +6,14 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHARED = ("__init__", "__main__", "common", "fuzz_mutations", "fuzz_readers")  # imported by others, not run
+SHARED = (
+    "__init__",
+    "__main__",
+    "common",
+    "polynomials",
+    "fuzz_mutations",
+    "fuzz_readers",
+)  # imported by others, not run
 
 
 def programs() -> dict[str, Path]:
