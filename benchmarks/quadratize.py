@@ -1,6 +1,6 @@
 """Bits, couplers, coefficients and bounds of quadratizations by qubayes, dimod, pyqubo, qubovert and Amplify.
 
-Run: python -m benchmarks quadratize [--polynomials NAMES] [--seconds 60] [--output FILE.md] [--save DIR]. The table says
+Run: python -m benchmarks quadratize [--polynomials NAMES] [--seconds 60] [--output FILE] [--save DIR]. The table says
 where a package is not installed and where a quadratization was stopped at the limit.
 
 "Energies kept" compares all states of the model, where it has at most 22 bits: for each state p of the variables the
@@ -13,7 +13,6 @@ import math
 import multiprocessing
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -296,9 +295,8 @@ def versions() -> str:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             found.append(f"{package} not installed")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
-    return f"Commit {commit.stdout.strip()}; {', '.join(found)}; {load}."
+    return f"{', '.join(found)}; {load}."
 
 
 def main() -> None:

@@ -126,6 +126,21 @@ def test_canonical_order_gives_the_same_polynomial(seed, size, coefficients):
     assert forms[0] == forms[1]
 
 
+def test_canonical_order_where_colours_do_not_tell_variables_apart():
+    """Cycles of three, four and five variables: refinement gives all of them one colour, though no symmetry does."""
+    cycles = [range(3), range(3, 7), range(7, 12)]
+    terms = {(own[i], own[(i + 1) % len(own)]): 1.0 for own in cycles for i in range(len(own))}
+    forms = set()
+    for seed in range(6):
+        images = dict(enumerate(random.Random(seed).sample(range(50), 12)))
+        poly = as_polynomial(shuffled(renamed(terms, images), seed))
+        order = canonical_order(poly)
+        place = {v: i for i, v in enumerate(order.order)}
+        assert order.structural
+        forms.add(tuple(sorted(tuple(sorted(place[v] for v in t)) for t in poly.terms)))
+    assert len(forms) == 1
+
+
 def test_symmetries_spare_the_search(monkeypatch):
     """A long cycle has no two variables that can be swapped; a rotation and a reflection settle its order."""
     poly = as_polynomial({(i, (i + 1) % 400): 1.0 for i in range(400)})
