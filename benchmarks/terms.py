@@ -5,7 +5,7 @@
 
 The formulations: O'Gorman et al. (one bit for each possible edge), the paper's (candidate parent subsets, order bits of
 all pairs on possible cycles, its penalties) and ours (the default: order bits of a chordal completion, tight
-penalties). Columns are the first ones of the data, examples/alarm.csv unless given. Embeddings are found by minorminer, a
+penalties). Columns are the first ones of the data, examples/alarm.csv unless given. Embeddings are by minorminer, a
 heuristic; where none is found in time, the table says so, which proves nothing.
 """
 
