@@ -375,9 +375,9 @@ def test_the_log_has_stages_and_doubts(caplog, tmp_path, capsys):
 
 
 def costly(monkeypatch, seconds):
-    monkeypatch.setattr("qubayes.learning.pipeline.SETS_TO_PLAN", 0)
+    monkeypatch.setattr("qubayes.learning.forecast.SETS_TO_PLAN", 0)
     forecasts = tuple(Forecast(m, 10, seconds * 10.0 ** (m - 2), 10, 1.0, None, "sampled") for m in (1, 2))
-    monkeypatch.setattr("qubayes.learning.pipeline.plan", lambda *_, **__: forecasts)
+    monkeypatch.setattr("qubayes.learning.forecast.plan", lambda *_, **__: forecasts)
 
 
 def test_a_search_that_takes_long_is_announced(monkeypatch, caplog):
@@ -395,6 +395,24 @@ def test_a_search_that_the_time_limit_does_not_allow_is_refused(monkeypatch, tmp
     code, _, error = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 2, "--time-limit", 60)
     assert_one_line(code, error, "--max-parents 2 would take about 6 minutes", "--max-parents 1 takes about 35 s")
     assert learn(DATA, 2, time_limit=400).solution.proved
+
+
+def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):
+    costly(monkeypatch, 4620.0)
+    code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2)
+    assert code == 0 and "--max-parents 2 would take about 77 minutes" in error and "--possible-parents 30" in error
+    code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "--possible-parents", 1)
+    assert code == 0 and "would take" not in error
+
+
+@pytest.mark.parametrize("command", ["candidates", "learn"])
+def test_a_search_that_the_memory_does_not_hold_is_refused(command, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("qubayes.learning.forecast.SETS_TO_PLAN", 0)
+    monkeypatch.setattr("qubayes.learning.forecast.memory_here", lambda: 1000)
+    data = data_file(tmp_path, DATA)
+    code, _, error = run(capsys, command, data, "-m", 2)
+    assert_one_line(code, error, "--max-parents 2 needs", "GB are here", "--possible-parents 30")
+    assert run(capsys, command, data, "-m", 2, "--possible-parents", 1)[0] == 0
 
 
 def test_the_time_limit_holds_for_all_stages(monkeypatch):

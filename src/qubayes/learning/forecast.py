@@ -4,6 +4,7 @@ Small levels of the search are run; the next one is sampled: some of its sets ar
 Levels beyond that are extrapolated.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from ..candidates import Search, identify
 from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
 from ..data.dataset import Dataset
-from ..foundation.environment import peak_memory
-from ..foundation.errors import SettingError, option
+from ..foundation.environment import memory_here, peak_memory
+from ..foundation.errors import SettingError, TooLargeError, option
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
 _SAMPLE = 0.5  # seconds of sampling a level
+SETS_TO_PLAN = 100_000_000  # sets of the last level; a search of fewer takes at most a minute or so
+SECONDS_TO_WARN = 300.0
+log = logging.getLogger("qubayes")
 _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
 
 
@@ -125,6 +129,35 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
             took = below + last.seconds * sets
             forecasts.append(Forecast(k - 1, families, took, memory, expected, bits, pace.how))
     return tuple(forecasts)
+
+
+def check_cost(dataset: Dataset, search: Search, workers: Workers, limit: float | None = None) -> None:
+    """Warn of a search for candidate sets that takes long; raise if it does not fit the memory or the limit (seconds).
+
+    Only large searches are predicted. A search among possible parents is short and small.
+    """
+    search = checked(dataset, search)
+    m = search.max_parents
+    if comb(dataset.n, m + 1) < SETS_TO_PLAN or m < 2 or search.possible_parents is not None:
+        return
+    remedy = f"take fewer parents, or {option('possible_parents', 30)}"
+    needed, here = peak_memory() + table_bytes(dataset, search, m), memory_here()
+    if here is not None and needed > here:
+        raise TooLargeError(
+            f"{option('max_parents', m)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
+            f"{here / 1e9:,.1f} GB are here: {remedy}"
+        )
+    if workers.cluster is not None:
+        return
+    *_, fewer, wanted = plan(dataset, search, workers=Workers(workers.threads))
+    told = (
+        f"{option('max_parents', m)} would take about {in_words(wanted.seconds)} for the candidate sets; "
+        f"{option('max_parents', m - 1)} takes about {in_words(fewer.seconds)}"
+    )
+    if limit is not None and wanted.seconds > limit:
+        raise SettingError(f"{told}; the limit is {limit:g} s: {remedy}, or give more time")
+    if wanted.seconds > SECONDS_TO_WARN:
+        log.warning("%s; %s is quick, and its bound holds for these parents", told, option("possible_parents", 30))
 
 
 def sampled(level: Level, workers: Workers) -> _Pace:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from math import comb
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import presolve
 from ..search.solution import read_solution, write_solution
 from .confidence import Confidence, bootstrap
-from .forecast import in_words, plan
+from .forecast import check_cost
 from .learned import Learned
 from .outputs import Outputs, RunFolder, key_of
 from .settings import FormulateSettings, LearnSettings, SolveSettings
@@ -35,8 +34,6 @@ from .settings import FormulateSettings, LearnSettings, SolveSettings
 if TYPE_CHECKING:
     from ..qubo import Formulation
 
-SETS_TO_PLAN = 30_000_000  # sets of the last level; a search of fewer takes at most a minute or so
-SECONDS_TO_WARN = 300.0
 LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
 log = logging.getLogger("qubayes")
 
@@ -160,7 +157,7 @@ class _Pipeline:
         blocks = self.folder.file(f"candidates-{key_of(self.inputs)[:12]}.blocks")
 
         def make() -> Candidates:
-            self.check_cost(dataset)
+            check_cost(dataset, self.settings.search, self.workers, self.settings.time_limit)
             return identify(
                 dataset,
                 self.settings.search,
@@ -181,22 +178,6 @@ class _Pipeline:
             if blocks is not None:
                 blocks.unlink(missing_ok=True)
         return found
-
-    def check_cost(self, dataset: Dataset) -> None:
-        """Warn of a search for candidate sets that takes long; raise if the time limit does not allow it."""
-        search, m = self.settings.search, self.settings.max_parents
-        if comb(dataset.n, m + 1) < SETS_TO_PLAN or m < 2 or self.workers.cluster is not None:
-            return
-        *_, fewer, wanted = plan(dataset, search, workers=self._threads)
-        limit = self.settings.time_limit
-        told = (
-            f"{option('max_parents', m)} would take about {in_words(wanted.seconds)} for the candidate sets; "
-            f"{option('max_parents', m - 1)} takes about {in_words(fewer.seconds)}"
-        )
-        if limit is not None and wanted.seconds > limit:
-            raise SettingError(f"{told}; the limit is {limit:g} s: take fewer parents, or give more time")
-        if wanted.seconds > SECONDS_TO_WARN:
-            log.warning(told)
 
     def problem_of(self, candidates: Candidates) -> Any:
         """Return what the solver takes: the candidate sets, or their QUBO."""
@@ -314,9 +295,12 @@ def identify_file(
     if output:
         check_output(output)
     dataset = read(data, reading)
+    if output:
+        check_output(output, dataset.names)
+    if not resume:
+        check_cost(dataset, search, workers or Workers())
     if output is None:
         return identify(dataset, search, workers=workers, on_progress=on_progress)
-    check_output(output, dataset.names)
     blocks = blocks_file(output)
     found = identify(dataset, search, workers=workers, checkpoint=blocks, resume=resume, on_progress=on_progress)
     write_candidates(found, output)
