@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import operator
 import random
 import struct
 import zipfile
@@ -28,7 +29,7 @@ from qubayes.machines import (
 from qubayes.machines import qubo as qubo_module
 from qubayes.machines.qubo import energy, qubo_from_couplers, to_bqm
 
-QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz")
+QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz", ".qplib")
 LABELLED = tuple(ending for ending in ENDINGS if ending != ".json")
 
 floats = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -90,8 +91,10 @@ def test_extreme_floats_come_back_or_are_refused(ending, model, tmp_path_factory
     try:
         write_qubo(model, None, path)
     except FormatError:
-        assert ending == ".mtx"
-        assert not np.array_equal(model.weights / 2 * 2, model.weights)
+        assert ending in (".mtx", ".qplib")
+        with np.errstate(over="ignore"):
+            factor = 0.5 if ending == ".mtx" else 2.0
+            assert not np.array_equal(model.weights * factor / factor, model.weights)
         return
     assert identical(model, read_qubo(path)[0])
 
@@ -222,7 +225,7 @@ def constrained_model(labels=("x 1", "y", "n")):
     return model
 
 
-@pytest.mark.parametrize("ending", [".cqm", ".lp"])
+@pytest.mark.parametrize("ending", [".cqm", ".lp", ".qplib"])
 def test_constrained_models_come_back(ending, tmp_path):
     for labels in (("x 1", "y", "n"), ("x1", "y", "n")):
         model = constrained_model(labels)
@@ -280,6 +283,147 @@ End
     assert (model.lower_bound("x3"), model.upper_bound("x3")) == (-2, 4)
     assert (model.lower_bound("x5"), model.upper_bound("x5")) == (-1.5, 10)
     assert model.lower_bound("x4") < -1e20
+
+
+QPLIB = """! a problem as the format's authors print it
+EXAMPLE  # problem name
+QML      mixed binary and continuous, linear constraints
+Maximize
+3 variables
+
+2 constraints
+4 # quadratic entries
+1 1 2.0  comments may follow
+2 1 -1.0 |
+3 2 3.0 |
+3 3 2.0
+-0.5 default of the linear terms
+1
+2 4.0
+7.5 constant
+4
+1 1 1.0
+1 2 1.0
+2 1 1.0
+2 3 -2.0
+1e20
+1.0 lower sides
+0
+1e20 upper sides
+1
+2 1.0
+-2.0 lower bounds
+1
+3 0
+1.5 upper bounds
+1
+3 1
+0 types
+1
+3 2
+0.0
+0
+0.0
+0
+0.0
+0
+1 names of variables
+2 y
+1
+2 balance
+"""
+
+
+def test_qplib_of_others_is_read(tmp_path):
+    """Each listed entry counts half, on and off the diagonal, as in the published files."""
+    (tmp_path / "m.qplib").write_text(QPLIB)
+    model = read_model(tmp_path / "m.qplib")
+    kinds = {v: model.vartype(v).name for v in model.variables}
+    assert kinds == {"x1": "REAL", "y": "REAL", "x3": "BINARY"}
+    assert (model.lower_bound("y"), model.upper_bound("y")) == (-2.0, 1.5)
+    x, y, z = 0.5, -1.5, 1
+    state = {"x1": x, "y": y, "x3": z}
+    value = (2 * x * x - y * x + 3 * z * y + 2 * z * z) / 2 - 0.5 * x + 4 * y - 0.5 * z + 7.5
+    assert model.objective.energy(state) == pytest.approx(-value)
+    rows = {name: (row.lhs.energy(state), row.sense.value, row.rhs) for name, row in model.constraints.items()}
+    assert rows == {"c1": (x + y, ">=", 1.0), "balance": (x - 2 * z, "==", 1.0)}
+
+
+def test_qplib_rows_with_two_sides_and_none(tmp_path):
+    text = QPLIB.replace("1e20 upper sides\n1\n2 1.0", "9.0 upper sides\n0").replace(
+        "1.0 lower sides\n0", "1.0\n1\n2 -1e20"
+    )
+    (tmp_path / "m.qplib").write_text(text)
+    rows = {name: (row.sense.value, row.rhs) for name, row in read_model(tmp_path / "m.qplib").constraints.items()}
+    assert rows == {"c1.lower": (">=", 1.0), "c1.upper": ("<=", 9.0), "balance": ("<=", 9.0)}
+    (tmp_path / "m.qplib").write_text(text.replace("9.0 upper", "1e20 upper"))
+    assert list(read_model(tmp_path / "m.qplib").constraints) == ["c1"]
+
+
+def qplib_pair(tmp_path):
+    """A constrained model of bits with names as ours, and its file."""
+    labels = ["u[Smoker|Age,Sex]", "u[Smoker|Age]", "u[Smoker|Sex]", "r[Age<Sex]"]
+    a, b, c, r = dimod.Binaries(labels)
+    model = dimod.ConstrainedQuadraticModel()
+    model.set_objective(0.1 * a * b - 3 * c + 7 * b * r - 2.5 * a + 1e-7 * r + 11)
+    model.add_constraint(a + b + c <= 2, label="at-most-two[Smoker]")
+    model.add_constraint(a + r >= 1, label="order[1]")
+    model.add_constraint(b - r == 0, label="equal[2]")
+    write_model(model, tmp_path / "m.qplib")
+    return model, labels
+
+
+def states_of(labels):
+    return [dict(zip(labels, bits, strict=True)) for bits in itertools.product([0, 1], repeat=len(labels))]
+
+
+def test_ommx_reads_our_qplib(tmp_path):
+    ommx = pytest.importorskip("ommx.v1")
+    model, labels = qplib_pair(tmp_path)
+    instance = ommx.Instance.load_qplib(str(tmp_path / "m.qplib"))
+    assert [variable.name for variable in instance.decision_variables] == labels
+    sides = {"at-most-two[Smoker] [c_u]", "order[1] [c_l]", "equal[2] [c_u]", "equal[2] [c_l]"}
+    assert {row.name for row in instance.constraints} == sides
+    for state in states_of(labels):
+        found = instance.evaluate(dict(enumerate(state.values())))
+        assert found.objective == pytest.approx(model.objective.energy(state), rel=1e-12)
+        assert found.feasible == model.check_feasible(state)
+
+
+def value_of(polynomial, values):
+    """The value of a polynomial of Amplify over bits."""
+    return sum(weight for bits, weight in polynomial.as_dict().items() if all(values[bit] for bit in bits))
+
+
+def test_amplify_reads_our_qplib(tmp_path):
+    amplify = pytest.importorskip("amplify")
+    model, labels = qplib_pair(tmp_path)
+    loaded, generator = amplify.load_qplib(tmp_path / "m.qplib")
+    assert [variable.name for variable in generator.variables] == labels
+    assert [row.label for row in loaded.constraints] == ["at-most-two[Smoker]", "order[1]", "equal[2]"]
+    senses = {"LE": operator.le, "GE": operator.ge, "EQ": operator.eq}
+    for state in states_of(labels):
+        values = list(state.values())
+        assert value_of(loaded.objective, values) == pytest.approx(model.objective.energy(state), rel=1e-12)
+        rows = (row.conditional for row in loaded.constraints)
+        kept = [senses[sense](value_of(left, values), right) for left, sense, right in rows]
+        assert all(kept) == model.check_feasible(state)
+
+
+def test_qplib_of_amplify_is_read(tmp_path):
+    amplify = pytest.importorskip("amplify")
+    x = amplify.VariableGenerator().array("Binary", 4, name="x")
+    objective = 1.5 * x[0] - 2 * x[2] + 0.25 * x[0] * x[2] - 4 * x[1] * x[3] + 7
+    at_most = amplify.less_equal(x[0] + x[1] + x[3], 2, label="two")
+    amplify.save_qplib(amplify.Model(objective, at_most), tmp_path / "m.qplib")
+    model = read_model(tmp_path / "m.qplib")
+    for state in states_of(["x_0", "x_1", "x_2", "x_3"]):
+        assert model.objective.energy(state) == value_of(objective, list(state.values()))
+        assert model.check_feasible(state) == (state["x_0"] + state["x_1"] + state["x_3"] <= 2)
+    assert list(model.constraints) == ["two"]
+    amplify.save_qplib(amplify.Model(objective), tmp_path / "q.qplib")
+    qubo, labels = read_qubo(tmp_path / "q.qplib")
+    assert energy(qubo, [1, 1, 1, 1]) == 1.5 - 2 + 0.25 - 4 + 7 and labels == ("x_0", "x_1", "x_2", "x_3")
 
 
 def annealer_problem():
@@ -366,6 +510,20 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
         ("m.lp", "\\ qubayes label x 5\nMinimize\n x\nEnd\n", "is damaged"),
         ("m.lp", '\\ qubayes label x "y"\nMinimize\n x + y\nEnd\n', "the same label"),
         ("m.lp", "Minimize\n [ x ]\nEnd\n", "quadratic objective as"),
+        ("m.qplib", "x\nQXL\nminimize\n", "type such as QBL"),
+        ("m.qplib", "x\nQBN\nminimise\n", "minimize or maximize"),
+        ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 1\n", "i j weight"),
+        ("m.qplib", "x\nQBN\nminimize\n2\n2\n2 1 1.0\n", "ends inside a list of 2"),
+        ("m.qplib", "x\nQBN\nminimize\n2\n1\n3 1 1.0\n0\n0\n0\n", "outside 1 to 2"),
+        ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 0 1.0\n0\n0\n0\n", "outside 1 to 2"),
+        ("m.qplib", "x\nQBN\nminimize\n-2\n", "count is expected"),
+        ("m.qplib", "x\nQBN\nminimize\n99999999999\n", "bits"),
+        ("m.qplib", "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n", "a tenth of them"),
+        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nnan\n1e20\n0\n0\n0\n0\n0\n0\n", "not a number"),
+        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nx\n", "number is expected"),
+        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n1\n2 a\n0\n", "there are 1"),
+        ("m.qplib", "x\nLCN\nminimize\n1\n0\n0\n0\n1e20\n3\n0\n2\n0\n0\n0\n0\n0\n0\n0\n", "bounds from 3 to 2"),
+        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n", "ends where"),
         ("m.json", "{}", "binary_polynomial is missing"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}', "at most two bits"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
@@ -402,8 +560,9 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
         read_qubo(tmp_path / "m.lp")
     spin = dimod.ConstrainedQuadraticModel()
     spin.set_objective(dimod.Spin("s") * 1.0)
-    with pytest.raises(FormatError, match="spins"):
-        write_model(spin, tmp_path / "s.lp")
+    for ending in (".lp", ".qplib"):
+        with pytest.raises(FormatError, match="spins"):
+            write_model(spin, tmp_path / f"s{ending}")
     slash = dimod.ConstrainedQuadraticModel()
     slash.add_constraint(dimod.Binary("x") <= 1, label="a/b")
     with pytest.raises(FormatError, match="/"):
@@ -511,7 +670,7 @@ def resealed(data):
 def test_damaged_files_only_raise_our_error(ending, tmp_path):
     rng = random.Random(f"damage {ending}")
     model = annealer_problem() if ending == ".json" else None
-    if ending in (".cqm", ".lp"):
+    if ending in (".cqm", ".lp", ".qplib"):
         model = constrained_model()
     original = tmp_path / f"m{ending}"
     if model is None:

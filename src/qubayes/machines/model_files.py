@@ -16,6 +16,7 @@ from ..foundation.files import ending, opened, replacing
 from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, write_cqm_of_qubo, write_npz
 from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
 from .lp_files import read_lp, write_lp, write_lp_of_qubo
+from .qplib_files import read_qplib, write_qplib, write_qplib_of_qubo
 from .qubo import ModelTerms, Qubo, check_labels, from_bqm
 from .text_files import read_coo, read_matrix_market, read_qbsolv, write_coo, write_matrix_market, write_qbsolv
 
@@ -30,12 +31,13 @@ _QUADRATIC: dict[str, tuple[Writer, Callable[[IO[bytes]], Any]]] = {
     ".qubo": (write_qbsolv, read_qbsolv),
     ".mtx": (write_matrix_market, read_matrix_market),
     ".lp": (write_lp_of_qubo, read_lp),
+    ".qplib": (write_qplib_of_qubo, read_qplib),
     ".json": (
         lambda qubo, labels, file: file.writelines(digital_annealer_json(problem_of(qubo, labels))),
         read_annealer_json,
     ),
 }
-_CONSTRAINED = {".cqm": write_cqm, ".lp": write_lp}
+_CONSTRAINED = {".cqm": write_cqm, ".lp": write_lp, ".qplib": write_qplib}
 ENDINGS = tuple(_QUADRATIC)
 
 
@@ -78,8 +80,8 @@ def write_model(model: "MachineModel | Qubo", path: str | Path) -> None:
 
 
 def read_model(path: str | Path) -> MachineModel:
-    """Return the model in the file: quadratic from `.bqm .npz .coo .qubo .mtx`, constrained from `.cqm .lp`, and a
-    problem for the Digital Annealer from `.json`."""
+    """Return the model in the file: quadratic from `.bqm .npz .coo .qubo .mtx`, constrained from `.cqm .lp`, one or
+    the other from `.qplib`, and a problem for the Digital Annealer from `.json`."""
     model = _read(path)
     return model.bqm() if isinstance(model, ModelTerms) else model
 

@@ -53,7 +53,7 @@ def read_coo(file: IO[bytes]) -> ModelTerms:
     found = {match[1] for line in header.comments if (match := re.match(r"vartype[:=]\s*(\w+)", line))}
     if not found <= {"BINARY", "SPIN"} or len(found) > 1:
         raise FormatError(f"vartype {', '.join(sorted(found))}; one of BINARY, SPIN is allowed")
-    i, j, w = _read_terms(lines)
+    i, j, w = read_terms(lines)
     bits = max(int(max(i.max(), j.max())) + 1 if len(i) else 0, len(header.labels))
     return header.terms(bits, i, j, w, found.pop() if found else "BINARY")
 
@@ -72,7 +72,7 @@ def read_qbsolv(file: IO[bytes]) -> ModelTerms:
     if not match:
         raise FormatError("no line `p qubo 0 maxNodes nNodes nCouplers` before the terms")
     bits, nodes, couplers = (int(group) for group in match.groups())
-    i, j, w = _read_terms(lines)
+    i, j, w = read_terms(lines)
     if (i > j).any() or (i == j).sum() != nodes or len(i) != nodes + couplers:
         raise FormatError(f"the first line promises {nodes} lines `i i w` and {couplers} lines `i j w` with i < j")
     return header.terms(bits, i, j, w)
@@ -99,7 +99,7 @@ def read_matrix_market(file: IO[bytes]) -> ModelTerms:
     size = re.fullmatch(r"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", next(lines, ""))
     if not size or size[1] != size[2]:
         raise FormatError("no line `n n entries` of a square matrix before the entries")
-    i, j, w = _read_terms(lines)
+    i, j, w = read_terms(lines)
     if len(i) != int(size[3]):
         raise FormatError(f"{len(i)} entries where the size line promises {int(size[3])}")
     if match[1] == "symmetric":
@@ -130,26 +130,29 @@ def _write_header(
 
 
 def _write_terms(file: IO[bytes], qubo: Qubo, *, lower: bool = False, scientific: bool | None = None) -> None:
-    """Write lines `i j w` of every bit and of the couplers; `lower`: lines `j+1 i+1 w`, couplers halved.
-
-    Both ways print the shortest digits that come back; polars, if installed, is 15 times faster than the loop.
-    """
-    try:
-        import polars as pl
-    except ImportError:
-        pl = None  # type: ignore[assignment]
+    """Write lines `i j w` of every bit and of the couplers; `lower`: lines `j+1 i+1 w`, couplers halved."""
     bits = np.arange(qubo.bits)
     halved = 0.5 if lower else 1.0
     for i, j, w in chain([(bits, bits, qubo.h)], ((i, j, halved * w) for i, j, w in coupler_chunks(qubo))):
         rows, cols = (j + 1, i + 1) if lower else (i, j)
-        if pl:
-            frame = pl.DataFrame({"i": rows, "j": cols, "w": w})
-            text = frame.write_csv(separator=" ", include_header=False, float_scientific=scientific)
-        else:
-            weights = w.tolist() if scientific is not False else [np.format_float_positional(x, trim="0") for x in w]
-            terms = zip(rows.tolist(), cols.tolist(), weights, strict=True)
-            text = "".join(f"{row} {col} {weight}\n" for row, col, weight in terms)
-        file.write(text.encode("ascii"))
+        file.write(lines_of_terms(w, rows, cols, scientific=scientific))
+
+
+def lines_of_terms(weights: AnyArray, *indices: AnyArray, scientific: bool | None = None) -> bytes:
+    """Return lines `index ... weight` with the shortest digits that come back.
+
+    polars, if installed, is 15 times faster than the loop.
+    """
+    try:
+        import polars as pl
+    except ImportError:
+        texts = (
+            weights.tolist() if scientific is not False else [np.format_float_positional(x, trim="0") for x in weights]
+        )
+        rows = zip(*(array.tolist() for array in indices), texts, strict=True)
+        return "".join(" ".join(map(str, row)) + "\n" for row in rows).encode("ascii")
+    frame = pl.DataFrame({**{str(k): array for k, array in enumerate(indices)}, "w": weights})
+    return frame.write_csv(separator=" ", include_header=False, float_scientific=scientific).encode("ascii")
 
 
 def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
@@ -177,7 +180,7 @@ def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
     return header, (line for line in chain([first], lines) if line and not line.startswith(mark))
 
 
-def _read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
+def read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the columns of lines `i j w`."""
     chunks: list[tuple[AnyArray, ...]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     while block := list(islice(lines, CHUNK)):
