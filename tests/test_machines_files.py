@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.machines import (
+    CONSTRAINED_ENDINGS,
     ENDINGS,
     AnnealerProblem,
     inequalities_of,
@@ -568,6 +569,21 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
     with pytest.raises(FormatError, match="/"):
         write_model(slash, tmp_path / "s.cqm")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.lp"]
+
+
+def test_writers_return_the_size_of_what_they_wrote(tmp_path):
+    qubo = qubo_from_couplers([0.0, -0.5, 3.0], [0, 1], [1, 2], [0.25, -8.0], 100.0)
+    bqm = to_bqm(qubo, ["a", "b", "c"])
+    for ending in ENDINGS:
+        assert write_qubo(qubo, ["a", "b", "c"], tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
+        assert write_model(bqm, tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
+    assert write_qubo(qubo_from_couplers([0.0], [], [], []), None, tmp_path / "m.bqm") == (1, 0, 0, (0.0, 0.0))
+    for ending in CONSTRAINED_ENDINGS:
+        size = write_model(constrained_model(), tmp_path / f"m{ending}")
+        assert (
+            size == (4, 2, 3, (0.1, 3.0)) and len(read_model(tmp_path / f"m{ending}").constraints) == size.constraints
+        )
+    assert write_model(annealer_problem(), tmp_path / "m.json") == (4, 2, 2, (1 / 3, 2.0))
 
 
 def test_missing_and_unwritable_places(tmp_path):

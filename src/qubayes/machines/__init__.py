@@ -10,9 +10,12 @@ from .digital_annealer import (
     problem_of,
 )
 from .embedding import Embedding, embed
-from .model_files import ENDINGS, read_model, read_qubo, write_model, write_qubo
+from .model_files import CONSTRAINED_ENDINGS, ENDINGS, read_model, read_qubo, write_model, write_qubo
+from .ommx_instances import ommx_values, to_ommx
+from .qubo import ModelSize
 
 __all__ = [
+    "CONSTRAINED_ENDINGS",
     "ENDINGS",
     "KEY_VARIABLE",
     "AnnealerParameters",
@@ -21,13 +24,16 @@ __all__ = [
     "DigitalAnnealer",
     "Embedding",
     "Inequalities",
+    "ModelSize",
     "Patience",
     "digital_annealer_json",
     "embed",
     "inequalities_of",
+    "ommx_values",
     "problem_of",
     "read_model",
     "read_qubo",
+    "to_ommx",
     "write_model",
     "write_qubo",
 ]

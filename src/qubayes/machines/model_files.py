@@ -17,7 +17,7 @@ from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, wr
 from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
 from .lp_files import read_lp, write_lp, write_lp_of_qubo
 from .qplib_files import read_qplib, write_qplib, write_qplib_of_qubo
-from .qubo import ModelTerms, Qubo, check_labels, from_bqm
+from .qubo import ModelSize, ModelTerms, Qubo, check_labels, coefficient_range, from_bqm
 from .text_files import read_coo, read_matrix_market, read_qbsolv, write_coo, write_matrix_market, write_qbsolv
 
 MachineModel: TypeAlias = Union["dimod.BinaryQuadraticModel", "dimod.ConstrainedQuadraticModel", AnnealerProblem]
@@ -39,44 +39,61 @@ _QUADRATIC: dict[str, tuple[Writer, Callable[[IO[bytes]], Any]]] = {
 }
 _CONSTRAINED = {".cqm": write_cqm, ".lp": write_lp, ".qplib": write_qplib}
 ENDINGS = tuple(_QUADRATIC)
+CONSTRAINED_ENDINGS = tuple(_CONSTRAINED)
 
 
-def write_qubo(qubo: Qubo, labels: Sequence[str] | None, path: str | Path) -> None:
-    """Write the QUBO, streamed from its arrays. Without labels the bits are 0..n-1."""
+def write_qubo(qubo: Qubo, labels: Sequence[str] | None, path: str | Path) -> ModelSize:
+    """Write the QUBO, streamed from its arrays, and return its size. Without labels the bits are 0..n-1."""
     write, _ = _QUADRATIC[_ending(path)]
     if labels is not None:
         check_labels(labels, qubo.bits)
     with _writing(path) as file:
         write(qubo, labels, file)
+    return ModelSize(qubo.bits, qubo.couplers, 0, coefficient_range(qubo))
 
 
-def write_model(model: "MachineModel | Qubo", path: str | Path) -> None:
-    """Write dimod's model, a QUBO or a problem for the Digital Annealer. Spins become bits, except in `.bqm`."""
+def write_model(model: "MachineModel | Qubo", path: str | Path) -> ModelSize:
+    """Write dimod's model, a QUBO or a problem for the Digital Annealer, and return the size of what was written.
+
+    Spins become bits, except in `.bqm`.
+    """
     kind, name = _ending(path), Path(path).name
     if isinstance(model, Qubo):
-        write_qubo(model, None, path)
-    elif isinstance(model, AnnealerProblem):
+        return write_qubo(model, None, path)
+    if isinstance(model, AnnealerProblem):
         if kind != ".json":
             raise FormatError(f"{name} cannot hold a problem for the Digital Annealer; write .json")
         with _writing(path) as file:
             file.writelines(digital_annealer_json(model))
-    elif isinstance(model, dimod.ConstrainedQuadraticModel):
+        parts = model.objective, model.penalty
+        couplers, rows = sum(part.couplers for part in parts), len(model.inequalities.constants)
+        return ModelSize(model.objective.bits, couplers, rows, coefficient_range(*parts))
+    if isinstance(model, dimod.ConstrainedQuadraticModel):
         if kind not in _CONSTRAINED:
             raise FormatError(f"{name} cannot hold a constrained model; write {' or '.join(_CONSTRAINED)}")
         with _writing(path) as file:
             _CONSTRAINED[kind](model, file)
-    elif not isinstance(model, dimod.BinaryQuadraticModel):
+        return _size_of(model.objective, len(model.variables), len(model.constraints))
+    if not isinstance(model, dimod.BinaryQuadraticModel):
         raise FormatError(f"a {type(model).__name__}; a dimod model, a Qubo or an AnnealerProblem can be written")
-    elif kind == ".bqm":
+    if kind == ".bqm":
         with _writing(path) as file, model.to_file() as content:
             while part := content.read(1 << 20):
                 file.write(part)
-    else:
-        numbered = list(model.variables) == list(range(len(model.variables)))
-        if not numbered and not all(isinstance(label, str) for label in model.variables):
-            raise FormatError("labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file")
-        qubo, labels = from_bqm(model)
-        write_qubo(qubo, None if numbered else labels, path)
+        return _size_of(model, len(model.variables), 0)
+    numbered = list(model.variables) == list(range(len(model.variables)))
+    if not numbered and not all(isinstance(label, str) for label in model.variables):
+        raise FormatError("labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file")
+    qubo, labels = from_bqm(model)
+    return write_qubo(qubo, None if numbered else labels, path)
+
+
+def _size_of(objective: Any, bits: int, constraints: int) -> ModelSize:
+    """Return the size of a model with an objective of dimod."""
+    weights = [abs(float(weight)) for _, weight in objective.iter_linear()]
+    weights += [abs(float(weight)) for _, _, weight in objective.iter_quadratic()]
+    weights = [weight for weight in weights if weight] or [0.0]
+    return ModelSize(bits, objective.num_interactions, constraints, (min(weights), max(weights)))
 
 
 def read_model(path: str | Path) -> MachineModel:

@@ -43,6 +43,15 @@ class Qubo(NamedTuple):
         return len(self.indices) // 2
 
 
+class ModelSize(NamedTuple):
+    """The size of a model that was written."""
+
+    bits: int  # all variables, of any kind
+    couplers: int  # products of two variables in the objective and in penalties
+    constraints: int
+    coefficient_range: tuple[float, float]  # least and largest absolute value of the objective's and the penalties'
+
+
 def qubo_from_couplers(
     h: npt.ArrayLike, rows: npt.ArrayLike, cols: npt.ArrayLike, weights: npt.ArrayLike, offset: float = 0.0
 ) -> Qubo:
@@ -115,9 +124,9 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
     return result
 
 
-def coefficient_range(qubo: Qubo) -> tuple[float, float]:
+def coefficient_range(*qubos: Qubo) -> tuple[float, float]:
     """Return the (least, largest) absolute value of the non-zero coefficients h and J; (0, 0) without any."""
-    parts = [np.abs(array[array != 0]) for array in (qubo.h, qubo.weights)]
+    parts = [np.abs(array[array != 0]) for qubo in qubos for array in (qubo.h, qubo.weights)]
     parts = [part for part in parts if part.size]
     if not parts:
         return 0.0, 0.0
