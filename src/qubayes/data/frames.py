@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-import narwhals as nw
 import numpy as np
 
 from ..foundation.arrays import AnyArray
 from ..foundation.environment import limit_address_space, optional
+from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError
 from ..foundation.files import opened
 from .columns import Column
@@ -30,7 +30,6 @@ from .columns import Column
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
 _SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
 _CHILD = "import sys; from qubayes.data.frames import send_file; send_file(*sys.argv[1:])"
-_AS_OBJECTS = (nw.Object, nw.Unknown, nw.Date, nw.Datetime, nw.Time, nw.Decimal, nw.Int128, nw.UInt128)
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
 
 
@@ -61,8 +60,9 @@ def array_columns(array: AnyArray) -> list[Column]:
     ]
 
 
-def _column(name: str, series: nw.Series[Any]) -> Column:
+def _column(name: str, series: "nw.Series[Any]") -> Column:
     kind = series.dtype
+    as_objects = nw.Object, nw.Unknown, nw.Date, nw.Datetime, nw.Time, nw.Decimal, nw.Int128, nw.UInt128
     if kind == nw.String:
         return _text_column(name, series)
     if kind in (nw.Categorical, nw.Enum):
@@ -71,14 +71,14 @@ def _column(name: str, series: nw.Series[Any]) -> Column:
     if kind == nw.Boolean:
         codes = np.where(missing, 2, series.fill_null(False).to_numpy())
         return Column(name, ("false", "true"), codes.astype(np.uint8))
-    if (kind.is_numeric() and kind not in _AS_OBJECTS) or (kind == nw.Unknown and series.to_numpy().dtype.kind == "f"):
+    if (kind.is_numeric() and kind not in as_objects) or (kind == nw.Unknown and series.to_numpy().dtype.kind == "f"):
         return _number_column(name, series.fill_null(0).to_numpy(), missing)
-    if kind in _AS_OBJECTS:
+    if kind in as_objects:
         return _object_column(name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)])
     raise DataError(f"column {name!r} is of type {kind}; convert it to text or numbers first")
 
 
-def _text_column(name: str, series: nw.Series[Any]) -> Column:
+def _text_column(name: str, series: "nw.Series[Any]") -> Column:
     try:
         distinct = sorted(series.unique().drop_nulls().to_list())
     except UnicodeEncodeError:  # of pandas
@@ -89,7 +89,7 @@ def _text_column(name: str, series: nw.Series[Any]) -> Column:
     return Column(name, distinct, codes.to_numpy().astype(np.min_scalar_type(len(distinct))))
 
 
-def _categorical_column(name: str, series: nw.Series[Any]) -> Column:
+def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     """Return a column of categories, which are its declared states; a Categorical of polars declares none.
 
     narwhals gives only the categories that occur.

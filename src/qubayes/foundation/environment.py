@@ -95,24 +95,36 @@ def optional(package: str, purpose: str, extra: str) -> Any:
 class _Lazy:
     """A module that is imported when the first of its names is used."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, module: str) -> None:
+        self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)
+        return value
 
 
+# Packages whose import takes 20 to 120 ms, and which short runs of a command do without.
 if TYPE_CHECKING:
     import dimod
-else:  # its import takes 0.12 s; `formulate` and the solvers do without it
-    dimod = _Lazy("dimod")
+    import highspy
+    import narwhals
+    from scipy import sparse
+    from scipy.sparse import csgraph
+else:
+    dimod, highspy, narwhals = _Lazy("dimod"), _Lazy("highspy"), _Lazy("narwhals")
+    sparse, csgraph = _Lazy("scipy.sparse"), _Lazy("scipy.sparse.csgraph")
 
 __all__ = [
     "address_limit",
+    "csgraph",
     "dimod",
+    "highspy",
     "limit_address_space",
     "memory_here",
+    "narwhals",
     "optional",
     "peak_memory",
+    "sparse",
     "versions",
 ]

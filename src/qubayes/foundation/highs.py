@@ -15,10 +15,10 @@ Matrices are scipy.sparse arrays in rows or columns; only their `indptr`, `indic
 import math
 from typing import Any, NamedTuple
 
-import highspy
 import numpy as np
 
 from .arrays import AnyArray, Bools, Floats
+from .environment import highspy
 
 NEVER = np.zeros(1, np.bool_)
 OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ..candidates import Candidates, tolerance
 from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
+from ..foundation.environment import sparse
 from ..foundation.families import Families, VertexSet
 from ..foundation.graph import reachable, strong_components
 
@@ -105,7 +105,7 @@ class SetTable:
             longer = np.flatnonzero(sizes > place)
             self._rows[longer, place] = families.members[families.set_start[longer] + place]
         ones = np.ones(len(families.members), np.bool_)
-        by_member = csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
+        by_member = sparse.csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
         self._holders, self._start = by_member.indices, by_member.indptr
         del sizes, ones, by_member  # large, and more is allocated below
         self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n + 1, dtype=np.uint64)

@@ -17,9 +17,9 @@ from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
+from ...foundation.environment import sparse
 from ...foundation.jit import kernel
 from .instance import Incidence, table_starts
 from .reductions import Core
@@ -334,7 +334,7 @@ def with_cuts(program: CoverProgram, triples: Triples, found: list[ElementCuts])
         lengths.append(used.sum(axis=1))
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     data = np.concatenate([matrix.data, np.ones(starts[-1] - len(matrix.data))])
-    longer: Any = csr_array((data, np.concatenate(indices), starts), shape=(len(starts) - 1, matrix.shape[1]))
+    longer: Any = sparse.csr_array((data, np.concatenate(indices), starts), shape=(len(starts) - 1, matrix.shape[1]))
     return CoverProgram(longer, np.concatenate([program.lower, *(cuts.lower for cuts in found)]), program.choices)
 
 

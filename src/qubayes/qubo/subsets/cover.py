@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...candidates import Candidates
 from ...foundation.arrays import Bools, Ints, frozen
+from ...foundation.environment import csgraph, sparse
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet, counting_bound
 from ...foundation.progress import OnProgress, Progress, silent, stopping
@@ -190,8 +189,8 @@ def cover_pairs(system: SetSystem) -> list[VertexSet]:
     """
     count, singles = len(system.elements), int(np.searchsorted(system.sizes, 2))
     pairs = system.members[singles:].reshape(-1, 2)
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
-    components, label = connected_components(graph, directed=False)
+    graph = sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    components, label = csgraph.connected_components(graph, directed=False)
     forced = np.zeros(components, dtype=bool)
     forced[label[system.members[:singles]]] = True
     edges = np.bincount(label[pairs[:, 0]], minlength=components)

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints
+from ...foundation.environment import sparse
 from ...foundation.highs import Highs, LinearModel
 from ...foundation.jit import inner, kernel
 from .reductions import Core
@@ -66,7 +66,7 @@ def program_of(core: Core) -> CoverProgram:
             rows += len(group)
     row, column = (np.concatenate([entry[field] for entry in entries]) for field in (0, 1))
     value = np.concatenate([np.full(len(entry[0]), entry[2]) for entry in entries])
-    matrix = coo_array((value, (row, column)), shape=(rows, columns)).tocsr()
+    matrix = sparse.coo_array((value, (row, column)), shape=(rows, columns)).tocsr()
     return CoverProgram(matrix, (np.arange(rows) < len(core.fixed)).astype(np.float64), choices)
 
 

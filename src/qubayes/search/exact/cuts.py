@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra
 
 from ...foundation.arrays import AnyArray, Floats, Ints, SmallInts, frozen
+from ...foundation.environment import csgraph, sparse
 from ...foundation.families import Families
 from ...foundation.jit import inner, kernel
 
@@ -118,7 +117,7 @@ def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> Ints:
         return np.zeros((cuts.total, len(which)), np.int64)
     owners, chosen = sets.owners[which], sets.families.chosen(which)
     ones = np.ones(len(chosen.members), np.int32)
-    holds = csr_matrix((ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n))
+    holds = sparse.csr_matrix((ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n))
     met = np.asarray(holds @ cuts.inside.T).T  # (clusters, sets)
     crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
     sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]
@@ -179,7 +178,9 @@ def starting_clusters(support: Support) -> Bytes:
     n, values = support.families.n, edge_values(support)
     tails, heads = np.nonzero(values)
     lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
-    distance, before = dijkstra(csr_matrix((lengths, (tails, heads)), shape=(n, n)), return_predecessors=True)
+    distance, before = csgraph.dijkstra(
+        sparse.csr_matrix((lengths, (tails, heads)), shape=(n, n)), return_predecessors=True
+    )
     starts = np.zeros((len(tails), n), np.uint8)
     rows = np.arange(len(tails))
     starts[rows, tails] = starts[rows, heads] = 1

@@ -8,9 +8,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, eye_array
 
 from ...foundation.arrays import Bools, Floats, Ints, Words
+from ...foundation.environment import sparse
 from ...foundation.highs import Highs, LinearModel, Solved
 from ...foundation.jit import inner, kernel
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
@@ -51,7 +51,7 @@ class LinearRelaxation:
         # Multiples of vertex rows subtracted from each cut, so that the commonest coefficient of a vertex is 0.
         self._shifts = np.zeros((0, self.n))
         price = 1.0 + 2.0 * sets.losses[sets.families.vertex_start[1:] - 1].sum()
-        identity = eye_array(self.n, format="csr")
+        identity = sparse.eye_array(self.n, format="csr")
         self._highs = Highs(solver="simplex", dual_feasibility_tolerance=1e-9)
         self._highs.load(LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0))
 
@@ -61,7 +61,7 @@ class LinearRelaxation:
         dense = np.zeros((self.n + self.cuts.total, count))
         dense[owners, np.arange(count)] = 1.0
         dense[self.n :] = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
-        self._highs.add_columns(self.sets.losses[numbers], csc_array(dense), upper=1.0)
+        self._highs.add_columns(self.sets.losses[numbers], sparse.csc_array(dense), upper=1.0)
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
@@ -77,7 +77,7 @@ class LinearRelaxation:
             values = range(1 + int(dense.max(initial=0)))
             counts = [np.add.reduceat(by_owner == value, first, axis=1, dtype=np.int32) for value in values]
             shifts[:, present] = np.argmax(counts, axis=0)
-        matrix = csr_array(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
+        matrix = sparse.csr_array(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
         self._highs.add_rows(matrix, upper=cuts.rhs - shifts.sum(axis=1))
         self.cuts = self.cuts.join(cuts)
         self._shifts = np.concatenate([self._shifts, shifts])

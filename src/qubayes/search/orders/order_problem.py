@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from ...foundation.arrays import Floats, Ints, SmallInts, frozen
+from ...foundation.environment import sparse
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
 from ...foundation.graph import topological_order
@@ -85,7 +85,7 @@ def _list_edges(families: Families, begin: int, end: int) -> _Listed:
     first, last = families.vertex_start[[begin, end]].tolist()
     start = families.set_start[first : last + 1]
     flat = families.members[start[0] : start[-1]]
-    table: Any = csr_array(
+    table: Any = sparse.csr_array(
         (np.arange(len(flat), dtype=np.int32), flat, start - start[0]), shape=(last - first, families.n)
     ).tocsc()
     parent = np.repeat(np.arange(families.n, dtype=np.int32), np.diff(table.indptr))
