@@ -67,6 +67,39 @@ def test_constrained_files(scores_file, tmp_path):
     assert len(few.constraints) == sum(size > 2 for size in facts["mu"]) < len(many.constraints)
 
 
+@pytest.mark.parametrize("name", ["m.bqm", "m.qubo.gz", "m.cqm", "m.lp", "m.qplib", "m.json"])
+def test_the_numbers_that_are_printed_are_those_of_the_file(name, scores_file, tmp_path):
+    facts = formulate(scores_file, "-o", tmp_path / name, "--order", "scc")
+    model = read_model(tmp_path / name)
+    if name == "m.json":
+        parts = [part.h.tolist() + part.weights.tolist() for part in (model.objective, model.penalty)]
+        found = model.objective.bits, sum(part.couplers for part in (model.objective, model.penalty))
+        weights, constraints = parts[0] + parts[1], len(model.inequalities.constants)
+    else:
+        objective = getattr(model, "objective", model)
+        found, constraints = (len(model.variables), objective.num_interactions), len(getattr(model, "constraints", ()))
+        weights = [*dict(objective.linear).values(), *dict(objective.quadratic).values()]
+    assert (facts["bits"]["total"], facts["couplers"]) == found
+    assert sum(facts["bits"][kind] for kind in "urz") == facts["bits"]["total"]
+    assert facts["constraints"] == constraints and (constraints > 0) == (name in ("m.cqm", "m.lp", "m.qplib", "m.json"))
+    sizes = [abs(weight) for weight in weights if weight]
+    assert facts["coefficient_range"] == [min(sizes), max(sizes)]
+    told = CliRunner().invoke(app, ["formulate", str(scores_file), "-o", str(tmp_path / name), "--order", "scc"]).stdout
+    assert f"{found[0]:,} bits: " in told and f"; {found[1]:,} couplers" in told
+    assert (f"; {constraints:,} constraints" in told) == (constraints > 0)
+
+
+def test_names_of_bits_and_constraints_are_in_every_constrained_file(scores_file, tmp_path):
+    models = []
+    for ending in (".cqm", ".lp", ".qplib"):
+        formulate(scores_file, "-o", tmp_path / f"m{ending}", "--ordering", "inequalities")
+        models.append(read_model(tmp_path / f"m{ending}"))
+    assert all(one.is_equal(models[0]) for one in models[1:])
+    assert all(list(one.variables) == list(models[0].variables) for one in models[1:])
+    assert list(models[1].constraints) == list(models[2].constraints)  # dimod sorts those of a .cqm file
+    assert any(name.startswith("edge[v") for name in models[0].constraints)
+
+
 def test_text_output_and_bad_settings(scores_file, tmp_path):
     told = CliRunner().invoke(app, ["formulate", str(scores_file)])
     assert told.exit_code == 0 and " bits: " in told.stdout

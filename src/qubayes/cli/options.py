@@ -83,7 +83,7 @@ ModelOutput = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .json; a picture: .svg",
+        help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .qplib .json; a picture: .svg",
     ),
 ]
 

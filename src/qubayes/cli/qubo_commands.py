@@ -67,7 +67,7 @@ def formulate(
     subsets_file: SubsetsFile = None,
     presolve: PresolveSeconds = 0.0,
     ordering: Annotated[
-        str, typer.Option(help="The order in .cqm and .lp files: penalties, or inequalities.")
+        str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
     ] = "penalties",
     output: ModelOutput = None,
     seed: Seed = 0,
@@ -84,11 +84,11 @@ def formulate(
         Workers(threads, cluster),
     )
     with progress_bar(quiet=as_json) as show:
-        formulation = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
+        formulation, written = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
     if as_json:
-        print_json(formulation.as_json())
+        print_json(formulation.as_json(written))
     else:
-        say("\n".join(formulation.describe()))
+        say("\n".join(formulation.describe(written)))
         if subsets_file:
             say(f"subsets read from {subsets_file}")
         print_written([output])
@@ -100,7 +100,7 @@ def embed(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A model without constraints (.bqm .coo .qubo .mtx .npz .cqm .lp .json), or candidate sets "
+            help="A model without constraints (.bqm .coo .qubo .mtx .npz .cqm .lp .qplib .json), or candidate sets "
             "(.jkl .scores .pss .qbc): then our formulation and the paper's side by side."
         ),
     ],

@@ -32,6 +32,7 @@ from .outputs import Outputs, RunFolder, key_of
 from .settings import FormulateSettings, LearnSettings, SolveSettings
 
 if TYPE_CHECKING:
+    from ..machines import ModelSize
     from ..qubo import Formulation
 
 LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
@@ -379,8 +380,11 @@ def formulate_file(
     *,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
-) -> "Formulation":
-    """Return the QUBO of the candidate sets in a file, and write it, or its picture if the output ends in .svg."""
+) -> "tuple[Formulation, ModelSize | None]":
+    """Return the QUBO of the candidate sets in a file, and the size of the model that was written.
+
+    An output that ends in .svg is a picture.
+    """
     from ..qubo import formulate  # the QUBO wing
     from ..qubo.subsets import cover, read_subsets
 
@@ -401,8 +405,8 @@ def formulate_file(
     if output is not None and ending(output) == ".svg":
         write_model_drawing(formulation, output)
     elif output is not None:
-        formulation.write(output, ordering=ordering)
-    return formulation
+        return formulation, formulation.write(output, ordering=ordering)
+    return formulation, None
 
 
 def _start_as_solution(candidates: Candidates, settings: SolveSettings, start: Network | None) -> Solution:

@@ -6,6 +6,7 @@ damaged files, and takes twice as long. `.cqm` is read by dimod once its section
 and indices in the file.
 """
 
+import copy
 import json
 import os
 import shutil
@@ -175,26 +176,27 @@ def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes])
 
 
 def write_cqm(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
-    """Write dimod's constrained model."""
-    for label in model.constraints:
-        if isinstance(label, str) and "/" in label:
-            raise FormatError(f"the constraint {label!r} has a / in its name, which dimod cannot read back; rename it")
+    """Write dimod's constrained model. dimod cannot read back a / in the name of a constraint: it becomes %2F."""
+    names = [label for label in model.constraints if isinstance(label, str) and ("/" in label or "%" in label)]
+    if names:
+        model = copy.deepcopy(model)
+        model.relabel_constraints({name: name.replace("%", "%25").replace("/", "%2F") for name in names})
     with model.to_file() as content:
         shutil.copyfileobj(content, file)
 
 
 def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
     """Return the constrained model of a .cqm file; raise where dimod would read past the end of its arrays."""
-    with tempfile.SpooledTemporaryFile(max_size=1 << 28) as copy:
-        shutil.copyfileobj(file, copy)
-        copy.seek(0)
-        if _read_exactly(copy, 10, "header") != b"DIMODCQM\x02\x00":
+    with tempfile.SpooledTemporaryFile(max_size=1 << 28) as content:
+        shutil.copyfileobj(file, content)
+        content.seek(0)
+        if _read_exactly(content, 10, "header") != b"DIMODCQM\x02\x00":
             raise FormatError("not a .cqm file of version 2.0")
-        variables = _json_header(copy).get("num_variables")
+        variables = _json_header(content).get("num_variables")
         if type(variables) is not int or not 0 <= variables <= MOST_BITS_OF_FILE:
             raise FormatError("no number of variables in the header of the .cqm file")
-        with zipfile.ZipFile(copy) as archive:
-            _check_archive(archive, copy)
+        with zipfile.ZipFile(content) as archive:
+            _check_archive(archive, content)
             damaged = archive.testzip()
             if damaged is not None:
                 raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")
@@ -205,8 +207,11 @@ def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
                 if name == "objective" or name.endswith("/lhs"):
                     with archive.open(name) as part:
                         _check_expression(part, variables)
-        copy.seek(0)
-        return dimod.ConstrainedQuadraticModel.from_file(copy)  # type: ignore[arg-type]
+        content.seek(0)
+        model = dimod.ConstrainedQuadraticModel.from_file(content)  # type: ignore[arg-type]
+    names = [label for label in model.constraints if isinstance(label, str) and "%" in label]
+    model.relabel_constraints({name: name.replace("%2F", "/").replace("%25", "%") for name in names})
+    return model
 
 
 def _check_expression(part: IO[bytes], variables: int) -> None:

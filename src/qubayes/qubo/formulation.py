@@ -16,7 +16,7 @@ from ..foundation.errors import SettingError, TooLargeError
 from ..foundation.files import ending
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers, run
-from ..machines import write_model, write_qubo
+from ..machines import CONSTRAINED_ENDINGS, ModelSize, to_ommx, write_model, write_qubo
 from ..machines.qubo import Qubo, coefficient_range, to_bqm
 from .assembly import annealer_problem, assemble, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
@@ -106,15 +106,21 @@ class Formulation:
         """Return the constrained form (Appendix D.4) as a model of dimod."""
         return to_cqm(self, ordering=ordering)
 
-    def write(self, path: str | Path, *, ordering: str = "penalties") -> None:
-        """Write the QUBO with its labels, or its constrained form (`.cqm`, `.lp`; `.json` for the Digital Annealer)."""
+    def to_ommx(self, *, ordering: str = "penalties") -> Any:
+        """Return the constrained form as an `ommx.v1.Instance`, the at-most-two constraints as constraints."""
+        return to_ommx(self.to_cqm(ordering=ordering))
+
+    def write(self, path: str | Path, *, ordering: str = "penalties") -> ModelSize:
+        """Write the QUBO with its labels, or its constrained form, and return the size of what was written.
+
+        Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer.
+        """
         kind = ending(path)
         if kind == ".json":
-            write_model(annealer_problem(self), path)
-        elif kind in (".cqm", ".lp"):
-            write_model(self.to_cqm(ordering=ordering), path)
-        else:
-            write_qubo(self.qubo, self.labels, path)
+            return write_model(annealer_problem(self), path)
+        if kind in CONSTRAINED_ENDINGS:
+            return write_model(self.to_cqm(ordering=ordering), path)
+        return write_qubo(self.qubo, self.labels, path)
 
     def decode(self, bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
         """Return the network of a state and every constraint that the state violates."""
@@ -131,13 +137,20 @@ class Formulation:
             raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {score}")
         return decoded.bits, decoded.energy
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what `qubayes formulate --json` prints."""
+    @property
+    def size(self) -> ModelSize:
+        """Size of the QUBO."""
+        return ModelSize(self.qubo.bits, self.qubo.couplers, 0, self.coefficient_range)
+
+    def as_json(self, written: ModelSize | None = None) -> dict[str, Any]:
+        """Return what `qubayes formulate --json` prints: the sizes of the model that was written, or of the QUBO."""
+        size, u, r = written or self.size, self.bits["u"], self.bits["r"]
         return {
             "n": self.candidates.n,
-            "bits": self.bits,
-            "couplers": self.qubo.couplers,
-            "coefficient_range": list(self.coefficient_range),
+            "bits": _counts(u, r, size.bits - u - r),
+            "couplers": size.couplers,
+            "constraints": size.constraints,
+            "coefficient_range": list(size.coefficient_range),
             "mu": self.subsets.families.sizes.tolist(),
             "proved_optimal_vertices": int(self.subsets.proved.sum()),
             "seconds": {"cover": round(self.subsets.seconds, 3), "assemble": round(self.seconds, 3)},
@@ -153,13 +166,14 @@ class Formulation:
         """Return what a notebook shows: the lines of `describe`."""
         return "".join(f"<div>{escape(line)}</div>" for line in self.describe())
 
-    def describe(self) -> list[str]:
-        """Return the size of the QUBO in a few lines for people."""
-        u, r, z, total = self.bits.values()
-        least, largest = self.coefficient_range
+    def describe(self, written: ModelSize | None = None) -> list[str]:
+        """Return the size of the model that was written, or of the QUBO, in a few lines for people."""
+        size, u, r = written or self.size, self.bits["u"], self.bits["r"]
+        least, largest = size.coefficient_range
+        z, rows = size.bits - u - r, f"; {size.constraints:,} constraints" if size.constraints else ""
         proved = int(self.subsets.proved.sum())
         return [
-            f"{total:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {self.qubo.couplers:,} couplers",
+            f"{size.bits:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {size.couplers:,} couplers{rows}",
             f"coefficients from {least:.6g} to {largest:.6g}",
             f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
             f"subsets found in {round(self.subsets.seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
