@@ -4,6 +4,7 @@ import ast
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -22,6 +23,18 @@ def test_function_and_test_exist(part, function, file, test):
     assert hasattr(import_module(module), name)
     tree = ast.parse((ROOT / "tests" / file).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+SYMBOLS = re.findall(r"^\| ([^|]+?) \| `(qubayes[\w.]+)` \| (?!`)", _PAPER, re.M)
+
+
+def test_the_symbols_were_found():
+    assert len(SYMBOLS) > 30
+
+
+@pytest.mark.parametrize(("symbol", "name"), SYMBOLS, ids=[symbol for symbol, _ in SYMBOLS])
+def test_the_name_of_a_symbol_exists(symbol, name):
+    assert resolve_name(name) is not None
 
 
 @pytest.mark.parametrize("page", sorted((*ROOT.glob("docs/*.md"), *ROOT.glob("*.md"))), ids=lambda page: page.name)
