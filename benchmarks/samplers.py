@@ -1,13 +1,22 @@
-"""Annealers of QUBOs: flips per second and energies beside other packages', and `sa` on both formulations.
+"""Annealers of QUBOs: flips per second beside other packages and a plain C loop, kinds of moves, both formulations.
 
     python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse]
+    python -m benchmarks samplers moves DIR [--instances win95pts:2,andes:2] [--seconds 20] [--seeds 0] [--effort 0.1]
+        [--subsets COVERS]
     python -m benchmarks samplers formulations DIR [--instances alarm:4,andes:2] [--seconds 10] [--seeds 0]
         [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
 
 `peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6 couplers of +-1 each.
 Every sampler gets the same schedule and one thread. Flips per second count the processor's seconds of many sweeps minus
 those of two, so that reading the model is not counted; the least of three measurements each. OpenJij is measured where
-it is installed, on the sparse model only: the dense one was not through after three minutes.
+it is installed, on the sparse model only: the dense one was not through after three minutes. The plain loop is the
+dozen lines of C below with weights and fields of 32 bits, compiled by gcc -O3 -march=native.
+
+`moves`: one thread of `sa` with single flips, `sa` with vertex moves, and `digital`, on the default formulation. Gaps
+are in percent of the gain of the best network known: the best of these runs and of `anneal` for the same time. "raw" is
+the best state that violates no constraint, "repaired" the result with repair. "edge" is the median energy that it costs
+to turn off a subset bit of the best network; "free" is the share of the order bits that can be flipped there for less
+than 1. Moves per second are of the processor's time.
 
 `formulations`: DIR holds candidate sets as {name}_m{m}_s{sample}, all of sample 0. The solver gets the same seconds on
 (chordal, tight) and on the paper's (scc, paper) formulation over the same subsets, which are read from
@@ -15,9 +24,13 @@ COVERS/{name}_m{m}_s0.qbs or found by a short search.
 """
 
 import argparse
+import ctypes
 import json
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +41,35 @@ INSTANCES = (
     "alarm:4,barley:4,hailfinder:4,hepar2:4,chess:2,chess:3,win95pts:2,win95pts:3,pathfinder:2,pathfinder:3,"
     "mushroom:2,connect:2,connect:3,munin1:2,andes:2,andes:3"
 )
+# Sweeps by Metropolis' rule with kept fields h_i + sum_j J_ij x_j. Rows are dense (n floats) where `columns` is null.
+PLAIN_LOOP = """
+#include <math.h>
+#include <stdint.h>
+static uint64_t first, second;
+static inline uint64_t word(void) {
+    uint64_t x = first, y = second;
+    first = y;
+    x ^= x << 23;
+    second = x ^ y ^ (x >> 17) ^ (y >> 26);
+    return second + y;
+}
+void anneal(int n, const int64_t *start, const int32_t *columns, const float *weights, float *field, int8_t *bits,
+            const float *betas, int sweeps, int at_random, uint64_t seed) {
+    first = seed * 0x9E3779B97F4A7C15u + 1;
+    second = 0xD1B54A32D192ED03u;
+    for (int sweep = 0; sweep < sweeps; sweep++)
+        for (int k = 0; k < n; k++) {
+            int i = at_random ? (int)(((word() >> 32) * (uint64_t)n) >> 32) : k;
+            float sign = bits[i] ? -1 : 1, rise = sign * field[i];
+            if (rise > 0 && (word() >> 40) * 0x1p-24f >= expf(-betas[sweep] * rise)) continue;
+            bits[i] ^= 1;
+            if (columns)
+                for (int64_t p = start[i]; p < start[i + 1]; p++) field[columns[p]] += sign * weights[p];
+            else
+                for (int j = 0; j < n; j++) field[j] += sign * weights[(int64_t)i * n + j];
+        }
+}
+"""
 MODES = (("chordal", "tight"), ("scc", "paper"))
 Sampler = Callable[[Any, int, int, int, tuple[float, float]], dimod.SampleSet]
 
@@ -41,6 +83,14 @@ def main() -> None:
     peers.add_argument("--seeds", type=int, default=3)
     peers.add_argument("--reads", type=int, default=4)
     peers.add_argument("--models", default="dense,sparse")
+    moves = kinds.add_parser("moves")
+    moves.set_defaults(run=compare_moves, order="chordal", penalty="tight")
+    moves.add_argument("directory", type=Path)
+    moves.add_argument("--instances", default="win95pts:2,pathfinder:2,andes:2")
+    moves.add_argument("--seconds", type=float, default=20.0)
+    moves.add_argument("--seeds", default="0", help="of the solvers, separated by commas")
+    moves.add_argument("--effort", type=float, default=0.1, help="of the search for subsets")
+    moves.add_argument("--subsets", type=Path, metavar="COVERS")
     formulations = kinds.add_parser("formulations")
     formulations.set_defaults(run=compare_formulations)
     formulations.add_argument("directory", type=Path)
@@ -118,6 +168,7 @@ def samplers() -> list[tuple[str, str, Sampler]]:
     found: list[tuple[str, str, Sampler]] = []
     for order, at_random in (("in order", False), ("random", True)):
         found += [(order, "qubayes", ours(at_random)), (order, "dwave-samplers", dwave(at_random))]
+        found += [(order, "plain C loop", plain_loop(at_random))]
     try:
         import openjij
     except ImportError:
@@ -129,6 +180,79 @@ def samplers() -> list[tuple[str, str, Sampler]]:
         )
 
     return [*found, ("in order", "openjij", jij)]
+
+
+@cache
+def _compiled() -> Any:
+    """Return the compiled C function."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "plain.c", Path(folder) / "plain.so"
+        source.write_text(PLAIN_LOOP)
+        flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+        subprocess.run(["gcc", *flags, "-o", str(library), str(source), "-lm"], check=True)
+        return ctypes.CDLL(str(library)).anneal
+
+
+def plain_loop(at_random: bool) -> Sampler:
+    """Return the plain C loop as a sampler; one read after the other."""
+    from qubayes.qubo.samplers.dimod_bridge import qubo_of_bqm
+
+    def sample(model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]) -> dimod.SampleSet:
+        qubo, states = qubo_of_bqm(model), []
+        n, dense_rows = qubo.bits, bool((np.diff(qubo.indptr) == qubo.bits - 1).all())
+        columns, weights = qubo.indices.astype(np.int32), qubo.weights.astype(np.float32)
+        start, schedule = qubo.indptr.astype(np.int64), np.geomspace(*betas, sweeps).astype(np.float32)
+        if dense_rows:
+            weights = np.zeros((n, n), np.float32)
+            weights[np.repeat(np.arange(n), np.diff(start)), columns] = qubo.weights
+        for read in range(reads):
+            field, bits = qubo.h.astype(np.float32), np.zeros(n, np.int8)
+            used = (start, None if dense_rows else columns, weights, field, bits, schedule)
+            pointers = [None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in used]
+            _compiled()(n, *pointers, sweeps, int(at_random), ctypes.c_uint64(seed * reads + read + 1))
+            states.append(2 * bits - 1)
+        return dimod.SampleSet.from_samples_bqm((np.array(states), list(model.variables)), model)
+
+    return sample
+
+
+def compare_moves(options: argparse.Namespace) -> None:
+    """Print gaps and speed of single flips, vertex moves and parallel trial."""
+    from qubayes.foundation.workers import Workers
+    from qubayes.qubo import encode_sets
+    from qubayes.qubo.samplers.flips import walk_from
+    from qubayes.search import Limits, solve, solver_named
+
+    print("| instance | bits | edge | free | solver | seed | raw gap, % | repaired gap, % | million moves / s |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    solvers = {"sa": {}, "sa, vertex moves": {"vertex_moves": True}, "digital": {}}
+    for part in options.instances.split(","):
+        name, _, parents = part.partition(":")
+        formulation = _formulation(name, int(parents), options, options.order, options.penalty)
+        runs, best = [], None
+        for seed in map(int, options.seeds.split(",")):
+            limits, one = Limits(options.seconds, seed=seed), Workers(1)
+            known = solve(formulation.candidates, "anneal", limits=limits, workers=one)
+            for label, settings in solvers.items():
+                solver = solver_named(label.partition(",")[0], **settings)
+                began = time.process_time()
+                found = solve(formulation, solver.prepare(), limits=limits, workers=one)
+                runs.append((label, seed, found, time.process_time() - began))
+            best = max(filter(None, [best, known, *(run[2] for run in runs)]), key=lambda found: found.score)
+        walk = walk_from(formulation.qubo, encode_sets(formulation, best.choice))
+        rises, first_r = walk.sign * walk.field, formulation.bits["u"]
+        edge = float(np.median(rises[:first_r][walk.sign[:first_r] < 0]))
+        free = float((rises[first_r : first_r + formulation.bits["r"]] < 1.0).mean())
+        gain = best.score - best.empty_score
+        for label, seed, found, cpu in runs:
+            counts, raw = found.statistics, found.statistics["raw_score"]
+            moves = counts.get("flips_tried") or counts.get("vertex_moves") or counts["iterations"] * counts["replicas"]
+            gap = "none" if raw is None else f"{100 * (best.score - raw) / gain:.3f}"
+            print(
+                f"| {name} m={parents} | {formulation.bits['total']:,} | {edge:.0f} | {free:.2f} | {label} | {seed} | "
+                f"{gap} | {100 * (best.score - found.score) / gain:.3f} | {moves / cpu / 1e6:.3g} |",
+                flush=True,
+            )
 
 
 def _rate(sampler: Sampler, model: Any, sweeps: int, reads: int, betas: tuple[float, float]) -> float:
@@ -166,21 +290,33 @@ def compare_formulations(options: argparse.Namespace) -> None:
     print(f"\ntight better in {wins} of {runs} runs of {options.seconds:g} s")
 
 
-def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """For each seed the runs on both formulations."""
+def _candidates(name: str, parents: int, options: argparse.Namespace) -> tuple[Any, Any]:
+    """(candidates, subsets) of an instance."""
     from qubayes.candidates import read_candidates
-    from qubayes.qubo import formulate
     from qubayes.qubo.subsets import Budget, cover, read_subsets
-    from qubayes.search import Limits, solve
 
     stem = f"{name}_m{parents}_s0"
     candidates = read_candidates(next(file for file in options.directory.glob(f"{stem}.*") if file.suffix != ".qbs"))
     file = options.subsets / f"{stem}.qbs" if options.subsets else Path("none")
-    known = file.exists()
-    subsets = read_subsets(file) if known else cover(candidates, method="search", budget=Budget(effort=options.effort))
+    if file.exists():
+        return candidates, read_subsets(file)
+    return candidates, cover(candidates, method="search", budget=Budget(effort=options.effort))
+
+
+def _formulation(name: str, parents: int, options: argparse.Namespace, order: str, penalty: str) -> Any:
+    """The QUBO of an instance."""
+    from qubayes.qubo import formulate
+
+    return formulate(*_candidates(name, parents, options), order=order, penalty=penalty)
+
+
+def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """For each seed the runs on both formulations."""
+    from qubayes.search import Limits, solve
+
     rows: dict[str, dict[str, Any]] = {seed: {"seed": int(seed)} for seed in options.seeds.split(",")}
     for order, penalty in MODES:
-        formulation = formulate(candidates, subsets, order=order, penalty=penalty)
+        formulation = _formulation(name, parents, options, order, penalty)
         for seed, row in rows.items():
             found = solve(formulation, options.solver, limits=Limits(options.seconds, seed=int(seed)))
             row[penalty] = {

@@ -87,6 +87,13 @@ def test_a_time_limit_is_kept(sampler, monkeypatch):
     assert len(sampler.sample(model, num_reads=2, time_limit=0.0)) >= 1
 
 
+@BOTH
+def test_without_time_the_first_sample_is_a_local_minimum(sampler):
+    model = dimod.BinaryQuadraticModel({"a": -1.0, "b": 2.0}, {("a", "b"): 0.5}, 0.0, "BINARY")
+    answer = sampler.sample(model, initial_states={"a": 0, "b": 1}, time_limit=0.0)
+    assert dict(answer.samples(sorted_by=None)[0]) == {"a": 1, "b": 0}
+
+
 def test_what_is_done_in_time_comes_back():
     model = glass(200)
     answer = SimulatedAnnealingSampler().sample(model, num_reads=10**4, num_sweeps=2000, time_limit=0.5, threads=2)
@@ -238,6 +245,6 @@ def test_biases_that_no_sum_holds_are_refused(sampler):
     ("sampler", "load"), [(SimulatedAnnealingSampler, "load_sweeps"), (DigitalAnnealingSampler, "load_trial")]
 )
 def test_kernels_are_loaded_before_the_clock_starts(sampler, load, monkeypatch):
-    monkeypatch.setattr(dimod_bridge, load, lambda: time.sleep(2.0))
+    monkeypatch.setattr(dimod_bridge, load, lambda kind: time.sleep(2.0))
     result = sampler().sample(dimod.BinaryQuadraticModel({"a": 1.0}, {}, 0.0, "BINARY"), num_reads=1, time_limit=0.1)
     assert sum(result.info["timing"].values()) < 1.5e9

@@ -14,24 +14,28 @@ from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
 from qubayes.foundation.errors import SettingError
+from qubayes.foundation.graph import topological_order
 from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
-from qubayes.qubo import energy, formulate, qubo_from_couplers
+from qubayes.qubo import decode, energy, formulate, qubo_from_couplers
 from qubayes.qubo.samplers.flips import (
+    EXAMPLES,
     FlipModel,
     Schedule,
     couplings_of,
+    descend,
     flip,
     state_of,
     sweep_at_random,
     sweep_in_order,
     walk_from,
 )
-from qubayes.qubo.samplers.sa import Read, ReadPlan, TimeSlot, time_slots
+from qubayes.qubo.samplers.sa import FlipMoves, Read, ReadPlan, TimeSlot, VertexMoves, time_slots, vertex_problem
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
+from reference.networks import score_of_order
 from solve_cases import TickingClock
 
 GO_ON = np.zeros(1, np.bool_)
@@ -46,11 +50,14 @@ def qubo_of(h, couplers, offset=0.0):
     return qubo_from_couplers(h, rows, cols, list(couplers.values()), offset)
 
 
-@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
-def test_fields_follow_every_flip(seed, n, density):
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.booleans())
+def test_fields_follow_every_flip(seed, n, density, short):
     random = np.random.default_rng(seed)
     h, couplers = random.normal(size=n), random_couplers(random, n, density)
+    if short:
+        couplers = {pair: float(np.float32(weight)) for pair, weight in couplers.items()}
     qubo = qubo_of(h, couplers, 2.5)
+    assert couplings_of(qubo).weights.dtype == (np.float32 if short or not couplers else np.float64)
     bits = random.integers(0, 2, n)
     walk, couplings = walk_from(qubo, bits), couplings_of(qubo)
     for bit in random.integers(0, n, 12).tolist():
@@ -62,10 +69,33 @@ def test_fields_follow_every_flip(seed, n, density):
         assert (state_of(walk, n) == bits).all()
 
 
+def test_weights_are_of_32_bits_where_energies_change_by_at_most_the_tolerance():
+    random = np.random.default_rng(0)
+    couplers = random_couplers(random, 30, 0.5)
+    error = sum(abs(weight - float(np.float32(weight))) for weight in couplers.values())
+    qubo = qubo_of(random.normal(size=30), couplers)
+    assert [FlipModel.of(qubo, share * error).kind for share in (0.0, 0.99, 1.01)] == ["float64", "float64", "float32"]
+    assert FlipModel.of(qubo_of(np.zeros(2), {(0, 1): 1e300}), 1e299).kind == "float64"
+    assert {kind: FlipModel.of(example).kind for kind, example in EXAMPLES.items()} == {kind: kind for kind in EXAMPLES}
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.booleans())
+def test_a_descent_ends_where_no_flip_lowers_the_energy(seed, n, ties):
+    random = np.random.default_rng(seed)
+    h, couplers = random.normal(size=n), random_couplers(random, n, 0.4)
+    if ties:
+        h, couplers = np.round(h), {pair: round(weight) for pair, weight in couplers.items()}
+    bits = random.integers(0, 2, n)
+    found = descend(FlipModel.of(qubo_of(h, couplers)), bits).astype(int)
+    assert min(reference.increment(h, couplers, found, i) for i in range(n)) >= -1e-9
+    assert reference.energy(h, couplers, 0.0, found) <= reference.energy(h, couplers, 0.0, bits) + 1e-9
+
+
 def test_rows_of_a_dense_model_are_stretches_and_of_a_sparse_one_are_not():
     dense = couplings_of(qubo_of(np.zeros(20), dict.fromkeys(combinations(range(20), 2), 1.0)))
-    assert len(dense.columns) + len(dense.long_weights) == 380
-    assert len(dense.long_weights) > 300
+    assert dense.stretches.tolist() == [[0, 20 * row, 20 * row + 20] for row in range(20)]
+    rows = dense.long_weights.reshape(20, 20)
+    assert (rows == 1 - np.eye(20)).all()  # 0 for the bit itself
     path = couplings_of(qubo_of(np.zeros(20), {(i, i + 1): 1.0 for i in range(19)}))
     assert len(path.columns) == 38
     assert not len(path.stretches)
@@ -127,13 +157,13 @@ def test_a_read_does_not_depend_on_how_it_is_cut():
     plan = ReadPlan(Schedule(np.array([0.1, 3.0])), 37, 20, 7)
 
     def read():
-        return Read(model, np.zeros(50), np.random.SeedSequence(1), plan, TimeSlot(0, 0), GO_ON)
+        return Read(FlipMoves(model, np.zeros(50), np.random.SeedSequence(1)), plan, TimeSlot(0, 0), GO_ON)
 
     whole, parts = read().advance(), read()
     for part in range(1, 11):
         parts.advance(part / 10)
-    assert (whole.state == parts.state).all()
-    assert (whole.best == parts.best).all()
+    assert (whole.moves.state == parts.moves.state).all()
+    assert (whole.moves.best == parts.moves.best).all()
     assert whole.tries == parts.tries == 37 * 20 + 7
 
 
@@ -193,6 +223,59 @@ def test_hardly_any_bits(solver, limits, scores, best):
     assert solution.seconds < 30.0  # a guard against a hang
 
 
+@pytest.mark.parametrize("solver", ["sa", "digital"])
+def test_the_first_read_ends_with_a_descent_if_there_is_no_time(monkeypatch, solver):
+    candidates = candidates_of([{frozenset(): -3.0, frozenset({1}): -1.0}, {frozenset(): -2.0}])
+    formulation = formulate(candidates, whole_subsets(candidates))
+    monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
+    solution = solve(formulation, solver, limits=Limits(9.0))
+    assert solution.statistics.get("flips_tried", solution.statistics.get("iterations")) == 0
+    assert solution.score == solution.statistics["raw_score"] == -3.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
+def test_vertex_moves_find_the_optimum(seed, order, penalty):
+    scores, formulation = problem(seed, 5, order, penalty, required=seed % 2)
+    solver = solver_named("sa", vertex_moves=True)
+    solution = solve(formulation, solver, limits=Limits(None, moves=3000, seed=seed))
+    assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
+    assert solution.statistics["raw_score"] == solution.score and solution.statistics["repaired_score"] is None
+    assert solution.statistics["vertex_moves"] == 3000
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("order", "penalty"), [("chordal", "tight"), ("scc", "paper")])
+def test_every_state_of_vertex_moves_is_the_best_of_its_order(seed, order, penalty):
+    _, formulation = problem(seed, 4, order, penalty, required=seed % 2)
+    vertices = vertex_problem(formulation, Workers(1))
+    np.testing.assert_allclose(vertices.scores, formulation.candidates.scores, atol=1e-9)
+    start = topological_order([formulation.candidates.base(v) for v in range(4)]) if seed % 2 else (3, 2, 1, 0)
+    moves = VertexMoves(formulation, vertices, start, np.random.SeedSequence(seed))
+    lists = [list(formulation.candidates.of(vertex)) for vertex in range(4)]
+    orders = set()
+    for _ in range(20):
+        moves.make(np.ones(1), 1, GO_ON)
+        orders.add(tuple(moves.order))
+        decoded = decode(formulation, moves.best)
+        assert not decoded.violations
+        assert decoded.energy == pytest.approx(-score_of_order(lists, moves.order), abs=1e-8)
+    assert len(orders) > 1
+
+
+def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_threads():
+    _, formulation = problem(7, 6)
+    solver = solver_named("sa", vertex_moves=True, reads=3)
+    found = [
+        solve(formulation, solver, limits=Limits(None, moves=50, seed=4), workers=Workers(threads))
+        for threads in (1, 2)
+    ]
+    assert found[0].choice.tolist() == found[1].choice.tolist()
+    best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
+    again = solve(formulation, solver, limits=Limits(None, moves=0), start=best.network)
+    assert again.score == again.statistics["raw_score"] == best.score
+
+
 @pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])
 def test_as_many_flips_are_tried_as_asked(moves):
     _, formulation = problem(1)
@@ -229,17 +312,28 @@ def test_a_start_is_used():
 
 def test_repairs_are_told():
     _, formulation = problem(5, 6)
-    hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
-    status = solve(formulation, hot, limits=Limits(None, moves=64)).status
-    assert status.endswith(
-        "2 of the 2 best states broke constraints, repaired to the best network of the implied order"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qubayes.qubo.samplers.sa.descend", lambda model, bits: bits)
+        hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
+        found = solve(formulation, hot, limits=Limits(None, moves=64))
+    assert found.statistics["raw_score"] is None and found.statistics["repaired_score"] == found.score
+    assert found.status.endswith(
+        "2 of the 2 best states broke constraints, repaired to the best network of the implied order; "
+        f"no state was feasible, with repair {found.score:,.6f}"
     )
     cold = solver_named("sa", last_temperature=0.01)
     assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith("the best state is feasible")
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"first_temperature": 0.5}, {"last_temperature": 0.0}, {"reads": 0}, {"first_temperature": float("inf")}]
+    "wrong",
+    [
+        {"first_temperature": 0.5},
+        {"vertex_moves": True, "first_temperature": 0.01},
+        {"last_temperature": 0.0},
+        {"reads": 0},
+        {"first_temperature": float("inf")},
+    ],
 )
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):

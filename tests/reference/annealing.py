@@ -72,10 +72,11 @@ def parallel_trial(
 ) -> Iterator[tuple[list[int], float]]:
     """State and offset after each iteration from zero on: every flip is tried, one of the accepted is taken.
 
-    Up to BLOCK bits are tried in random order until one is accepted; if none is, all others are, and one of those that
-    are accepted is drawn. Blocks of bits none of which can be accepted take no random numbers.
+    Up to 16 blocks of bits are tried in random order until one is accepted, one block if all of them failed before; if
+    none is, all others are tried, and one of those that are accepted is drawn. Blocks of bits none of which can be
+    accepted take no random numbers.
     """
-    n = len(h)
+    n, blocks = len(h), 16
     bits, offset = [0] * n, 0.0
 
     def rise(bit: int) -> float:
@@ -84,11 +85,15 @@ def parallel_trial(
 
     while True:
         chosen, tried = None, set()
-        for bit, wait in zip(draws.picks(n), draws.waits(), strict=True):
-            if bit not in tried and beta * rise(bit) < wait:
-                chosen = bit
+        for _ in range(blocks):
+            for bit, wait in zip(draws.picks(n), draws.waits(), strict=True):
+                if bit not in tried and beta * rise(bit) < wait:
+                    chosen = bit
+                    break
+                tried.add(bit)
+            if chosen is not None:
                 break
-            tried.add(bit)
+        blocks = 1 if chosen is None else 16
         if chosen is None:
             hits = []
             for start in range(0, n, BLOCK):

@@ -20,13 +20,14 @@ from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers, upper_triangle
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation, constrain
-from .flips import FlipModel, FlipWalk, Schedule, flip, halting, keep_best, walk_from, watch
-from .states import PROVED, formulate_example, read_state, reading_seconds, repair_message, start_state, with_slack
+from .flips import EXAMPLES, FlipModel, FlipWalk, Schedule, descend, flip, halting, keep_best, walk_from, watch
+from .states import PROVED, StateReader, formulate_example, reading_seconds, start_state, with_slack
 
 SHARES = 20  # of the run; after each of them the best state is offered
 MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
 SPREAD = 2.0  # the hottest temperature over the coldest, at any time
-WORK = 2**21  # flips tried by a replica between two exchanges, about 4 ms
+WORK = 2**24  # flips tried by a replica between two exchanges, at most
+FEW = 16  # blocks of bits that are tried one by one before all others are tried at once
 
 
 class BitGroups(NamedTuple):
@@ -53,7 +54,7 @@ class Replica(NamedTuple):
     wall: Floats  # (padded n,) infinite where a flip is not allowed, 0 elsewhere
     slack: Ints  # (groups,) bits that may still become active
     offset: Floats  # (1,) subtracted from every increment until a flip is accepted
-    seen: Ints  # (n + 1,) the iteration in which `_try_some` last tried each bit; then the present iteration
+    seen: Ints  # (n + 2,) the iteration in which each bit was last tried one by one; the present iteration; blocks
     hits: Ints  # (padded n,) work space: accepted bits
     draws: Draws
 
@@ -71,7 +72,7 @@ def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds
         wall,
         slack.astype(np.int64),
         np.zeros(1),
-        np.zeros(qubo.bits + 1, np.int64),
+        np.append(np.zeros(qubo.bits + 1, np.int64), FEW),
         np.zeros(len(walk.field), np.int64),
         draws_of(seeds),
     )
@@ -93,27 +94,31 @@ def _update_walls(groups: Any, replica: Any, bit: int) -> None:
 
 @inlined
 def _try_some(replica: Any, beta: float) -> Any:
-    """Return the first accepted one of up to BLOCK bits in random order; -1 if none is accepted.
+    """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
 
     The first accepted bit in a random order of all bits is a random one of all accepted: if many are, few are tried.
     """
-    walk, draws = replica.walk, replica.draws
-    n = len(replica.seen) - 1
-    picked, drawn = next_picks(draws, n), next_waits(draws)
-    for k in range(BLOCK):
-        bit = np.int64(draws.picks[picked + k])
-        if replica.seen[bit] != replica.seen[n]:
-            replica.seen[bit] = replica.seen[n]
-            rise = walk.sign[bit] * walk.field[bit] + replica.wall[bit] - replica.offset[0]
-            if beta * rise < draws.waits[drawn + k]:
-                return bit
+    draws, seen = replica.draws, replica.seen
+    sign, field, wall, offset = replica.walk.sign, replica.walk.field, replica.wall, replica.offset[0]
+    n = len(seen) - 2
+    iteration = seen[n]
+    for _ in range(seen[n + 1]):
+        picked, drawn = next_picks(draws, n), next_waits(draws)
+        for k in range(BLOCK):
+            bit = np.int64(draws.picks[picked + k])
+            if seen[bit] != iteration:
+                seen[bit] = iteration
+                if beta * (sign[bit] * field[bit] + wall[bit] - offset) < draws.waits[drawn + k]:
+                    seen[n + 1] = FEW
+                    return bit
+    seen[n + 1] = 1  # few are accepted here: the next iteration tries one block before all
     return -1
 
 
 @inlined
 def _try_rest(replica: Any, beta: float) -> Any:
     """Return a random one of the accepted bits that `_try_some` did not try; -1 if none is accepted."""
-    offset, n, found = replica.offset[0], len(replica.seen) - 1, 0
+    offset, n, found = replica.offset[0], len(replica.seen) - 2, 0
     for start in range(0, len(replica.wall), BLOCK):
         field, sign = replica.walk.field[start : start + BLOCK], replica.walk.sign[start : start + BLOCK]
         wall = replica.wall[start : start + BLOCK]
@@ -147,7 +152,7 @@ def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: in
     for iteration in range(iterations):
         if halt[0]:
             return iteration
-        replica.seen[len(replica.seen) - 1] += 1
+        replica.seen[len(replica.seen) - 2] += 1
         bit = _try_some(replica, beta)
         if bit < 0:
             bit = _try_rest(replica, beta)
@@ -162,11 +167,12 @@ def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: in
 
 
 @cache
-def load_trial() -> None:
-    """Compile or load the kernel, on a QUBO of one bit."""
-    model, groups = FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1)
-    replica = replica_from(model.qubo, np.zeros(1), groups, MOST_ACTIVE, np.random.SeedSequence(0))
+def load_trial(kind: str) -> None:
+    """Compile or load the kernels for weights of this kind."""
+    model, groups = FlipModel.of(EXAMPLES[kind]), BitGroups.of([], 2)
+    replica = replica_from(model.qubo, np.zeros(2), groups, MOST_ACTIVE, np.random.SeedSequence(0))
     try_all(model.couplings, groups, replica, (1.0, 1.0), 1, np.zeros(1, np.bool_))
+    descend(model, np.zeros(2))
 
 
 class Tempering:
@@ -191,7 +197,7 @@ class Tempering:
     @property
     def period(self) -> int:
         """Iterations between two exchanges."""
-        return max(16, min(1024, WORK // max(self.model.qubo.bits, 1)))
+        return max(16, min(4096, WORK // max(self.model.qubo.bits, 1)))
 
     @property
     def best(self) -> tuple[float, Bools]:
@@ -255,26 +261,28 @@ class Digital:
     def prepare(self) -> "Digital":
         """Compile the kernels."""
         warm_up(Digital, formulate=formulate_example)
+        for kind in EXAMPLES:
+            load_trial(kind)
         return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
-        """Search with all replicas, and offer the best states."""
+        """Search with all replicas; offer their best states, each after a descent of the complete QUBO."""
         cost = reading_seconds(formulation, run)
         tempering = None if run.over else self._tempering(formulation, run)
+        reader, statistics = StateReader(formulation, run), {"iterations": 0, "replicas": self.replicas, "repaired": 0}
         if tempering is None or run.over:
-            statistics = {"iterations": 0, "replicas": self.replicas, "repaired": 0}
-            return Ending("the time limit is too short to begin; best so far returned", statistics)
+            status = "the time limit is too short to begin; best so far returned"
+            return Ending(status, {**statistics, **reader.scores})
         reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
-        self._search(formulation, run, tempering, reserve)
-        readings = [read_state(formulation, with_slack(formulation, best)) for best in tempering.bests]
-        for reading in readings:
-            run.offer(reading.choice)
-        repaired, count = sum(reading.repaired for reading in readings), tempering.iterations
+        self._search(run, tempering, reader, reserve)
+        model = FlipModel.of(formulation.qubo)
+        repaired = sum(reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests)
+        count = tempering.iterations
         cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""
         what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
-        message = f"{what}, {count:,} iterations of each; {repair_message(repaired, self.replicas)}"
-        statistics = {"iterations": count, "replicas": self.replicas, "repaired": repaired}
-        return Ending(f"{PROVED if run.proved else cut}{message}", statistics)
+        message = f"{what}, {count:,} iterations of each; {reader.message(repaired, self.replicas)}"
+        statistics |= {"iterations": count, "repaired": repaired}
+        return Ending(f"{PROVED if run.proved else cut}{message}", {**statistics, **reader.scores})
 
     def _tempering(self, formulation: Formulation, run: Run) -> "Tempering":
         form = constrain(formulation, run.workers)
@@ -283,7 +291,7 @@ class Digital:
         seeds = np.random.SeedSequence(run.seed)
         return Tempering(FlipModel.of(qubo), BitGroups.of(form.groups, qubo.bits), [start] * self.replicas, seeds)
 
-    def _search(self, formulation: Formulation, run: Run, tempering: Tempering, reserve: float) -> None:
+    def _search(self, run: Run, tempering: Tempering, reader: StateReader, reserve: float) -> None:
         """Iterate until the limit; offer the best state so far after each share of it."""
         halt, share, known = np.zeros(1, np.bool_), 1, np.inf
         schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
@@ -307,7 +315,7 @@ class Digital:
                     share += 1
                     energy, best = tempering.best
                     if energy < known:
-                        run.offer(read_state(formulation, with_slack(formulation, best)).choice)
+                        reader.read(with_slack(reader.formulation, best))
                     known = energy
 
 

@@ -1,4 +1,8 @@
-"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree). Schedules and threads of the annealers."""
+"""Single flips of a QUBO's bits: a try costs O(1), a flip O(degree). Schedules and threads of the annealers.
+
+Weights are kept in 32 bits where no state's energy changes by more than a tolerance (0: where all are exact), since on
+dense models the time of a flip is that of reading its row. Fields and energies are always kept in 64 bits.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -12,9 +16,10 @@ from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ...foundation.jit import inlined, inner, kernel
 from ...foundation.random import BLOCK, REACH, next_picks, next_waits
 from ...foundation.words import lowest_bit
-from ...machines.qubo import Qubo
+from ...machines.qubo import Qubo, qubo_from_couplers
 
 LONG = 8  # least length of a stretch: consecutive columns of a row, added without looking at indices
+LEAST = 1e-12  # in a descent, of the largest coefficient: smaller gains could be rounding errors, without end
 POLL = 0.02  # seconds between two looks at the clock
 
 
@@ -23,10 +28,10 @@ class Couplings(NamedTuple):
 
     single_start: Ints  # (n + 1,) of each row in `columns` and `weights`
     columns: AnyArray  # uint32: numba looks twice at an index that might be negative
-    weights: Floats
+    weights: AnyArray  # float32 or float64
     stretch_start: Ints  # (n + 1,) of each row in `stretches`
     stretches: Ints  # (stretches, 3) first column, first place in `long_weights`, one past the last place
-    long_weights: Floats
+    long_weights: AnyArray  # of the same type as `weights`
 
 
 class FlipWalk(NamedTuple):
@@ -46,28 +51,49 @@ class FlipModel(NamedTuple):
     couplings: Couplings
 
     @staticmethod
-    def of(qubo: Qubo) -> "FlipModel":
-        """Return the model of the QUBO."""
-        return FlipModel(qubo, couplings_of(qubo))
+    def of(qubo: Qubo, tolerance: float = 0.0) -> "FlipModel":
+        """Return the model of the QUBO; in 32 bits if this changes no state's energy by more than the tolerance."""
+        return FlipModel(qubo, couplings_of(qubo, tolerance))
+
+    @property
+    def kind(self) -> str:
+        """The type of the weights: float32 or float64."""
+        return str(self.couplings.weights.dtype)
 
 
-def couplings_of(qubo: Qubo) -> Couplings:
-    """Return the couplers of the QUBO, cut into stretches and single entries."""
-    rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr))
-    new = (np.diff(qubo.indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
+# A QUBO for each type of weights, on which kernels are compiled or loaded: 1/2 is exact in 32 bits, 1/10 is not.
+EXAMPLES = {
+    kind: qubo_from_couplers([1.0, 1.0], [0], [1], [weight]) for kind, weight in (("float32", 0.5), ("float64", 0.1))
+}
+
+
+def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
+    """Return the couplers of the QUBO, cut into stretches and single entries.
+
+    A row with all other bits gets a weight of 0 for its own bit: one aligned stretch is faster than two.
+    """
+    full = np.flatnonzero(np.diff(qubo.indptr) == qubo.bits - 1)
+    places = qubo.indptr[full] + full
+    indices, exact = np.insert(qubo.indices, places, full.astype(np.int32)), np.insert(qubo.weights, places, 0.0)
+    rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr) + np.isin(np.arange(qubo.bits), full))
+    new = (np.diff(indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
     first = np.flatnonzero(new)
     lengths = np.diff(np.append(first, len(rows)))
     long = lengths >= LONG
     single = np.repeat(~long, lengths)
     ends = np.cumsum(lengths[long])
-    stretches = np.stack([qubo.indices[first[long]], ends - lengths[long], ends], axis=1).astype(np.int64)
+    stretches = np.stack([indices[first[long]], ends - lengths[long], ends], axis=1).astype(np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        short = exact.astype(np.float32)
+        error = float(np.abs(short - exact).sum()) / 2  # both triangles are stored
+    weights = short if error <= tolerance else exact
     return Couplings(
         _starts(rows[single], qubo.bits),
-        qubo.indices[single].astype(np.uint32),
-        qubo.weights[single],
+        indices[single].astype(np.uint32),
+        weights[single],
         _starts(rows[first[long]], qubo.bits),
         np.ascontiguousarray(stretches),
-        qubo.weights[~single],
+        weights[~single],
     )
 
 
@@ -163,10 +189,30 @@ def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: in
                 accepted += beta * sign[picks[k]] * field[picks[k]] < waits[k]
             if accepted:
                 for k in range(min(BLOCK, tries - start)):
-                    bit = picks[k]
+                    bit = np.int64(picks[k])
                     if beta * sign[bit] * field[bit] < waits[k]:
                         flip(couplings, walk, bit)
         keep_best(walk)
+
+
+@kernel
+def _descend(couplings: Any, walk: Any, least: float) -> None:
+    """Flip every bit whose flip lowers the energy by more than `least`, sweep after sweep, until none does."""
+    changed = True
+    while changed:
+        changed = False
+        for bit in range(len(couplings.single_start) - 1):
+            if walk.sign[bit] * walk.field[bit] < -least:
+                flip(couplings, walk, bit)
+                changed = True
+
+
+def descend(model: FlipModel, bits: AnyArray) -> Bools:
+    """Return a local minimum: the state from which no single flip lowers the energy, reached from this one."""
+    walk = walk_from(model.qubo, bits)
+    largest = max(np.abs(model.qubo.h).max(initial=0.0), np.abs(model.qubo.weights).max(initial=0.0))
+    _descend(model.couplings, walk, LEAST * float(largest))
+    return state_of(walk, model.qubo.bits)
 
 
 @dataclass(frozen=True, slots=True)

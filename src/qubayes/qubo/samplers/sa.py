@@ -1,27 +1,54 @@
-"""`sa`: simulated annealing of the QUBO by single flips (SAQ, Appendix D.3)."""
+"""`sa`: simulated annealing of the QUBO by single flips (SAQ, Appendix D.3), or by vertex moves.
+
+single flip: one bit changes. Before a vertex can pass one of its parents in the order, the subset bit that holds the
+edge must be turned off, which costs its whole gain: this barrier keeps single flips from good networks
+(docs/samplers.md).
+
+vertex move: the order bits of a vertex change as if it were inserted elsewhere in an order of all vertices, and with
+them its own subset bits, those of its children, and the slack bits. The place is drawn by heat bath over all places, at
+each of them the subset bits being those of least energy that agree with the order. All states are feasible.
+"""
 
 import math
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ...foundation.arrays import AnyArray, Bools, Floats
 from ...foundation.errors import SettingError
+from ...foundation.graph import topological_order
 from ...foundation.random import draws_of
-from ...machines.qubo import qubo_from_couplers
+from ...foundation.workers import Workers
+from ...search.orders.insertions import anneal_order, order_state
+from ...search.orders.order_problem import OrderProblem, order_problem
 from ...search.run import Ending, Run, warm_up
-from .. import Formulation
-from .flips import FlipModel, Schedule, halting, state_of, sweep_at_random, sweep_in_order, walk_from, watch
-from .states import PROVED, formulate_example, read_state, reading_seconds, repair_message, start_state
+from .. import Formulation, encode_sets
+from ..assembly import constrain
+from .flips import (
+    EXAMPLES,
+    FlipModel,
+    Schedule,
+    descend,
+    halting,
+    state_of,
+    sweep_at_random,
+    sweep_in_order,
+    walk_from,
+    watch,
+)
+from .states import PROVED, StateReader, formulate_example, reading_seconds, start_state
 
 SHARES = 20  # of a read; after each of them its best state is offered
-TEMPERATURES = 4096  # at most, where flips are counted
-TRIES = 1024  # at one temperature, where the clock decides it
+TEMPERATURES = 4096  # at most, where moves are counted
+TRIES = 1024  # flips at one temperature, where the clock decides it
 SLICE = 0.004  # seconds at one temperature, where the clock decides it
+FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper
+VERTEX_TEMPERATURES = (10.0, 0.05)
 
 
 class ReadPlan(NamedTuple):
@@ -29,8 +56,8 @@ class ReadPlan(NamedTuple):
 
     schedule: Schedule
     steps: int | None
-    tries: int = 0  # bits drawn in each step; 0: every bit once, in order
-    rest: int = 0  # bits drawn after the last step, at its temperature
+    tries: int = 0  # moves in each step, of bits or vertices drawn from all; 0: every bit once, in order
+    rest: int = 0  # moves after the last step, at its temperature
 
 
 class TimeSlot(NamedTuple):
@@ -54,108 +81,171 @@ def time_slots(reads: int, threads: int, begin: float, end: float) -> list[TimeS
     return [TimeSlot(begin + length * (k // threads), begin + length * (k // threads + 1)) for k in range(reads)]
 
 
-class Read:
-    """One annealing from a start state; `halt`, set by another thread, ends it early."""
+class FlipMoves:
+    """Single flips of the bits of a QUBO."""
 
-    def __init__(
-        self,
-        model: FlipModel,
-        start: AnyArray,
-        seeds: np.random.SeedSequence,
-        plan: ReadPlan,
-        slot: TimeSlot,
-        halt: Bools,
-    ) -> None:
-        self.plan, self.slot, self.steps_done = plan, slot, 0
-        self._model, self._halt, self._draws = model, halt, draws_of(seeds)
+    def __init__(self, model: FlipModel, start: AnyArray, seed: np.random.SeedSequence) -> None:
+        self._model, self._draws = model, draws_of(seed)
         self._walk = walk_from(model.qubo, start, keep_best=True)
-        self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
-        self._call_steps = 1  # steps in the next call of a kernel
-        self._rest_done = 0  # bits drawn after the last step
-
-    @property
-    def tries(self) -> int:
-        """Number of flips tried so far."""
-        return self.steps_done * (self.plan.tries or self._model.qubo.bits) + self._rest_done
-
-    @property
-    def progress(self) -> float:
-        """The share of the schedule that is done; 1 for a QUBO without bits."""
-        if not self._model.qubo.bits or self.plan.steps == 0:
-            return 1.0
-        return self.slot.progress if self.plan.steps is None else self.steps_done / self.plan.steps
+        self.size = model.qubo.bits
 
     @property
     def state(self) -> Bools:
         """The present state."""
-        return state_of(self._walk, self._model.qubo.bits)
+        return state_of(self._walk, self.size)
 
     @property
     def best(self) -> Bools:
         """The state of least energy at the end of a step."""
         return self._walk.best.copy()
 
+    def make(self, betas: Floats, tries: int, halt: Bools) -> None:
+        """Try this many flips at each inverse temperature; 0: every bit once, in order."""
+        if tries:
+            sweep_at_random(self._model.couplings, self._walk, self._draws, betas, tries, halt)
+        else:
+            sweep_in_order(self._model.couplings, self._walk, self._draws, betas, halt)
+
+
+class VertexMoves:
+    """Vertex moves on the feasible states of a formulation; the state is an order with the subset bits of least energy.
+
+    A union of two subsets that is not a candidate set never has less energy than the best candidate set inside it.
+    Therefore the subset bits of a vertex always are the representation of a candidate set.
+    """
+
+    def __init__(
+        self, formulation: Formulation, problem: OrderProblem, start: tuple[int, ...], seed: np.random.SeedSequence
+    ) -> None:
+        self._formulation, self._problem = formulation, problem
+        self._state = order_state(problem, start, seed)
+        self.size = problem.n
+
+    @property
+    def order(self) -> list[int]:
+        """The order of the state of least energy so far."""
+        order: list[int] = self._state.best.tolist()
+        return order
+
+    @property
+    def best(self) -> Bools:
+        """The state of least energy so far."""
+        chosen = self._formulation.candidates.families.best_of_order(self.order)
+        return encode_sets(self._formulation, chosen, self.order)
+
+    def make(self, betas: Floats, tries: int, halt: Bools) -> None:
+        """Make this many vertex moves at each inverse temperature."""
+        for beta in betas.tolist():
+            anneal_order(self._problem, self._state, 1.0 / beta, 1.0, tries, halt)
+
+
+def vertex_problem(formulation: Formulation, workers: Workers) -> OrderProblem:
+    """Return the candidate sets with minus the energies of their subset bits, from the coefficients of the QUBO."""
+    candidates, score = formulation.candidates, constrain(formulation, workers).score
+    first, second = formulation.representations.astype(np.int64).T
+    pairs: Any = csr_array((score.weights, score.indices, score.indptr), shape=(len(score.h), len(score.h)))
+    energies = np.where(first >= 0, np.append(score.h, 0.0)[first], 0.0)
+    two = np.flatnonzero(first != second)
+    energies[two] += score.h[second[two]] + np.asarray(pairs[first[two], second[two]]).ravel()
+    bases = np.repeat(candidates.base_scores, candidates.families.sizes)
+    return order_problem(candidates.families, bases - energies)
+
+
+class Read:
+    """One annealing; `halt`, set by another thread, ends it early."""
+
+    def __init__(self, moves: FlipMoves | VertexMoves, plan: ReadPlan, slot: TimeSlot, halt: Bools) -> None:
+        self.moves, self.plan, self.slot, self.steps_done = moves, plan, slot, 0
+        self._halt = halt
+        self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
+        self._call_steps = 1  # steps in the next call of a kernel
+        self._rest_done = 0  # moves after the last step
+
+    @property
+    def tries(self) -> int:
+        """Number of moves so far."""
+        return self.steps_done * (self.plan.tries or self.moves.size) + self._rest_done
+
+    @property
+    def progress(self) -> float:
+        """The share of the schedule that is done; 1 for a QUBO without bits."""
+        if not self.moves.size or self.plan.steps == 0:
+            return 1.0
+        return self.slot.progress if self.plan.steps is None else self.steps_done / self.plan.steps
+
     def advance(self, until: float = 1.0) -> "Read":
-        """Anneal until this share of the schedule is done, or `halt` is set."""
+        """Anneal until this share of the schedule is done, or `halt` is set.
+
+        The number of steps in a call of a kernel does not change a read whose steps are counted.
+        """
         while not self._halt[0] and self.progress < until:
-            betas, began = self._next_betas(until), time.perf_counter()
-            if self.plan.tries:
-                sweep_at_random(self._model.couplings, self._walk, self._draws, betas, self.plan.tries, self._halt)
+            if self._betas is None:
+                betas = np.full(self._call_steps, self.plan.schedule.at(self.slot.progress))
             else:
-                sweep_in_order(self._model.couplings, self._walk, self._draws, betas, self._halt)
+                last = min(self.steps_done + self._call_steps, math.ceil(until * len(self._betas)))
+                betas = self._betas[self.steps_done : last]
+            began = time.perf_counter()
+            self.moves.make(betas, self.plan.tries, self._halt)
             self.steps_done += len(betas)
             taken = max(time.perf_counter() - began, 1e-6)
             self._call_steps = max(1, min(2 * self._call_steps, int(self._call_steps * SLICE / taken)))
         rest = self.plan.rest - self._rest_done
-        if until >= 1.0 and not self._halt[0] and self._model.qubo.bits and self._betas is not None and rest > 0:
+        if until >= 1.0 and not self._halt[0] and self.moves.size and self._betas is not None and rest > 0:
             self._rest_done = self.plan.rest
-            sweep_at_random(self._model.couplings, self._walk, self._draws, self._betas[-1:], rest, self._halt)
+            self.moves.make(self._betas[-1:], rest, self._halt)
         return self
-
-    def _next_betas(self, until: float) -> Floats:
-        """Return the inverse temperatures of the next steps; their number does not change a counted read."""
-        if self._betas is None:
-            return np.full(self._call_steps, self.plan.schedule.at(self.slot.progress))
-        last = math.ceil(until * len(self._betas))
-        return self._betas[self.steps_done : min(self.steps_done + self._call_steps, last)]
 
 
 @cache
-def load_sweeps() -> None:
-    """Compile or load the kernels of a read, on a QUBO of one bit."""
-    model, halt = FlipModel.of(qubo_from_couplers([1.0], [], [], [])), np.zeros(1, np.bool_)
+def load_sweeps(kind: str) -> None:
+    """Compile or load the kernels of single flips for weights of this kind, on a QUBO of two bits."""
+    model = FlipModel.of(EXAMPLES[kind])
     for tries in (0, 1):
-        plan = ReadPlan(Schedule(np.ones(2)), 1, tries)
-        Read(model, np.zeros(1), np.random.SeedSequence(0), plan, TimeSlot(0.0, 0.0), halt).advance()
+        moves = FlipMoves(model, np.zeros(2), np.random.SeedSequence(0))
+        Read(moves, ReadPlan(Schedule(np.ones(2)), 1, tries), TimeSlot(0.0, 0.0), np.zeros(1, np.bool_)).advance()
+    descend(model, np.zeros(2))
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnnealing:
-    """Random single flips, temperature T0^(1 - t / limit): from `first_temperature` down to `last_temperature`.
+    """Simulated annealing with temperature T0^(1 - t / limit), from `first_temperature` to `last_temperature`.
 
+    Random single flips, or, with `vertex_moves`, moves of a vertex with its order bits, its subset bits and those of
+    its children. Temperatures fall from 100 to 1, for vertex moves from 10 to 0.05; each read ends with a descent.
     Several reads run at once; the best counts. Under a time limit there are by default as many as threads, each over
-    the whole time; where flips are counted one, over all of them.
+    the whole time; where moves are counted one, over all of them.
     """
 
-    first_temperature: float = 100.0
-    last_temperature: float = 1.0
+    first_temperature: float | None = None
+    last_temperature: float | None = None
     reads: int | None = None
+    vertex_moves: bool = False
 
     name: ClassVar[str] = "sa"
     takes: ClassVar[str] = "formulation"
-    counts: ClassVar[str] = "flips tried in each read"
+    counts: ClassVar[str] = "flips tried, or vertex moves, in each read"
 
     def __post_init__(self) -> None:
-        if not 0 < self.last_temperature <= self.first_temperature < float("inf"):
-            raise SettingError(
-                f"temperatures from {self.first_temperature} to {self.last_temperature}; they must fall and be positive"
-            )
+        first, last = self.temperatures
+        if not 0 < last <= first < float("inf"):
+            raise SettingError(f"temperatures from {first} to {last}; they must fall and be positive")
         if self.reads is not None and self.reads < 1:
             raise SettingError(f"reads = {self.reads}; give 1 or more")
 
+    @property
+    def temperatures(self) -> tuple[float, float]:
+        """The first and the last temperature."""
+        first, last = VERTEX_TEMPERATURES if self.vertex_moves else FLIP_TEMPERATURES
+        return (
+            first if self.first_temperature is None else self.first_temperature,
+            last if self.last_temperature is None else self.last_temperature,
+        )
+
     def prepare(self) -> "SimulatedAnnealing":
         """Compile the kernels."""
-        warm_up(SimulatedAnnealing, formulate=formulate_example)
+        warm_up(_with_vertex_moves if self.vertex_moves else SimulatedAnnealing, formulate=formulate_example)
+        for kind in EXAMPLES:
+            load_sweeps(kind)
         return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
@@ -164,48 +254,63 @@ class SimulatedAnnealing:
         count = self.reads or (threads if run.moves is None else 1)
         cost = reading_seconds(formulation, run)
         reserve = min(2.0 * cost * -(-count // threads), 0.2 * run.left) if run.limits.seconds is not None else 0.0
-        halt = np.array([run.proved])
-        reads = self._reads(formulation, run, count, reserve, halt)
+        halt, model, reader = np.array([run.proved]), FlipModel.of(formulation.qubo), StateReader(formulation, run)
+        reads = self._reads(formulation, model, run, count, reserve, halt)
+
+        def follow(read: Read) -> bool:
+            """Anneal one read and offer its best state after each share; return True if the last one was repaired."""
+            known = np.zeros(0, np.bool_)
+            for share in range(1, SHARES + 1):
+                best = read.advance(share / SHARES).moves.best
+                if share < SHARES and not np.array_equal(best, known):
+                    reader.read(best)
+                known = best
+                if halt[0] or run.proved:
+                    break
+            return reader.read(descend(model, known))
 
         def look() -> float:
             run.report(done=sum(read.progress for read in reads), total=float(count))
             return 0.0 if run.proved else run.left - reserve
 
         with halting(halt, threads) as pool:
-            futures: list[Future[bool]] = [pool.submit(_follow, formulation, run, read, halt) for read in reads]
+            futures: list[Future[bool]] = [pool.submit(follow, read) for read in reads]
             repaired = sum(watch(futures, look, halt))
         tries = sum(read.tries for read in reads)
-        cut = "time limit reached before the last flip; " if run.moves is not None and run.over else ""
+        cut = "time limit reached before the last move; " if run.moves is not None and run.over else ""
         what = f"{count} reads" if count > 1 else "1 read"
+        made = f"{tries:,} vertex moves made" if self.vertex_moves else f"{tries:,} flips tried"
         return Ending(
-            f"{PROVED if run.proved else cut}{what} annealed, {tries:,} flips tried; {repair_message(repaired, count)}",
-            {"flips_tried": tries, "reads": count, "repaired": repaired},
+            f"{PROVED if run.proved else cut}{what} annealed, {made}; {reader.message(repaired, count)}",
+            {
+                "vertex_moves" if self.vertex_moves else "flips_tried": tries,
+                "reads": count,
+                "repaired": repaired,
+                **reader.scores,
+            },
         )
 
-    def _reads(self, formulation: Formulation, run: Run, count: int, reserve: float, halt: Bools) -> list[Read]:
-        model, start = FlipModel.of(formulation.qubo), start_state(formulation, run)
-        schedule = Schedule(1.0 / np.array([self.first_temperature, self.last_temperature]))
-        seeds = np.random.SeedSequence(run.seed).spawn(count)
-        now = time.perf_counter()
+    def _reads(
+        self, formulation: Formulation, model: FlipModel, run: Run, count: int, reserve: float, halt: Bools
+    ) -> list[Read]:
+        seeds, start = np.random.SeedSequence(run.seed).spawn(count), start_state(formulation, run)
+        moves: list[FlipMoves | VertexMoves]
+        if self.vertex_moves:
+            problem = vertex_problem(formulation, run.workers)
+            order = topological_order(formulation.candidates.families.sets_at(run.start))
+            moves = [VertexMoves(formulation, problem, order, seed) for seed in seeds]
+        else:
+            moves = [FlipMoves(model, start, seed) for seed in seeds]
+        schedule, now = Schedule(1.0 / np.array(self.temperatures)), time.perf_counter()
         if run.moves is None:
-            plan = ReadPlan(schedule, None, TRIES)
+            plan = ReadPlan(schedule, None, max(1, TRIES // 64) if self.vertex_moves else TRIES)
             slots = time_slots(count, run.workers.count, now, now + run.left - reserve)
         else:
             tries = max(1, min(run.moves, max(16, run.moves // TEMPERATURES)))
             plan = ReadPlan(schedule, run.moves // tries, tries, run.moves % tries)
             slots = [TimeSlot(now, now)] * count
-        return [Read(model, start, seed, plan, slot, halt) for seed, slot in zip(seeds, slots, strict=True)]
+        return [Read(each, plan, slot, halt) for each, slot in zip(moves, slots, strict=True)]
 
 
-def _follow(formulation: Formulation, run: Run, read: Read, halt: Bools) -> bool:
-    """Anneal one read and offer its best state after each share; return True if the last one was repaired."""
-    known, repaired = np.zeros(0, np.bool_), False
-    for share in range(1, SHARES + 1):
-        best = read.advance(share / SHARES).best
-        if not np.array_equal(best, known):
-            reading = read_state(formulation, best)
-            run.offer(reading.choice)
-            known, repaired = best, reading.repaired
-        if halt[0] or run.proved:
-            break
-    return repaired
+def _with_vertex_moves() -> SimulatedAnnealing:
+    return SimulatedAnnealing(vertex_moves=True)

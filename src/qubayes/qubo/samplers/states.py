@@ -69,9 +69,35 @@ def reading_seconds(formulation: Formulation, run: Run) -> float:
     return time.perf_counter() - began
 
 
-def repair_message(count: int, of: int) -> str:
-    """Return the part of the status about repaired states."""
-    if not count:
-        return f"all {of} best states are feasible" if of > 1 else "the best state is feasible"
-    which = f"{count} of the {of} best states" if of > 1 else "the best state"
-    return f"{which} broke constraints, repaired to the best network of the implied order"
+class StateReader:
+    """Reads states of the QUBO and offers their networks to the run; keeps raw and repaired scores apart."""
+
+    def __init__(self, formulation: Formulation, run: Run) -> None:
+        self.formulation, self.run = formulation, run
+        self._scores: dict[bool, list[float]] = {False: [], True: []}  # by whether the state was repaired
+
+    def read(self, bits: Bools) -> bool:
+        """Offer the network of the state; return True if the state was repaired."""
+        reading = read_state(self.formulation, bits)
+        self.run.offer(reading.choice)
+        self._scores[reading.repaired].append(self.run.score_of(reading.choice))
+        return reading.repaired
+
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """The best score of the states that violate no constraint, and of those that were repaired, for statistics."""
+        raw, repaired = (max(self._scores[kind], default=None) for kind in (False, True))
+        return {"raw_score": raw, "repaired_score": repaired}
+
+    def message(self, repaired: int, count: int) -> str:
+        """Return the part of the status about the best states, of which some were repaired, and about the scores."""
+        which = f"all {count} best states are" if count > 1 else "the best state is"
+        message = f"{which} feasible"
+        if repaired:
+            which = f"{repaired} of the {count} best states" if count > 1 else "the best state"
+            message = f"{which} broke constraints, repaired to the best network of the implied order"
+        raw, mended = self.scores.values()
+        if mended is None or (raw is not None and raw >= mended):
+            return message
+        without = "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
+        return f"{message}; {without}, with repair {mended:,.6f}"
