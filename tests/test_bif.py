@@ -58,7 +58,7 @@ def test_reads_names_states_parents_and_tables(tmp_path):
     assert network.tables[1].tolist() == [[0.9, 0.1, 0.0], [0.5, 0.2, 0.3]]
     assert not network.tables[2].flags.writeable
     assert network.order == (0, 1, 2)
-    assert network.edges == 3
+    assert network.edges == [("rain", "sprinkler"), ("sprinkler", "grass"), ("rain", "grass")]
     assert network.parent_names()["grass"] == ("sprinkler", "rain")
 
 

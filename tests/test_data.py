@@ -80,7 +80,7 @@ def test_quotes(save):
 
 def test_leading_zeros_are_text_and_whole_floats_are_integers(save):
     data = read(save("a,b,c,d\n01,1.0,1,TRUE\n1,2.0,1.0,FALSE\n10,10.0,1e1,TRUE\n2,3,2,TRUE\n"))
-    assert data.states == (("01", "1", "10", "2"), ("1", "2", "3", "10"), ("1", "2", "10"), ("FALSE", "TRUE"))
+    assert data.states == (("01", "1", "10", "2"), ("1", "2", "3", "10"), ("1", "2", "10"), ("false", "true"))
     assert column(data, "c")[1] == ["1", "1", "10", "2"]
 
 

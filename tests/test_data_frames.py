@@ -293,7 +293,7 @@ from qubayes.foundation.errors import MissingPackageError
 from qubayes.network import to_networkx
 
 learned = qb.learn("x.csv", max_parents=1)
-assert learned.network.edges == 1
+assert len(learned.network.edges) == 1
 for name in ("x.qubo", "x.coo", "x.mtx", "x.json"):
     learned.formulation.write(name)
 for needed, call in (

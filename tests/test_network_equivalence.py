@@ -64,8 +64,8 @@ def test_skeleton_and_v_structures(network):
 
 
 def test_no_vertices_and_no_edges():
-    assert cpdag(Network((), ())).edges == 0
-    assert cpdag(Network(("a", "b"), ((), ()))).edges == 0
+    assert cpdag(Network((), ())).edges == []
+    assert cpdag(Network(("a", "b"), ((), ()))).edges == []
 
 
 def test_a_long_chain_is_undirected_and_a_collider_directs_what_follows():

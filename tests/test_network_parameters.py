@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from network_cases import graphs, networks
 from qubayes.data import Dataset
 from qubayes.foundation.errors import DataError, QubayesError, SettingError
-from qubayes.network import Network, fit, log_likelihood, sample, vertex_scores
+from qubayes.network import Network, fit, log_likelihood, sample_dataset, vertex_scores
 from qubayes.scores import NAMES, Score
 from reference import network as reference
 from reference.data import joint_probability
@@ -154,10 +154,10 @@ def test_a_sample_gives_its_network_back():
     graph = Network(tuple("abc"), ((), (0,), (1, 0)), (("x", "y"),) * 3)
     tables = tuple(rng.dirichlet((2, 2), size=shape) for shape in ((), (2,), (2, 2)))
     truth = Network(graph.names, graph.parents, graph.states, tables)
-    found = fit(graph, sample(truth, 200_000, seed=1))
+    found = fit(graph, sample_dataset(truth, 200_000, seed=1))
     for ours, theirs in zip(found.tables, truth.tables, strict=True):
         assert np.abs(ours - theirs).max() < 0.02
-    data = sample(truth, 10_000, seed=2)
+    data = sample_dataset(truth, 10_000, seed=2)
     entropy = sum(
         p * math.log(p) for p in (joint_probability(truth, row) for row in itertools.product((0, 1), repeat=3))
     )

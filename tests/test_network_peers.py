@@ -81,7 +81,7 @@ def test_pgmpy_reads_odd_names_from_xmlbif(tmp_path):
 def assert_agrum_has(model, network, tolerance):
     gum = pytest.importorskip("pyagrum")
     assert set(model.names()) == set(network.names)
-    assert len(model.arcs()) == network.edges
+    assert len(model.arcs()) == len(network.edges)
     for states, name, probability in entries(network):
         table = model.cpt(name)
         place = gum.Instantiation(table)

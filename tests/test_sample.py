@@ -10,7 +10,7 @@ import pytest
 
 from qubayes.data import read
 from qubayes.foundation.errors import QubayesError
-from qubayes.network import Network, read_network, sample
+from qubayes.network import Network, read_network, sample_dataset
 from reference.data import all_rows, joint_probability
 from test_bif import SPRINKLER
 
@@ -24,7 +24,7 @@ def network(tmp_path):
 
 def test_frequencies_match_the_joint_distribution(network):
     rows = 200_000
-    data = sample(network, rows, seed=1)
+    data = sample_dataset(network, rows, seed=1)
     counts = Counter(map(tuple, data.codes.T.tolist()))
     total = 0.0
     for row in all_rows(network.arities.tolist()):
@@ -36,7 +36,7 @@ def test_frequencies_match_the_joint_distribution(network):
 
 
 def test_impossible_states_are_declared_and_never_drawn(network):
-    data = sample(network, 100_000, seed=2)
+    data = sample_dataset(network, 100_000, seed=2)
     assert data.states == network.states
     assert data.arities_from == "network sprinkler.bif"
     rain, sprinkler, grass = data.codes
@@ -47,37 +47,37 @@ def test_impossible_states_are_declared_and_never_drawn(network):
 def test_last_state_with_probability_zero_is_never_drawn():
     table = np.array([0.1] * 10 + [0.0])
     network = Network(("a",), ((),), (tuple("abcdefghijk"),), (table,))
-    assert sample(network, 100_000, seed=0).codes.max() == 9
+    assert sample_dataset(network, 100_000, seed=0).codes.max() == 9
 
 
 def test_same_seed_same_rows_and_longer_samples_begin_alike(network):
-    data = sample(network, 100_000, seed=3)
-    assert data.checksum == sample(network, 100_000, seed=3).checksum
-    assert data.checksum != sample(network, 100_000, seed=4).checksum
-    assert np.array_equal(sample(network, 70_000, seed=3).codes, data.codes[:, :70_000])
+    data = sample_dataset(network, 100_000, seed=3)
+    assert data.checksum == sample_dataset(network, 100_000, seed=3).checksum
+    assert data.checksum != sample_dataset(network, 100_000, seed=4).checksum
+    assert np.array_equal(sample_dataset(network, 70_000, seed=3).codes, data.codes[:, :70_000])
 
 
 def test_the_sample_of_a_seed_is_fixed_for_ever(network):
     # Written down once: a change of these rows changes what every seed means.
     expected = [[1, 1, 1, 0, 1, 1, 0, 1], [1, 0, 1, 0, 2, 2, 0, 1], [1, 1, 0, 0, 0, 0, 0, 1]]
-    assert sample(network, 8, seed=0).codes.tolist() == expected
+    assert sample_dataset(network, 8, seed=0).codes.tolist() == expected
 
 
 def test_codes_take_the_smallest_type_and_cannot_be_written(network):
-    data = sample(network, 10, seed=0)
+    data = sample_dataset(network, 10, seed=0)
     assert data.codes.dtype == np.uint8
     assert not data.codes.flags.writeable
     wide = Network(("a",), ((),), (tuple(map(str, range(300))),), (np.full(300, 1 / 300),))
-    assert sample(wide, 10, seed=0).codes.dtype == np.uint16
+    assert sample_dataset(wide, 10, seed=0).codes.dtype == np.uint16
 
 
 def test_what_cannot_be_sampled_is_refused(network):
     with pytest.raises(QubayesError, match="rows = 0"):
-        sample(network, 0, seed=0)
+        sample_dataset(network, 0, seed=0)
     with pytest.raises(QubayesError, match="seed = -1"):
-        sample(network, 1, seed=-1)
+        sample_dataset(network, 1, seed=-1)
     with pytest.raises(QubayesError, match="no probabilities"):
-        sample(Network(("a", "b"), ((), (0,))), 1, seed=0)
+        sample_dataset(Network(("a", "b"), ((), (0,))), 1, seed=0)
 
 
 def test_tables_of_a_wrong_shape_are_refused():
@@ -97,7 +97,7 @@ def test_tables_of_a_wrong_shape_are_refused():
 def test_command(tmp_path):
     path = tmp_path / "sprinkler.bif"
     path.write_text(SPRINKLER)
-    expected = sample(read_network(path), 50, seed=7)
+    expected = sample_dataset(read_network(path), 50, seed=7)
     printed = qubayes("sample", path, "-n", 50, "--seed", 7)
     assert printed.returncode == 0
     lines = printed.stdout.splitlines()

@@ -12,7 +12,7 @@ import numpy as np
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.arrays import frozen
 from qubayes.foundation.errors import SettingError
-from qubayes.network import read_network, sample
+from qubayes.network import read_network, sample_dataset
 
 # Item sets, with the items that are left out: the first two of mushroom are its class, edible or poisonous.
 ITEM_SETS: dict[str, tuple[str, ...]] = {"chess": (), "connect": (), "mushroom": ("1", "2")}
@@ -26,7 +26,7 @@ def instance(name: str, seed: int, folder: str | Path, rows: int = 1000) -> Data
     if not path.exists():
         known = sorted([*ITEM_SETS, *(found.name.removesuffix(".bif.gz") for found in path.parent.glob("*.bif.gz"))])
         raise SettingError(f"no instance {name!r} in {folder}; there are {', '.join(known)}")
-    return sample(read_network(path), rows, seed)
+    return sample_dataset(read_network(path), rows, seed)
 
 
 def _draw(name: str, seed: int, path: Path, rows: int) -> Dataset:

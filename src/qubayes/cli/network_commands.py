@@ -72,10 +72,10 @@ def convert(
     write_network(network, target)
     kept = network.tables is not None and holds_tables(target)
     if as_json:
-        print_json({"n": network.n, "edges": network.edges, "probabilities": kept, "output": str(target)})
+        print_json({"n": network.n, "edges": len(network.edges), "probabilities": kept, "output": str(target)})
         return
     lost = "" if kept or network.tables is None else "; this format holds no probabilities"
-    say(f"{network.n} vertices, {network.edges} edges in {target}{lost}")
+    say(f"{network.n} vertices, {len(network.edges)} edges in {target}{lost}")
 
 
 def draw(
@@ -102,9 +102,9 @@ def draw(
     drawn = read_network(network)
     write_drawing(drawn, output, read_candidates(candidates) if candidates else None, class_only=class_only)
     if as_json:
-        print_json({"n": drawn.n, "edges": drawn.edges, "output": str(output), "seconds": clock.seconds})
+        print_json({"n": drawn.n, "edges": len(drawn.edges), "output": str(output), "seconds": clock.seconds})
     else:
-        say(f"{drawn.n} vertices and {drawn.edges} edges in {output}")
+        say(f"{drawn.n} vertices and {len(drawn.edges)} edges in {output}")
 
 
 def sample(
@@ -119,13 +119,12 @@ def sample(
     """Draw rows from a network."""
     from ..data import write, write_rows
     from ..foundation.errors import SettingError
-    from ..network import read_network
-    from ..network import sample as draw_rows
+    from ..network import read_network, sample_dataset
 
     if as_json and output is None:
         raise SettingError("--json and the rows would both go to stdout; name a file for the rows with -o")
     clock = Clock()
-    dataset = draw_rows(read_network(network), rows, seed)
+    dataset = sample_dataset(read_network(network), rows, seed)
     if output is None:
         write_rows(dataset, sys.stdout)
         return

@@ -3,25 +3,30 @@
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from datetime import datetime, time
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Bools, Ints, frozen
-from ..foundation.errors import DataError, option
+from ..foundation.errors import DataError, option, some
 from ..foundation.files import shown
-from .dataset import MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
+from .dataset import MISSING_TOKENS, MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
 
-# Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
-MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
 MISSING_STATE = "missing"
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
 _NUMBER = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?", re.IGNORECASE
 )
+_TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+_TIME = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?)?"
+)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 _FEWEST_DIGITS = 3  # of a bound between two intervals
 
@@ -46,7 +51,7 @@ class Column(NamedTuple):
     declared: tuple[str, ...] | int | None = None  # the states in order, or their number; None: those observed
 
 
-def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str) -> Dataset:
+def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0) -> Dataset:
     """Return the columns as one array of codes, with the states that each column declares or shows."""
     rows = len(columns[0].codes)
     states, lookups = zip(*(_states(column, settings) for column in columns), strict=True)
@@ -61,7 +66,49 @@ def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str)
     codes: AnyArray = np.empty((len(columns), rows), dtype=code_type(states))
     for i, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
         codes[i] = lookup.astype(codes.dtype)[column.codes]
-    return Dataset(tuple(column.name for column in columns), states, frozen(codes), arities_from)
+    return Dataset(tuple(column.name for column in columns), states, frozen(codes), arities_from, dropped)
+
+
+def codes_in(column: Column, states: tuple[str, ...]) -> Ints:
+    """Return (rows,) the state of each row among these states; -1 where the value is missing."""
+    declared = column._replace(declared=Intervals.of(states) or states)
+    names, lookup = _states(declared, ReadSettings())
+    codes = lookup[declared.codes]
+    return np.where(codes < len(states), codes, -1) if len(names) > len(states) else codes
+
+
+def state_of(states: tuple[str, ...], value: Any, name: str = "") -> int:
+    """Return the index of the state that a value means: its text, or the interval in which a number lies.
+
+    >>> state_of(("<1.5", ">=1.5"), 2), state_of(("false", "true"), True)
+    (1, 1)
+    """
+    column = Column(name, [text_of(name, value)], np.zeros(1, np.uint8))
+    code = int(codes_in(column, states)[0])
+    if code < 0:
+        raise DataError(f"{value!r} is a missing value, not a state of {name!r}; its states are {some(states)}")
+    return code
+
+
+def text_of(name: str, value: Any) -> str:
+    """Return the value as the name of a state; raise if its text would say nothing of the value."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "microseconds")
+    try:
+        text = "" if hasattr(type(value), "__iter__") else str(value)
+    except Exception:  # of a class that is not ours
+        text = ""
+    if not text or _ADDRESS.search(text):
+        raise DataError(f"column {name!r} is of type {type(value).__name__}; convert it to text or numbers first")
+    return text
 
 
 def missing_values(column: Column) -> Bools:
@@ -88,7 +135,7 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
         if by_name is not None and texts:
             example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
             raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
-        names, codes = _sorted_states(column.name, texts, whole=False)
+        names, codes = _sorted_states(column.name, _one_spelling(texts), whole=False)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
     if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
@@ -125,17 +172,41 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     return numbers
 
 
+def _one_spelling(texts: list[str]) -> list[str]:
+    """Return truth values, dates and times as data frames have them; other texts as they are.
+
+    pandas, polars, pyarrow and R spell them differently in CSV: `True`, `true`, `TRUE`; `2024-05-01 00:00:00`,
+    `2024-05-01T00:00:00.000000`. Midnights of all rows are dates.
+    """
+    if all(text in _TRUTH or text in _TRUTH.values() for text in texts):
+        return [_TRUTH.get(text, text) for text in texts]
+    try:
+        if all(map(_TIME.fullmatch, texts)):
+            return [time.fromisoformat(text).isoformat() for text in texts]
+        if all(map(_MOMENT.fullmatch, texts)):
+            moments = [datetime.fromisoformat(text) for text in texts]
+            dates = all(moment.time() == time() and moment.tzinfo is None for moment in moments)
+            return [moment.date().isoformat() if dates else moment.isoformat(" ") for moment in moments]
+    except ValueError:  # the 31st of February
+        pass
+    return texts
+
+
 def _number_states(
     name: str, numbers: AnyArray | list[int], counts: Ints, settings: ReadSettings
 ) -> tuple[tuple[str, ...], Ints]:
     """Return the states of numbers: intervals where they are asked for, else whole numbers."""
     by_name = settings.bins.get(name) if isinstance(settings.bins, Mapping) else None
-    bins = by_name or (settings.bins if isinstance(settings.bins, int) else None)
+    bins = by_name if by_name is not None else settings.bins if isinstance(settings.bins, int) else None
     if isinstance(numbers, list) or numbers.dtype.kind in "iu":
         whole = True
     else:
         whole = bool(((np.abs(numbers) < _EXACT) & (numbers == np.round(numbers))).all())
-    if bins is not None and len(numbers) and (by_name or not whole or len(numbers) > MOST_CODES):
+    if bins is not None and not isinstance(bins, int):
+        bounds = [float(bound) for bound in bins]
+        values = np.array([float(number) for number in numbers])
+        return _interval_names(bounds, bounds[0]), np.searchsorted(bounds, values, side="right")
+    if bins is not None and len(numbers) and (by_name is not None or not whole or len(numbers) > MOST_CODES):
         return cut(numbers, counts, bins, settings.bin_method)
     if not whole:
         fractions = (float(x) for x in numbers if float(x) != round(float(x)))
@@ -189,6 +260,8 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
             intervals[bisect_right(edges, float(text))] if text not in known and _NUMBER.fullmatch(text) else text
             for text in texts
         ]
+    other = {_plain(name): name for name in names}
+    texts = [text if text in known else other.get(_plain(text), text) for text in texts]
     if unknown := [text for text in texts if text not in known]:
         declared = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise DataError(
@@ -196,6 +269,13 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
             f" correct the declaration or the data"
         )
     return names, _positions(texts, names)
+
+
+def _plain(text: str) -> str:
+    """Return the spelling of a truth value or a whole number that data frames have; other texts as they are."""
+    if _NUMBER.fullmatch(text) and float(text).is_integer():
+        return str(int(float(text)))
+    return _TRUTH.get(text, text)
 
 
 def _positions(texts: list[str], names: tuple[str, ...]) -> Ints:

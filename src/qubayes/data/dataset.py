@@ -1,8 +1,13 @@
 """A Dataset, the settings by which one is read, and the files that one is written to."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
@@ -10,8 +15,8 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import optional
-from ..foundation.errors import FormatError, SettingError
-from ..foundation.files import replacing
+from ..foundation.errors import FormatError, SettingError, some
+from ..foundation.files import replacing, shown
 
 Missing: TypeAlias = Literal["error", "drop", "state"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
@@ -19,7 +24,10 @@ DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fi
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
 
 MOST_STATES = 1000  # a variable with more is an identifier or a measurement, not a discrete variable
+# Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
+MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
 MOST_CODES = 20  # whole numbers with at most this many values are codes: `bins` for all columns leaves them as they are
+_SHOWN = 20  # variables in the text of a Dataset
 _BLOCK = 1 << 14  # rows that are in memory as text
 
 
@@ -31,6 +39,7 @@ class Dataset:
     states: tuple[tuple[str, ...], ...]
     codes: AnyArray = field(repr=False)  # (n, rows), the smallest unsigned type that holds every code; read-only
     arities_from: str = "data"  # or their declaration: "declared types", "network alarm.bif", "states.json", ...
+    dropped: int = 0  # rows with missing values that were left out
 
     @property
     def n(self) -> int:
@@ -54,6 +63,75 @@ class Dataset:
         digest.update(np.ascontiguousarray(self.codes).astype("<u4").tobytes())
         return digest.hexdigest()
 
+    def warnings(self) -> list[str]:
+        """Return doubts about the data: columns in which nearly every row has a state of its own."""
+        limit = max(MOST_CODES, self.rows // 2)
+        return [
+            f"{name!r} has {len(states)} states in {self.rows} rows and may be an identifier; leave it out with"
+            f" --ignore {name}, or cut numbers with --bins {name}=5"
+            for name, states in zip(self.names, self.states, strict=True)
+            if len(states) > limit
+        ]
+
+    def with_plain_states(self) -> "Dataset":
+        """Return the data with other names for states that mean a missing value in a text file: NA becomes state_NA."""
+
+        def renamed(states: tuple[str, ...]) -> tuple[str, ...]:
+            names = list(states)
+            for place, state in enumerate(states):
+                if state in MISSING_TOKENS:
+                    names[place] = f"state_{state}" if state else "state_empty"
+                    while names.count(names[place]) > 1:
+                        names[place] += "_"
+            return tuple(names)
+
+        return replace(self, states=tuple(map(renamed, self.states)))
+
+    def to_frame(self) -> Any:
+        """Return a data frame of categorical columns: pandas if it is installed, else polars."""
+        if find_spec("pandas") is None:
+            return self.to_polars()
+        pd = import_module("pandas")
+        columns = zip(self.names, self.states, self.codes, strict=True)
+        return pd.DataFrame({name: pd.Categorical.from_codes(codes, list(states)) for name, states, codes in columns})
+
+    def to_polars(self) -> Any:
+        """Return a polars frame of enumerated columns, which keep states that do not occur."""
+        pl = optional("polars", "a data frame", "frames")
+        columns = []
+        for name, states, codes in zip(self.names, self.states, self.codes, strict=True):
+            names = pl.Series(name, states, dtype=pl.Enum(states))
+            columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
+        return pl.DataFrame(columns)
+
+    def __str__(self) -> str:
+        dropped = f" ({self.dropped} more with missing values were dropped)" if self.dropped else ""
+        lines = [f"Dataset: {self.rows} rows{dropped} of {self.n} variables, arities from {self.arities_from}"]
+        for name, states in islice(zip(self.names, self.states, strict=True), _SHOWN):
+            lines.append(f"  {name}: {len(states)} states {some(states)}")
+        return "\n".join([*lines, f"  and {self.n - _SHOWN} variables more"] if self.n > _SHOWN else lines)
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table, for notebooks."""
+
+        def row(tag: str, cells: Iterable[str]) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        names, states = self.names[:_SHOWN], self.states[:_SHOWN]
+        counts = row("td", (f"{len(its)} states" for its in states))
+        rows = [
+            row("td", (its[code] for its, code in zip(states, codes, strict=True)))
+            for codes in self.codes[:_SHOWN, :10].T.tolist()
+        ]
+        title = escape(str(self).partition("\n")[0])
+        return f"<p>{title}</p><table><thead>{row('th', names)}{counts}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Return a data frame: pandas if it is installed, else polars."""
+    package = import_module("pandas") if find_spec("pandas") else optional("polars", "a data frame", "frames")
+    return package.DataFrame(dict(columns))
+
 
 def code_type(states: Sequence[Sequence[str]]) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds every code."""
@@ -65,7 +143,8 @@ class ReadSettings:
     """Settings of `read`: missing values, continuous columns, declared states."""
 
     missing: Missing = "error"  # or drop the rows with missing values, or make missing a state of its own
-    bins: int | Mapping[str, int] | None = None  # for every column of numbers that are not codes, or by name of column
+    # For every column of numbers that are not codes; or by name of column, also as bounds between intervals.
+    bins: int | Mapping[str, int | Sequence[float]] | None = None
     bin_method: BinMethod = "quantile"  # intervals with equally many rows, or equally wide ones
     arities: str | Path | Arities | None = None  # a .bif network, a .json file, or the same as a mapping
     ignore: tuple[str, ...] = ()  # columns that are left out
@@ -76,9 +155,25 @@ class ReadSettings:
             value, allowed = getattr(self, name), get_args(kind)
             if value not in allowed and not (name == "format" and value is None):
                 raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")
+        by_name = isinstance(self.bins, Mapping)
         for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
-            if bins is not None and (not isinstance(bins, int) or not 2 <= bins <= MOST_STATES):
-                raise SettingError(f"bins = {bins}; give a whole number from 2 to {MOST_STATES}")
+            if isinstance(bins, int) and not isinstance(bins, bool):
+                right = 2 <= bins <= MOST_STATES
+            else:
+                right = bins is None or (by_name and _are_bounds(bins))
+            if not right:
+                raise SettingError(
+                    f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
+                    " bounds between intervals, such as {'age': [18, 40, 65]}"
+                )
+
+
+def _are_bounds(bins: Any) -> bool:
+    """Return True for a list of finite ascending numbers."""
+    if not isinstance(bins, list | tuple | np.ndarray) or not 1 <= len(bins) < MOST_STATES:
+        return False
+    numbers = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
+    return numbers and all(low < high for low, high in pairwise(bins))
 
 
 def write(dataset: Dataset, path: str | Path) -> None:
@@ -88,16 +183,17 @@ def write(dataset: Dataset, path: str | Path) -> None:
     """
     ending = Path(path).suffix.lower()
     if ending == ".parquet":
-        pl = optional("polars", "a file in the Parquet format", "frames")
-        columns = []
-        for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True):
-            names = pl.Series(name, states, dtype=pl.Enum(states))
-            columns.append(names.gather(pl.Series(codes.astype(np.uint32))))
         with replacing(path, binary=True) as file:
-            pl.DataFrame(columns).write_parquet(file)
+            dataset.to_polars().write_parquet(file)
         return
     if ending not in (".csv", ".tsv", ".dat"):
         raise FormatError(f"cannot write data to {path}; give a name that ends in .csv, .tsv, .dat or .parquet")
+    for name, states in zip(dataset.names, dataset.states, strict=True):
+        if lost := sorted(MISSING_TOKENS.intersection(states)):
+            raise FormatError(
+                f"the state {lost[0]!r} of {name!r} means a missing value in a {ending} file; rename it"
+                " (`Dataset.with_plain_states`), or write .parquet"
+            )
     if ending == ".dat":
         for text in (*dataset.names, *(state for states in dataset.states for state in states)):
             if not text or text.startswith("#") or any(c.isspace() for c in text):

@@ -7,12 +7,10 @@ then its arrays.
 
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import datetime
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,12 +23,11 @@ from ..foundation.environment import limit_address_space, optional
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError
 from ..foundation.files import opened
-from .columns import Column
+from .columns import Column, text_of
 
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
 _SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
 _CHILD = "import sys; from qubayes.data.frames import send_file; send_file(*sys.argv[1:])"
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
 
 
 def frame_columns(frame: Any) -> list[Column]:
@@ -96,7 +93,7 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     """
     native = series.to_native()
     if hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas, where categories may be numbers
-        texts = tuple(_as_text(name, value) for value in native.cat.categories.tolist())
+        texts = tuple(text_of(name, value) for value in native.cat.categories.tolist())
         if len(set(texts)) < len(texts):
             raise DataError(f"column {name!r} has categories that are the same as text; rename them")
         codes = np.asarray(native.cat.codes, dtype=np.int64)
@@ -105,7 +102,7 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     if hasattr(native, "unify_dictionaries"):  # pyarrow
         chunks = native.unify_dictionaries().chunks
         values = chunks[0].dictionary.to_pylist() if chunks else []
-        return column._replace(declared=tuple(_as_text(name, value) for value in values))
+        return column._replace(declared=tuple(text_of(name, value) for value in values))
     return column._replace(declared=tuple(getattr(series.dtype, "categories", ())) or None)
 
 
@@ -135,7 +132,7 @@ def _object_column(name: str, values: list[Any]) -> Column:
         return _number_column(name, numbers, np.isnan(numbers))
     if len(kinds) > 1:
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first")
-    texts = [None if value is None else _as_text(name, value) for value in values]
+    texts = [None if value is None else text_of(name, value) for value in values]
     index = {text: code for code, text in enumerate(sorted({text for text in texts if text is not None}))}
     codes = [len(index) if text is None else index[text] for text in texts]
     return Column(name, list(index), np.array(codes, np.min_scalar_type(len(index))))
@@ -151,25 +148,6 @@ def _is_missing(value: Any) -> bool:
         return True
     except Exception:  # an array in a cell
         return False
-
-
-def _as_text(name: str, value: Any) -> str:
-    """Return the value as the name of a state; raise if its text would say nothing of the value."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "microseconds")
-    try:
-        text = "" if hasattr(type(value), "__iter__") else str(value)
-    except Exception:  # of a class that is not ours
-        text = ""
-    if not text or _ADDRESS.search(text):
-        raise DataError(f"column {name!r} is of type {type(value).__name__}; convert it to text or numbers first")
-    return text
 
 
 # Parquet and Arrow files

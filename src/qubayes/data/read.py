@@ -1,17 +1,21 @@
 """Files and data frames to a Dataset."""
 
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
 
-from ..foundation.arrays import Bools
-from ..foundation.errors import DataError, FormatError, option, some
+from ..foundation.arrays import Bools, Ints
+from ..foundation.errors import DataError, DataWarning, FormatError, QubayesError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
-from .columns import Column, Intervals, encode, missing_values
+from .columns import Column, Intervals, codes_in, encode, missing_values
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
 from .frames import array_columns, frame_columns, read_frame_file
 
@@ -44,10 +48,12 @@ class HasStates(Protocol):
 def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates | None = None) -> Dataset:
     """Return the data as integer codes with the names of their states.
 
-    `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), a data frame (pandas,
-    polars, pyarrow, ...) or a Dataset, which is returned as it is. States come in the declared order if the column's
-    type or `settings.arities` declares them, else in numeric order if all are whole numbers, else sorted as text.
-    Numbers whose states are intervals in `like` (a Network or a Dataset) are put into these intervals.
+    `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-` for standard input
+    (CSV unless `settings.format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a
+    Dataset, which is returned as it is. A column that may be an identifier gives a DataWarning. States come in the
+    declared order if the column's type or `settings.arities` declares them, else in numeric order if all are whole
+    numbers, else sorted as text. Numbers whose states are intervals in `like` (a Network or a Dataset) are put into
+    these intervals.
 
     >>> import pandas
     >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), ReadSettings(bins=2))
@@ -84,7 +90,23 @@ def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates |
     ]
     if settings.arities is not None:
         columns, arities_from = _declare(columns, settings.arities)
-    return encode(_without_missing(columns, settings), settings, arities_from)
+    rows, columns = len(columns[0].codes), _without_missing(columns, settings)
+    dataset = encode(columns, settings, arities_from, rows - len(columns[0].codes))
+    for message in dataset.warnings():
+        warnings.warn(message, DataWarning, stacklevel=2)
+    return dataset
+
+
+def read_evidence(source: Any, like: HasStates, settings: ReadSettings | None = None) -> dict[str, Ints]:
+    """Return the state of every row in each column that `like` names, in its states; -1 where the value is missing."""
+    if isinstance(source, Dataset):
+        columns = [
+            Column(*column) for column in zip(source.names, source.states, source.codes, source.states, strict=True)
+        ]
+    else:
+        columns, _ = _load(source, settings or ReadSettings())
+    states = _states_by_name(like)
+    return {column.name: codes_in(column, states[column.name]) for column in columns if column.name in states}
 
 
 def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
@@ -93,6 +115,14 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         columns = array_columns(source)
     elif not isinstance(source, str | PathLike):
         columns = frame_columns(source)
+    elif str(source) == "-":
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"stdin.{settings.format or 'csv'}"
+            path.write_bytes(sys.stdin.buffer.read())
+            try:
+                return _load(path, replace(settings, format=settings.format or "csv"))
+            except QubayesError as error:
+                raise type(error)(str(error).replace(str(path), "standard input")) from None
     else:
         path = Path(source)
         kind = settings.format or _FORMATS.get(ending(path))

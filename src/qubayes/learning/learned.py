@@ -164,7 +164,7 @@ class Learned:
             lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
         lines.append("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items()))
         if self.confidence:
-            edges, samples = self.confidence.consensus.edges, self.confidence.samples
+            edges, samples = len(self.confidence.consensus.edges), self.confidence.samples
             lines.append(f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them")
         return lines
 

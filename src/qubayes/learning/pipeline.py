@@ -73,7 +73,7 @@ def learn(
     >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
     >>> result = learn(table, max_parents=2)
     >>> result.solution.proved, result.network.edges
-    (True, 1)
+    (True, [('wet', 'rain')])
     """
     settings = LearnSettings.of(max_parents=max_parents, **options)
     if workers is not None and (threads is not None or cluster is not None):

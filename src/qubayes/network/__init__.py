@@ -2,10 +2,10 @@
 
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .graph_files import from_modelstring, to_modelstring
-from .network import Network
+from .network import Network, Picture, Vertex
 from .network_files import check_network_path, holds_tables, read_about, read_network, write_network
-from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy
-from .parameters import NetworkScore, fit, log_likelihood, sample, score, vertex_scores
+from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
+from .parameters import NetworkScore, fit, log_likelihood, sample, sample_dataset, score, vertex_scores
 
 __all__ = [
     "Agreement",
@@ -13,6 +13,8 @@ __all__ = [
     "Cpdag",
     "Network",
     "NetworkScore",
+    "Picture",
+    "Vertex",
     "check_network_path",
     "compare",
     "cpdag",
@@ -25,11 +27,13 @@ __all__ = [
     "read_about",
     "read_network",
     "sample",
+    "sample_dataset",
     "score",
     "skeleton",
     "to_modelstring",
     "to_networkx",
     "to_pgmpy",
+    "to_pyagrum",
     "v_structures",
     "vertex_scores",
     "write_network",

@@ -28,9 +28,9 @@ class Cpdag:
         return len(self.names)
 
     @property
-    def edges(self) -> int:
-        """Number of edges, directed or not."""
-        return len(self.directed) + len(self.undirected)
+    def edges(self) -> list[tuple[str, str]]:
+        """The edges by name: (parent, child) for the directed ones, then the reversible ones."""
+        return [(self.names[a], self.names[b]) for a, b in (*self.directed, *self.undirected)]
 
 
 def skeleton(network: Network) -> frozenset[Edge]:
@@ -185,7 +185,7 @@ def compare(learned: Network, truth: Network) -> Comparison:
         raise QubayesError(
             f"the networks have different vertices: {'; '.join(parts)}; compare networks of the same ones"
         )
-    found, true = _edges(learned), _edges(truth)
+    found, true = frozenset(learned.edges), frozenset(truth.edges)
     found_pairs, true_pairs = (frozenset(map(frozenset, edges)) for edges in (found, true))
     found_class, true_class = _class_edges(cpdag(learned)), _class_edges(cpdag(truth))
     pairs = len(found_pairs | true_pairs)
@@ -200,11 +200,6 @@ def compare(learned: Network, truth: Network) -> Comparison:
         skeleton=Agreement.of(found_pairs, true_pairs),
         cpdag=Agreement.of(found_class, true_class),
     )
-
-
-def _edges(network: Network) -> frozenset[Collection[str]]:
-    """Return the edges (parent, child), by name."""
-    return frozenset((parent, child) for child, its in network.parent_names().items() for parent in its)
 
 
 def _class_edges(graph: Cpdag) -> frozenset[Collection[str]]:

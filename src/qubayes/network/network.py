@@ -1,21 +1,28 @@
 """A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its parents."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from difflib import get_close_matches
+from html import escape
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..foundation.arrays import Floats, Ints, frozen
-from ..foundation.errors import QubayesError
+from ..data import make_frame, read_evidence, state_of
+from ..foundation.arrays import AnyArray, Floats, Ints, frozen
+from ..foundation.errors import DataError, QubayesError, SettingError, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
+from .inference import posterior
 
 States: TypeAlias = tuple[tuple[str, ...], ...]
 Tables: TypeAlias = tuple[Floats, ...]
 
 # Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4 is a mistake.
 _ROUNDING = 0.02
+_MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
 MOST_AXES = 32  # of a table: some versions of numpy allow no more
 
 
@@ -80,9 +87,11 @@ class Network:
         return len(self.names)
 
     @property
-    def edges(self) -> int:
-        """Number of edges."""
-        return sum(map(len, self.parents))
+    def edges(self) -> list[tuple[str, str]]:
+        """The edges (parent, child), by name, in the order of the children."""
+        return [
+            (self.names[parent], name) for name, its in zip(self.names, self.parents, strict=True) for parent in its
+        ]
 
     @property
     def arities(self) -> Ints:
@@ -121,6 +130,200 @@ class Network:
         """Return the names of the parents of each vertex, by its name."""
         names = self.names
         return {names[v]: tuple(names[p] for p in parents) for v, parents in enumerate(self.parents)}
+
+    def index(self, name: str) -> int:
+        """Return the index of the vertex of this name."""
+        if name not in self.names:
+            close = get_close_matches(str(name), self.names, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"vertices are {some(self.names, 10)}"
+            raise QubayesError(f"the network has no vertex {name!r}; {hint}")
+        return self.names.index(name)
+
+    def __getitem__(self, name: str) -> "Vertex":
+        """Return the vertex of this name: its parents, children, states and table.
+
+        >>> Network.from_edges("abc", [("a", "c"), ("b", "c")])["c"].parents
+        ('a', 'b')
+        """
+        vertex = self.index(name)
+        names, parents = self.names, self.parents[vertex]
+        children = tuple(v for v, its in enumerate(self.parents) if vertex in its)
+        return Vertex(
+            name,
+            tuple(names[p] for p in parents),
+            tuple(names[c] for c in children),
+            None if self.states is None else self.states[vertex],
+            None if self.states is None else tuple(self.states[p] for p in parents),
+            None if self.tables is None else self.tables[vertex],
+        )
+
+    def markov_blanket(self, name: str) -> tuple[str, ...]:
+        """Return parents, children and other parents of the children: given them, no other vertex matters.
+
+        >>> Network.from_edges("abcd", [("a", "c"), ("b", "c"), ("c", "d")]).markov_blanket("a")
+        ('b', 'c')
+        """
+        vertex = self.index(name)
+        families = [{v, *its} for v, its in enumerate(self.parents) if v == vertex or vertex in its]
+        return tuple(self.names[v] for v in sorted(set().union(*families) - {vertex}))
+
+    def to_frame(self, name: str) -> Any:
+        """Return the table of a vertex as a data frame (pandas, else polars): a row for each state of the parents."""
+        return self[name].to_frame()
+
+    def probability(
+        self, query: str | Mapping[str, Any] | None = None, /, *, given: Mapping[str, Any] | None = None, **states: Any
+    ) -> Any:
+        """Return the probability of these states given others; for a name alone, that of each of its states.
+
+        States are named as in `states`; a number may lie in an interval, and True is "true". Exact, by variable
+        elimination: TooLargeError where the graph is too dense for it.
+
+        >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
+        >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)
+        >>> coin.probability(b=1), coin.probability("a", given={"b": 0}), coin.probability({"a": 1, "b": 1})
+        (0.25, {'0': 0.6666666666666666, '1': 0.3333333333333333}, 0.25)
+        """
+        all_states, _ = self.parameters
+        evidence = {self.index(name): value for name, value in (given or {}).items()}
+        codes = {v: np.array([self._code(v, value)]) for v, value in evidence.items()}
+        if isinstance(query, str):
+            if states:
+                raise SettingError(f"probability of {query!r} and of {min(states)}; give one or the other")
+            vertex = self.index(query)
+            found = self._posterior([vertex], codes)[0]
+            return dict(zip(all_states[vertex], found.tolist(), strict=True))
+        wanted = {self.index(name): value for name, value in {**(query or {}), **states}.items()}
+        if not wanted:
+            raise SettingError('probability of nothing; give states such as probability(x="yes"), or a name')
+        if both := wanted.keys() & evidence.keys():
+            raise SettingError(f"{self.names[min(both)]!r} is asked for and given; leave it out of one")
+        # By the chain rule, so that no joint table of many vertices is needed.
+        total = 1.0
+        for vertex, value in wanted.items():
+            code = self._code(vertex, value)
+            total *= float(self._posterior([vertex], codes)[0, code]) if total else 0.0
+            codes[vertex] = np.array([code])
+        return total
+
+    def predict_proba(self, data: Any, name: str) -> Floats:
+        """Return (rows, states of the vertex) its probabilities given the other columns of each row of the data.
+
+        `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices, the column of the
+        vertex itself and missing values are ignored.
+        """
+        vertex = self.index(name)
+        columns = {self.index(other): codes for other, codes in read_evidence(data, self).items() if other != name}
+        if not columns:
+            raise DataError(
+                f"the data have no column that is a vertex besides {name!r}; vertices are {some(self.names)}"
+            )
+        rows = len(next(iter(columns.values())))
+        known = np.array([codes >= 0 for codes in columns.values()])
+        found = np.empty((rows, len(self.parameters[0][vertex])))
+        patterns, which = np.unique(known, axis=1, return_inverse=True)
+        for pattern, observed in enumerate(patterns.T):
+            here = which.ravel() == pattern
+            evidence = {v: codes[here] for (v, codes), seen in zip(columns.items(), observed, strict=True) if seen}
+            found[here] = self._posterior([vertex], evidence)
+        return found
+
+    def predict(self, data: Any, name: str) -> AnyArray:
+        """Return the most probable state of the vertex for each row of the data, given its other columns."""
+        states = np.array(self.parameters[0][self.index(name)])
+        return np.asarray(states[self.predict_proba(data, name).argmax(axis=1)])
+
+    def _code(self, vertex: int, value: Any) -> int:
+        """Return the state that a value names."""
+        return state_of(self.parameters[0][vertex], value, self.names[vertex])
+
+    def _posterior(self, query: list[int], evidence: Mapping[int, Ints]) -> Floats:
+        found = posterior(self, query, evidence)
+        if np.isnan(found).any():
+            row = int(np.argmax(np.isnan(found.reshape(len(found), -1)).any(axis=1)))
+            states = self.parameters[0]
+            given = (f"{self.names[v]} = {states[v][codes[row]]}" for v, codes in list(evidence.items())[:5])
+            raise QubayesError(
+                f"the network holds the evidence of row {row + 1} impossible ({', '.join(given)});"
+                " leave out some of it, or fit the network with a prior such as bdeu"
+            )
+        return found
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Return a picture of the graph, which notebooks show; written to a .svg or .png file if a path is given."""
+        # The drawing stands to the right of this room: it is loaded when a picture is asked for.
+        from ..report import draw, write_drawing
+
+        if path is not None:
+            write_drawing(self, Path(path))
+        return Picture(draw(self))
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture that a notebook shows; None for a graph that is too large to be read."""
+        return self.plot() if self.n <= _MOST_DRAWN else None
+
+    def __str__(self) -> str:
+        kind = "with probabilities" if self.tables is not None else "without probabilities"
+        title = f"Network {self.name}".rstrip()
+        shown = [f"  {child} <- {', '.join(its)}" for child, its in self.parent_names().items() if its]
+        more = [f"  and {len(shown) - 20} vertices more with parents"] if len(shown) > 20 else []
+        return "\n".join([f"{title}: {self.n} vertices, {len(self.edges)} edges, {kind}", *shown[:20], *more])
+
+
+class Picture(str):
+    """An SVG document; notebooks show it."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A vertex of a network with names: parents, children, states, and the table of its probabilities."""
+
+    name: str
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+    states: tuple[str, ...] | None
+    parent_states: States | None  # in the order of `parents`
+    table: Floats | None = field(repr=False)  # (parent arities..., arity)
+
+    def rows(self) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
+        """Yield (states of the parents, probability of each state) for each row of the table."""
+        if self.table is None or self.states is None or self.parent_states is None:
+            raise QubayesError(f"{self.name!r} has no probabilities; fit the network to data first (`qubayes.fit`)")
+        numbers = self.table.reshape(-1, len(self.states)).tolist()
+        for given, row in zip(product(*self.parent_states), numbers, strict=True):
+            yield given, dict(zip(self.states, row, strict=True))
+
+    def to_frame(self) -> Any:
+        """Return the table as a data frame (pandas, else polars): columns of the parents, then P(x=state)."""
+        rows = list(self.rows())
+        columns: dict[str, list[Any]] = {
+            parent: [given[i] for given, _ in rows] for i, parent in enumerate(self.parents)
+        }
+        for state in self.states or ():
+            columns[f"P({self.name}={state})"] = [row[state] for _, row in rows]
+        return make_frame(columns)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name} <- {', '.join(self.parents)}" if self.parents else self.name]
+        if self.states is not None:
+            lines.append(f"  states {some(self.states, 10)}")
+        if self.table is not None:
+            for given, row in islice(self.rows(), 20):
+                numbers = ", ".join(f"{state}: {p:.4g}" for state, p in islice(row.items(), 10))
+                lines.append(
+                    f"  {', '.join(given)}{' -> ' if given else ''}{numbers}{', ...' if len(row) > 10 else ''}"
+                )
+            if (size := self.table.size // self.table.shape[-1]) > 20:
+                lines.append(f"  and {size - 20} rows more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _checked_table(network: Network, vertex: int, table: Floats) -> Floats:

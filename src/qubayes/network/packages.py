@@ -1,4 +1,4 @@
-"""Networks of other packages: networkx (the graph) and pgmpy (with probabilities)."""
+"""Networks of other packages: networkx (the graph), pgmpy and pyAgrum (with probabilities)."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ def to_networkx(network: Network) -> "nx.DiGraph":
 
 def _add_graph(graph: Any, network: Network) -> Any:
     graph.add_nodes_from(network.names)
-    graph.add_edges_from((parent, child) for child, its in network.parent_names().items() for parent in its)
+    graph.add_edges_from(network.edges)
     return graph
 
 
@@ -77,3 +77,20 @@ def from_pgmpy(model: Any) -> Network:
         tables.append(np.moveaxis(values, 0, -1))
     states = tuple(tuple(map(str, its)) for its in own_states)
     return Network(tuple(map(str, nodes)), parents, states, tuple(tables))
+
+
+def to_pyagrum(network: Network) -> Any:
+    """Return a pyAgrum BayesNet: labelled variables, the arcs and the probabilities."""
+    gum = _package("pyagrum", "pyagrum")
+    states, tables = network.parameters
+    model = gum.BayesNet(network.name or "network")
+    for name, its in zip(network.names, states, strict=True):
+        model.add(gum.LabelizedVariable(name, name, list(its)))
+    for edge in network.edges:
+        model.addArc(*edge)
+    for name, parents, table in zip(network.names, network.parents, tables, strict=True):
+        cpt = model.cpt(name)
+        axes = [name if v == name else v for v in reversed(cpt.names)]
+        own = [*(network.names[p] for p in parents), name]
+        model.cpt(name).fillWith(table.transpose([own.index(axis) for axis in axes]).ravel().tolist())
+    return model

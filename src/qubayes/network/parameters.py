@@ -112,6 +112,14 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     return codes
 
 
+def _in_states_of(network: Network, dataset: Dataset) -> Dataset:
+    """Return the columns of the network's vertices, with the states that it declares."""
+    assert network.states is not None
+    codes: AnyArray = np.array(_codes(network, dataset)).astype(code_type(network.states))
+    source = f"network {network.name}".strip()
+    return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped)
+
+
 def _estimate(counts: Ints, score: Score) -> Floats:
     """Return counts plus prior counts of the score (Appendix D.1), each row scaled to 1; uniform where both are 0."""
     formula = score.formula(int(counts.sum()))
@@ -199,7 +207,9 @@ def score(
 ) -> NetworkScore:
     """Return the score of the network on the data: a file, a data frame or a `Dataset`.
 
-    Columns are matched by name. Where the states of the network are intervals, numbers are put into them.
+    Columns are matched by name. Where the states of the network are intervals, numbers are put into them. Arities are
+    those that the network declares, unless it declares none, `reading.arities` are given, or the data hold a state that
+    it does not have.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -213,29 +223,35 @@ def score(
     graph = network if isinstance(network, Network) else read_network(network)
     dataset = read(data, reading, like=graph)
     chosen = score if isinstance(score, Score) else Score(score, ess)
-    found, note = None, None
-    if graph.tables is None:
-        note = "the network has no probabilities"
-    else:
+    found, note, scored = None, None, dataset
+    if graph.states is not None:
         try:
-            found = log_likelihood(graph, dataset)
+            scored = _in_states_of(graph, dataset) if reading is None or reading.arities is None else dataset
+            found = log_likelihood(graph, dataset) if graph.tables is not None else None
         except DataError as error:
             note = str(error)
-        if found == -math.inf:
-            found, note = None, "minus infinity: some row is impossible in the network"
+    if graph.tables is None:
+        note = "the network has no probabilities"
+    elif found == -math.inf:
+        found, note = None, "minus infinity: some row is impossible in the network"
     return NetworkScore(
         chosen,
-        dict(zip(graph.names, vertex_scores(graph, dataset, chosen).tolist(), strict=True)),
-        graph.edges,
+        dict(zip(graph.names, vertex_scores(graph, scored, chosen).tolist(), strict=True)),
+        len(graph.edges),
         dataset.rows,
-        dataset.arities_from,
+        scored.arities_from,
         dataset.n - graph.n,
         found,
         note,
     )
 
 
-def sample(network: Network, rows: int, seed: int = 0) -> Dataset:
+def sample(network: Network, rows: int, seed: int = 0) -> Any:
+    """Return `rows` draws from the network as a data frame (pandas, else polars); see `sample_dataset`."""
+    return sample_dataset(network, rows, seed).to_frame()
+
+
+def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
     """Return `rows` independent draws from the joint distribution, each vertex drawn after its parents.
 
     Every vertex has its own random stream, so the first rows of a longer sample are the shorter sample. The states are
@@ -246,7 +262,7 @@ def sample(network: Network, rows: int, seed: int = 0) -> Dataset:
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
     >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
-    >>> drawn = sample(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), rows=1000, seed=1)
+    >>> drawn = sample_dataset(fit(Network(dataset.names, ((), (0,), ())), dataset, "ml"), rows=1000, seed=1)
     >>> drawn.rows, bool((drawn.codes[0] == drawn.codes[1]).all())
     (1000, True)
     """

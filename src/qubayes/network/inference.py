@@ -1,0 +1,115 @@
+"""Exact inference: the distribution of some vertices given others, by variable elimination.
+
+A factor is an array over free (unobserved) vertices; its first axis counts the rows of evidence, or has length 1 where
+the factor is the same for all rows. So one elimination answers a question for many rows at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..foundation.arrays import Bools, Floats, Ints
+from ..foundation.errors import TooLargeError
+
+if TYPE_CHECKING:
+    from .network import Network
+
+_LARGEST_FACTOR = 50_000_000  # numbers: 400 MB
+_BLOCK = 1_000_000  # numbers of a factor that is made for several rows at once
+
+
+class _Factor(NamedTuple):
+    vertices: tuple[int, ...]  # free vertices, ascending
+    values: Floats  # (rows or 1, arity of each vertex...)
+
+
+def posterior(network: "Network", query: Sequence[int], evidence: Mapping[int, Ints]) -> Floats:
+    """Return (rows, arities of the query...) the joint probabilities of the query given each row of evidence.
+
+    `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds impossible gives NaN.
+    Vertices that are neither in the query nor in the evidence are summed out; those that are not ancestors of either
+    are left out, since they sum to 1.
+    """
+    _, tables = network.parameters
+    rows = max((len(codes) for codes in evidence.values()), default=1)
+    arities = network.arities.tolist()
+    relevant: set[int] = set()
+    stack = [*query, *evidence]
+    while stack:
+        vertex = stack.pop()
+        if vertex not in relevant:
+            relevant.add(vertex)
+            stack += network.parents[vertex]
+    families = {v: tuple(u for u in (*network.parents[v], v) if u not in evidence) for v in relevant}
+    step = max(1, _BLOCK // max(prod(arities[u] for u in its) for its in families.values()))
+    blocks, start = [], 0
+    while start < rows:
+        block = {v: codes[start : start + step] for v, codes in evidence.items()}
+        factors, possible = [], np.ones(min(step, rows - start), np.bool_)
+        for vertex in sorted(relevant):
+            factor = _restricted(tables[vertex], (*network.parents[vertex], vertex), block)
+            if factor.vertices:
+                factors.append(factor)
+            else:
+                possible &= factor.values > 0
+        try:
+            blocks.append(_eliminated(factors, query, possible, arities))
+        except TooLargeError:
+            if step == 1:
+                raise
+            step = max(1, step // 16)
+        else:
+            start += step
+    return np.concatenate(blocks)
+
+
+def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, Ints]) -> _Factor:
+    """Return the table with the states of the evidence chosen, its free vertices ascending."""
+    free = sorted(v for v in family if v not in evidence)
+    given = [v for v in family if v in evidence]
+    ordered = table.transpose([family.index(v) for v in (*given, *free)])
+    return _Factor(tuple(free), ordered[tuple(evidence[v] for v in given)] if given else ordered[None])
+
+
+def _eliminated(factors: list[_Factor], query: Sequence[int], possible: Bools, arities: list[int]) -> Floats:
+    """Return (rows, arities of the query...) after all other free vertices are summed out, the cheapest first."""
+
+    def scope(vertex: int) -> set[int]:
+        return {u for factor in factors if vertex in factor.vertices for u in factor.vertices}
+
+    free = {v for factor in factors for v in factor.vertices}.difference(query)
+    while free:
+        vertex = min(free, key=lambda v: (prod(arities[u] for u in scope(v)), v))
+        joined = _product([factor for factor in factors if vertex in factor.vertices], arities)
+        summed = joined.values.sum(axis=1 + joined.vertices.index(vertex))
+        rest = tuple(u for u in joined.vertices if u != vertex)
+        factors = [factor for factor in factors if vertex not in factor.vertices]
+        free.remove(vertex)
+        # Scaled, so that long products do not vanish; every row is scaled to 1 at the end.
+        largest = summed.reshape(len(summed), -1).max(axis=1)
+        possible &= largest > 0
+        if rest:
+            scale = np.where(largest > 0, largest, 1.0)
+            factors.append(_Factor(rest, summed / scale.reshape(-1, *[1] * len(rest))))
+    joined = _product(factors, arities)
+    values = joined.values.transpose([0, *(1 + joined.vertices.index(v) for v in query)])
+    totals = values.sum(axis=tuple(range(1, values.ndim)), keepdims=True)
+    fine = possible.reshape(-1, *[1] * len(query)) & (totals > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(fine, values / totals, np.nan)
+
+
+def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
+    vertices = tuple(sorted({v for factor in factors for v in factor.vertices}))
+    size = max(len(factor.values) for factor in factors) * prod(arities[v] for v in vertices)
+    if size > _LARGEST_FACTOR:
+        raise TooLargeError(
+            f"exact inference needs a table of {size:,} numbers, at most {_LARGEST_FACTOR:,}; give more evidence, or"
+            " use approximate inference: `qubayes.network.to_pyagrum`, `to_pgmpy`"
+        )
+    result = np.ones((1,) * (1 + len(vertices)))
+    for factor in factors:
+        result = result * factor.values.reshape(-1, *(arities[v] if v in factor.vertices else 1 for v in vertices))
+    return _Factor(vertices, result)
