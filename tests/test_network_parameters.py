@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import graphs, networks
-from qubayes.data import Dataset
+from qubayes.data import Dataset, read
 from qubayes.foundation.errors import DataError, QubayesError, SettingError
 from qubayes.network import Network, fit, log_likelihood, sample_dataset, vertex_scores
 from qubayes.scores import NAMES, Score
@@ -162,3 +162,14 @@ def test_a_sample_gives_its_network_back():
         p * math.log(p) for p in (joint_probability(truth, row) for row in itertools.product((0, 1), repeat=3))
     )
     assert log_likelihood(found, data) / data.rows == pytest.approx(entropy, abs=0.05)
+
+
+def test_spellings_of_truth_values_and_numbers_are_matched(tmp_path):
+    network = fit(Network(("a", "b"), ((), (0,)), (("True", "False"), ("1.0", "2"))), coins())
+    (tmp_path / "x.csv").write_text("a,b\nTrue,1.0\nFalse,2.0\n")
+    expected = math.log(network.probability(a="True", b="1.0")) + math.log(network.probability(a="False", b="2"))
+    assert log_likelihood(network, read(tmp_path / "x.csv")) == pytest.approx(expected)
+
+
+def coins():
+    return Dataset(("a", "b"), (("False", "True"), ("1.0", "2")), np.array([[0, 1, 1, 0], [0, 1, 0, 0]], np.uint8))

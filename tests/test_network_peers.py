@@ -6,19 +6,23 @@ from importlib import metadata
 
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from network_cases import equal_tables, graphs, networks, random_tables
-from qubayes.foundation.errors import MissingPackageError, QubayesError
+from qubayes.data import ReadSettings, read
+from qubayes.foundation.errors import FormatError, MissingPackageError, QubayesError
 from qubayes.network import (
     Network,
+    fit,
     from_networkx,
     from_pgmpy,
     read_network,
     to_networkx,
     to_pgmpy,
+    to_pyagrum,
     write_network,
 )
 
@@ -27,8 +31,6 @@ PLAIN = ("rain", "Lung_Cancer", "a-b", "x.1", "3_4", "grass")
 PLAIN_STATES = ("yes", "no", "0", "1", "-1", "more_than_5")
 ODD = ("a b", "a,b", "<script>alert(1)</script>", 'say "hi"', "雨", "[x]|{y}(z);")
 ODD_STATES = ("<1.5", ">=1.5", "a b", "x, y", "é&amp;", "'")
-# What pyAgrum's BIF reader does not take: quotes, signs, letters beyond ASCII, words of the format.
-AGRUM_REFUSES = ("a b", "<1.5", "雨", "table", "1.5")
 
 
 def example(names, states, seed=0, fewest=1):
@@ -115,32 +117,84 @@ def only_with(package, version):
         pytest.skip(f"docs/networks.md speaks of {package} {version}")
 
 
-@pytest.mark.parametrize("state", ["a(b)", "a)"])
-def test_pgmpys_bif_reader_gets_parentheses_wrong_as_documented(tmp_path, state):
-    only_with("pgmpy", "1.1.")
-    from pgmpy.readwrite import BIFReader
+def binned():
+    """A network learned from measurements: names with blanks, states that are intervals, one of missing values."""
+    rng = np.random.default_rng(0)
+    alcohol = rng.normal(12.5, 0.8, 200).round(2)
+    table = {
+        "fixed acidity": [None if x > 14 else round(x * 1e-7, 9) for x in alcohol],
+        "alcohol": alcohol - 13,
+        "good?": alcohol > 12.6,
+        "1.5": rng.integers(0, 2, 200) * 1e20,
+    }
+    reading = ReadSettings(bins={"fixed acidity": 3, "alcohol": 4, "1.5": [0.5, 1e20]}, missing="state")
+    dataset = read(pandas.DataFrame(table), reading)
+    return fit(Network(dataset.names, ((1,), (), (0, 1), (2,))), dataset)
 
-    tables = (np.array([0.25, 0.75]), np.array([[0.25, 0.75], [0.5, 0.5]]))
-    network = Network(("a", "b"), ((), (0,)), ((state, "y"), ("p", "q")), tables)
+
+def with_identifiers(path, plain):
+    """The network as readers see it that skip properties."""
+    lines = path.read_text().splitlines(keepends=True)
+    plain.write_text("".join(line for line in lines if "property" not in line))
+    return read_network(plain)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        binned(),
+        example(ODD, ODD_STATES, fewest=2),
+        example(("table", "1.5", "1_5", "_", "network", "s_1.5"), ODD_STATES),
+    ],
+)
+def test_other_readers_take_any_names_from_bif_as_identifiers(tmp_path, network):
+    gum, readwrite = pytest.importorskip("pyagrum"), pytest.importorskip("pgmpy.readwrite")
+    if min(network.arities) == 1:  # pyAgrum refuses variables of one state
+        network = example(network.names, ODD_STATES, fewest=2)
+    path = tmp_path / "x.bif"
+    write_network(network, path)
+    ours = read_network(path)
+    assert (ours.names, ours.parents, ours.states) == (network.names, network.parents, network.states)
+    assert equal_tables(ours, network)
+    seen = with_identifiers(path, tmp_path / "y.bif")
+    assert seen.names != network.names and seen.parents == network.parents
+    assert_pgmpy_has(readwrite.BIFReader(str(path)).get_model(), seen)
+    assert_agrum_has(gum.loadBN(str(path)), seen, 1e-6)
+
+
+def test_identifiers_of_intervals_are_legible(tmp_path):
+    network = binned()
     write_network(network, tmp_path / "x.bif")
-    assert equal_tables(read_network(tmp_path / "x.bif"), network)
-    model = BIFReader(str(tmp_path / "x.bif")).get_model()
-    assert model.get_cpds("b").get_value(a=state, b="p") != 0.25
+    seen = with_identifiers(tmp_path / "x.bif", tmp_path / "y.bif")
+    assert seen.names == ("fixed_acidity", "alcohol", "good_", "s_1.5")
+    assert network.states[3] == ("<0.5", "0.5..1e+20", ">=1e+20")
+    assert seen.states[3] == ("below_0.5", "from_0.5_to_1e_20", "from_1e_20")
+    assert network.states[0][-1] == seen.states[0][-1] == "missing"
+    text = (tmp_path / "x.bif").read_text()
+    assert "  property qubayes_name = fixed acidity ;\n" in text
+    assert f"  property qubayes_states = {', '.join(network.states[1])} ;\n" in text
 
 
-@pytest.mark.parametrize("name", AGRUM_REFUSES)
-def test_what_pyagrums_bif_reader_refuses_is_as_documented(tmp_path, name):
+def test_properties_that_do_not_fit_are_refused(tmp_path):
+    write_network(binned(), tmp_path / "x.bif")
+    text = (tmp_path / "x.bif").read_text()
+    (tmp_path / "x.bif").write_text(text.replace("qubayes_states = ", "qubayes_states = x, "))
+    with pytest.raises(FormatError, match="'fixed_acidity' has 4 states and 5 in its property"):
+        read_network(tmp_path / "x.bif")
+
+
+def test_pyagrum_refuses_variables_of_one_state_as_documented(tmp_path):
     only_with("pyagrum", "3.3.")
     import pyagrum as gum
 
-    for network in (
-        Network((name,), ((),), (("x", "y"),), (np.array([0.5, 0.5]),)),
-        Network(("a",), ((),), ((name, "y"),), (np.array([0.5, 0.5]),)),
-        Network(("a",), ((),), (("x",),), (np.array([1.0]),)),
-    ):
-        write_network(network, tmp_path / "x.bif")
-        with pytest.raises(gum.FatalError):
-            gum.loadBN(str(tmp_path / "x.bif"))
+    write_network(Network(("a",), ((),), (("x",),), (np.array([1.0]),)), tmp_path / "x.bif")
+    with pytest.raises(gum.FatalError):
+        gum.loadBN(str(tmp_path / "x.bif"))
+
+
+@pytest.mark.parametrize("network", [binned(), example(ODD, ODD_STATES, fewest=2)])
+def test_models_of_pyagrum_have_the_same_tables(network):
+    assert_agrum_has(to_pyagrum(network), network, 1e-15)
 
 
 @pytest.mark.parametrize("ending", [".bif", ".bifxml"])

@@ -135,7 +135,7 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
         if by_name is not None and texts:
             example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
             raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
-        names, codes = _sorted_states(column.name, _one_spelling(texts), whole=False)
+        names, codes = _sorted_states(column.name, one_spelling(texts), whole=False)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
     if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
@@ -172,7 +172,7 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
     return numbers
 
 
-def _one_spelling(texts: list[str]) -> list[str]:
+def one_spelling(texts: list[str]) -> list[str]:
     """Return truth values, dates and times as data frames have them; other texts as they are.
 
     pandas, polars, pyarrow and R spell them differently in CSV: `True`, `true`, `TRUE`; `2024-05-01 00:00:00`,
@@ -260,8 +260,8 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
             intervals[bisect_right(edges, float(text))] if text not in known and _NUMBER.fullmatch(text) else text
             for text in texts
         ]
-    other = {_plain(name): name for name in names}
-    texts = [text if text in known else other.get(_plain(text), text) for text in texts]
+    other = {plain_spelling(name): name for name in names}
+    texts = [text if text in known else other.get(plain_spelling(text), text) for text in texts]
     if unknown := [text for text in texts if text not in known]:
         declared = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise DataError(
@@ -271,7 +271,7 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
     return names, _positions(texts, names)
 
 
-def _plain(text: str) -> str:
+def plain_spelling(text: str) -> str:
     """Return the spelling of a truth value or a whole number that data frames have; other texts as they are."""
     if _NUMBER.fullmatch(text) and float(text).is_integer():
         return str(int(float(text)))

@@ -23,7 +23,7 @@ from ..foundation.environment import limit_address_space, optional
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError
 from ..foundation.files import opened
-from .columns import Column, text_of
+from .columns import Column, one_spelling, text_of
 
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
 _SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
@@ -93,7 +93,10 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     """
     native = series.to_native()
     if hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas, where categories may be numbers
-        texts = tuple(text_of(name, value) for value in native.cat.categories.tolist())
+        values = native.cat.categories.tolist()
+        texts = tuple(text_of(name, value) for value in values)
+        if not any(isinstance(value, str) for value in values):  # texts are declared as they are
+            texts = tuple(one_spelling(list(texts)))
         if len(set(texts)) < len(texts):
             raise DataError(f"column {name!r} has categories that are the same as text; rename them")
         codes = np.asarray(native.cat.codes, dtype=np.int64)

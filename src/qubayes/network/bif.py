@@ -3,13 +3,24 @@
 Names may be quoted, commas are optional, `property` lines and comments are skipped, `default` stands for the rows
 that are not given. `table` lists the numbers with the child's states slowest, then the first parent, as BIF 0.15 does.
 The parser is our own because other readers misread some of these dialects.
+
+Names and states are written as identifiers that pyAgrum, pgmpy and bnlearn read. Where an identifier is not the name
+itself, as for the interval `<7.1`, the name stands in a property, which other readers skip and ours takes:
+
+    variable fixed_acidity {
+      type discrete [ 3 ] { below_7.1, from_7.1_to_8, from_8 };
+      property qubayes_name = fixed acidity ;
+      property qubayes_states = <7.1, 7.1..8, >=8 ;
+    }
 """
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NoReturn
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -27,17 +38,24 @@ _ROW = re.compile(r'\s*+\(((?:"[^"\n]*"|[^()"]++)*+)\)([-+.0-9eE,\s]*+);')
 _NUMBERS = re.compile(r"([-+.0-9eE,\s]*+);")
 _PROPERTY = re.compile(r'(?:"[^"]*+"|[^";{}]++)*+;')
 _PUNCTUATION = frozenset("{}()[];,|")
-_PLAIN = re.compile(r"[\w.-]+")  # written without quotes, which most other readers do not know
+# Identifiers that pyAgrum reads: it refuses 1.5, 1e5, letters beyond ASCII and the words of the format.
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+|[0-9]+_[A-Za-z0-9_]*")
+_KEYWORDS = frozenset({"network", "variable", "probability", "property", "type", "discrete", "default", "table"})
 
 
 def bif_text(network: Network) -> str:
     """Return the network as BIF, in the dialect of the Bayesian network repository."""
     states, tables = network.parameters
-    names = [_written(name) for name in network.names]
-    labels = [[_written(state) for state in its] for its in states]
+    names = _identifiers(network.names)
+    labels = [_identifiers(its) for its in states]
     lines = ["network unknown {", "}"]
-    for name, its in zip(names, labels, strict=True):
-        lines += [f"variable {name} {{", f"  type discrete [ {len(its)} ] {{ {', '.join(its)} }};", "}"]
+    for v, (name, its) in enumerate(zip(names, labels, strict=True)):
+        lines += [f"variable {name} {{", f"  type discrete [ {len(its)} ] {{ {', '.join(its)} }};"]
+        if name != network.names[v]:
+            lines.append(f"  property qubayes_name = {_encoded(network.names[v])} ;")
+        if its != list(states[v]):
+            lines.append(f"  property qubayes_states = {', '.join(map(_encoded, states[v]))} ;")
+        lines.append("}")
     for vertex, (parents, table) in enumerate(zip(network.parents, tables, strict=True)):
         given = f" | {', '.join(names[p] for p in parents)}" if parents else ""
         lines.append(f"probability ( {names[vertex]}{given} ) {{")
@@ -49,8 +67,32 @@ def bif_text(network: Network) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _written(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else f'"{name}"'
+def _identifiers(texts: Sequence[str]) -> list[str]:
+    """Return a different identifier for each text, the text itself where it is one."""
+    found = [text if _IDENTIFIER.fullmatch(text) and text.lower() not in _KEYWORDS else "" for text in texts]
+    taken = set(found)
+    for place, text in enumerate(texts):
+        if not found[place]:
+            low, dots, high = text.partition("..")
+            if dots:
+                text = f"from_{low}_to_{high}"
+            elif text.startswith("<"):
+                text = f"below_{text[1:]}"
+            elif text.startswith(">="):
+                text = f"from_{text[2:]}"
+            label = re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
+            if not _IDENTIFIER.fullmatch(label) or label.lower() in _KEYWORDS:
+                label = f"s_{label}"
+            while label in taken:
+                label += "_"
+            found[place] = label
+            taken.add(label)
+    return found
+
+
+def _encoded(text: str) -> str:
+    """Return the text for a property: %2C for a comma, and so on for all that could end the property."""
+    return quote(text, safe=" <>=+" if text == text.strip(" ") else "<>=+")
 
 
 @dataclass(slots=True)
@@ -89,7 +131,8 @@ def parse_bif(text: str) -> Network:
         parser.fail(f"variable {lost[0]!r} has no 'probability' block")
     ordered = [blocks[name] for name in variables]
     parents = tuple(tuple(index[name] for name in block.parents) for block in ordered)
-    graph = Network(tuple(variables), parents, tuple(variables.values()))
+    names, states = zip(*(parser.originals[name] for name in variables), strict=True)
+    graph = Network(names, parents, states)
     if all(block.table is None and block.default is None and not block.rows for block in ordered):
         return graph
     return replace(graph, tables=tuple(_table(parser, block, graph, v) for v, block in enumerate(ordered)))
@@ -102,6 +145,7 @@ class _Parser:
         self.position = 0
         self.text = text
         self.variables: dict[str, tuple[str, ...]] = {}
+        self.originals: dict[str, tuple[str, tuple[str, ...]]] = {}  # name and states that the identifiers stand for
         self.blocks: dict[str, _Block] = {}
 
         def blank(match: re.Match[str]) -> str:
@@ -178,12 +222,14 @@ class _Parser:
         self.position = match.end()
         return numbers
 
-    def skip_property(self) -> None:
-        """Skip the rest of a property, its semicolon included."""
+    def property(self) -> tuple[str, list[str]]:
+        """Return the key and the values of a property `key = value, value ;`."""
         match = _PROPERTY.match(self.text, self.position)
         if match is None:
             self.fail("a property that does not end in ';'")
         self.position = match.end()
+        key, _, values = match[0].removesuffix(";").partition("=")
+        return key.strip(), [unquote(value.strip()) for value in values.split(",")]
 
     def network(self) -> None:
         """Skip the network's name and its properties."""
@@ -193,7 +239,7 @@ class _Parser:
         while (found := self.next()) != "}":
             if found != "property":
                 self.fail_at(found, "'property' or '}'")
-            self.skip_property()
+            self.property()
 
     def variable(self) -> None:
         """Read a variable and its states."""
@@ -201,9 +247,11 @@ class _Parser:
         if name in self.variables:
             self.fail(f"variable {name!r} is declared a second time; give each its own name")
         self.expect("{")
+        properties: dict[str, list[str]] = {}
         while (found := self.next()) != "}":
             if found == "property":
-                self.skip_property()
+                key, values = self.property()
+                properties[key] = values
                 continue
             if found != "type" or name in self.variables:
                 self.fail_at(found, "one 'type discrete', 'property' or '}'")
@@ -221,6 +269,10 @@ class _Parser:
             self.variables[name] = tuple(states)
         if name not in self.variables:
             self.fail(f"variable {name!r} has no 'type discrete' line")
+        own = tuple(properties.get("qubayes_states", self.variables[name]))
+        if len(own) != len(self.variables[name]):
+            self.fail(f"{name!r} has {len(self.variables[name])} states and {len(own)} in its property qubayes_states")
+        self.originals[name] = ",".join(properties.get("qubayes_name", [name])), own
 
     def probability(self) -> None:
         """Read a probability block."""
@@ -245,7 +297,7 @@ class _Parser:
             if found == "}":
                 return
             if found == "property":
-                self.skip_property()
+                self.property()
             elif found == "table" and block.table is None:
                 block.table = self.numbers()
             elif found == "default" and block.default is None:

@@ -135,7 +135,7 @@ class _Format(NamedTuple):
 
     parse: Callable[[Any], Network]
     text: Callable[[Network], str]
-    forbidden: str  # pattern of names that it cannot hold
+    forbidden: str = r"(?!)"  # pattern of names that it cannot hold
     why: str = ""
     tables: bool = False  # whether it holds states and probabilities
     needs_tables: bool = False
@@ -149,8 +149,6 @@ _EMPTY_OR_CONTROL = "\\A\\Z|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 _BIF = _Format(
     parse_bif,
     bif_text,
-    r'\A\Z|["\n\0]',
-    "it is empty, or has a quotation mark, a line break or a NUL character",
     tables=True,
     needs_tables=True,
     vertices=(1, MOST_VERTICES),
@@ -187,7 +185,7 @@ _FORMATS = {
     ".xmlbif": _XMLBIF,
     ".bifxml": _XMLBIF,
     ".xml": _XMLBIF,
-    ".json": _Format(parse_json_network, json_text, r"(?!)", tables=True),
+    ".json": _Format(parse_json_network, json_text, tables=True),
     ".dot": _DOT,
     ".gv": _DOT,
     ".graphml": _GRAPHML,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Dataset, ReadSettings, read
+from ..data.columns import plain_spelling
 from ..data.dataset import code_type
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, QubayesError, SettingError, some
@@ -99,8 +100,10 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     for column, states in zip(_columns(network, dataset), network.states or (), strict=True):
         found: AnyArray = dataset.codes[column]
         if dataset.states[column] != states:
-            index = {state: code for code, state in enumerate(states)}
-            translated = np.array([index.get(state, -1) for state in dataset.states[column]], np.int32).take(found)
+            index = {plain_spelling(state): code for code, state in enumerate(states)}
+            index |= {state: code for code, state in enumerate(states)}
+            places = [index.get(state, index.get(plain_spelling(state), -1)) for state in dataset.states[column]]
+            translated = np.array(places, np.int32).take(found)
             if (translated < 0).any():
                 row = int(np.argmax(translated < 0))
                 raise DataError(

@@ -1,0 +1,217 @@
+"""Queries of a network: probabilities, predictions, vertices by name; equal to sums over the joint distribution."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from network_cases import networks, random_tables
+from qubayes.data import ReadSettings, read
+from qubayes.foundation.errors import DataError, QubayesError, TooLargeError
+from qubayes.network import Network, fit, inference, sample, sample_dataset, to_pgmpy, to_pyagrum
+
+RAIN = Network(
+    ("rain", "sprinkler", "grass"),
+    ((), (0,), (1, 0)),
+    (("yes", "no"), ("off", "low", "high"), ("wet", "dry")),
+    (
+        np.array([0.2, 0.8]),
+        np.array([[0.9, 0.1, 0.0], [0.5, 0.2, 0.3]]),
+        np.array([[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0.9, 0.1]]]),
+    ),
+    "rain.bif",
+)
+
+
+def joint(network):
+    """{states of all vertices: probability}, by multiplying the tables."""
+    found = {}
+    for codes in itertools.product(*(range(r) for r in network.arities)):
+        p = 1.0
+        for v, its in enumerate(network.parents):
+            p *= network.tables[v][tuple(codes[u] for u in (*its, v))]
+        found[codes] = p
+    return found
+
+
+def summed(table, wanted):
+    return sum(p for codes, p in table.items() if all(codes[v] == code for v, code in wanted.items()))
+
+
+@given(network=networks(max_vertices=5), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_probabilities_are_sums_over_the_joint_distribution(network, data):
+    table, n = joint(network), network.n
+    roles = data.draw(st.lists(st.sampled_from(["query", "given", "free"]), min_size=n, max_size=n))
+    codes = [data.draw(st.integers(0, r - 1)) for r in network.arities.tolist()]
+    query = {v: codes[v] for v in range(n) if roles[v] == "query"}
+    evidence = {v: codes[v] for v in range(n) if roles[v] == "given"}
+    name = {v: network.states[v][code] for v, code in enumerate(codes)}
+    below = summed(table, evidence)
+    if not query:
+        return
+    asked = {network.names[v]: name[v] for v in query}
+    known = {network.names[v]: name[v] for v in evidence}
+    if below == 0:
+        with pytest.raises(QubayesError, match="impossible"):
+            network.probability(asked, given=known)
+        return
+    expected = summed(table, {**query, **evidence}) / below
+    assert network.probability(asked, given=known) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    vertex = min(query)
+    each = network.probability(network.names[vertex], given=known)
+    assert list(each) == list(network.states[vertex])
+    for code, state in enumerate(each):
+        exact = summed(table, {vertex: code, **evidence}) / below
+        assert each[state] == pytest.approx(exact, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_packages_agree(seed):
+    gum, elimination = pytest.importorskip("pyagrum"), pytest.importorskip("pgmpy.inference")
+    rng = np.random.default_rng(seed)
+    parents = tuple(tuple(sorted(rng.choice(v, min(v, 3), replace=False).tolist())) for v in range(12))
+    names = tuple(f"v{v}" for v in range(12))
+    network = random_tables(Network(names, parents, (("a", "b", "c"),) * 12), rng)
+    drawn = sample_dataset(network, 1, seed)
+    evidence = {f"v{v}": drawn.states[v][drawn.codes[v, 0]] for v in (3, 8, 11)}
+    model, other = gum.LazyPropagation(to_pyagrum(network)), elimination.VariableElimination(to_pgmpy(network))
+    model.setEvidence(evidence)
+    for name in ("v0", "v5", "v10"):
+        ours = list(network.probability(name, given=evidence).values())
+        assert ours == pytest.approx(model.posterior(name).tolist(), rel=1e-6, abs=1e-9)
+        theirs = other.query([name], evidence=evidence, show_progress=False)
+        assert ours == pytest.approx([theirs.get_value(**{name: s}) for s in "abc"], rel=1e-9, abs=1e-12)
+
+
+@given(network=networks(max_vertices=5), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_predictions_ignore_what_is_missing_and_take_the_most_probable_state(network, seed):
+    table, rows = joint(network), 12
+    drawn = sample_dataset(network, rows, seed)
+    rng = np.random.default_rng(seed)
+    hidden = rng.random((network.n, rows)) < 0.4
+    frame = pl.DataFrame(
+        {
+            name: [None if hidden[v, r] else drawn.states[v][drawn.codes[v, r]] for r in range(rows)]
+            for v, name in enumerate(network.names)
+        },
+        schema=dict.fromkeys(network.names, pl.String),
+    )
+    if network.n < 2:
+        return
+    vertex = int(rng.integers(network.n))
+    found = network.predict_proba(frame, network.names[vertex])
+    states = network.predict(frame, network.names[vertex])
+    assert found.shape == (rows, network.arities[vertex])
+    for r in range(rows):
+        evidence = {v: int(drawn.codes[v, r]) for v in range(network.n) if v != vertex and not hidden[v, r]}
+        weights = [summed(table, {vertex: code, **evidence}) for code in range(network.arities[vertex])]
+        assert found[r] == pytest.approx(np.array(weights) / sum(weights), rel=1e-9, abs=1e-15)
+        assert states[r] == network.states[vertex][int(np.argmax(found[r]))]
+
+
+def test_values_are_named_as_in_data():
+    frame = pd.DataFrame({"age": [20.5, 41, 67, 30, 50, 70] * 20, "smoker": [True, False, True] * 40})
+    dataset = read(frame, ReadSettings(bins={"age": [40, 65]}))
+    network = fit(Network(("age", "smoker"), ((), (0,))), dataset, "ml")
+    assert network.states == (("<40", "40..65", ">=65"), ("false", "true"))
+    assert network.probability(smoker=True, given={"age": 41}) == network.probability(smoker="true", age="40..65") * 3
+    assert network.predict(pd.DataFrame({"age": [1.0, 66.0], "weight": [3, 4]}), "smoker").tolist() == ["true", "true"]
+    with pytest.raises(DataError, match="'x'"):
+        network.probability(smoker="x")
+    with pytest.raises(DataError, match="missing value"):
+        network.probability(smoker="NA")
+
+
+def test_what_cannot_be_asked_is_refused():
+    for call, words in (
+        (lambda: RAIN.probability(snow="yes"), "no vertex 'snow'; vertices are 'rain'"),
+        (lambda: RAIN.probability("grss"), "did you mean 'grass'"),
+        (lambda: RAIN.probability(rain="maybe"), "'maybe'"),
+        (lambda: RAIN.probability(), "probability of nothing"),
+        (lambda: RAIN.probability("rain", grass="wet"), "one or the other"),
+        (lambda: RAIN.probability(rain="yes", given={"rain": "no"}), "asked for and given"),
+        (lambda: RAIN.probability(grass="wet", given={"rain": "yes", "sprinkler": "high"}), "row 1 impossible"),
+        (lambda: RAIN.predict(pd.DataFrame({"x": [1]}), "rain"), "no column that is a vertex besides 'rain'"),
+        (lambda: Network(("a", "b"), ((), (0,))).probability(a="x"), "no probabilities"),
+        (lambda: Network(("a", "b"), ((), (0,))).to_frame("a"), "no probabilities"),
+    ):
+        with pytest.raises(QubayesError, match=words):
+            call()
+
+
+def test_inference_in_blocks_of_rows_and_its_limit(monkeypatch):
+    data = sample_dataset(RAIN, 300, 1)
+    frame = data.to_frame()[["rain", "grass"]]
+    whole = RAIN.predict_proba(frame, "sprinkler")
+    monkeypatch.setattr(inference, "_BLOCK", 40)
+    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
+    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 12)  # as large as the table of grass: one row at a time
+    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
+    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 11)
+    assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
+    with pytest.raises(TooLargeError, match="12 numbers, at most 11"):
+        RAIN.probability("grass")
+
+
+def test_long_products_do_not_vanish():
+    n = 2000
+    names = tuple(f"v{i}" for i in range(n))
+    table = np.array([[0.01, 0.99], [0.99, 0.01]])
+    network = Network(
+        names, ((), *((v,) for v in range(n - 1))), (("a", "b"),) * n, (np.array([0.5, 0.5]), *[table] * (n - 1))
+    )
+    evidence = dict.fromkeys(names[1:], "a")  # each of probability 0.01 given the one before
+    assert network.probability(v0="a", given=evidence) == pytest.approx(0.01)
+
+
+def test_a_vertex_by_name():
+    grass = RAIN["grass"]
+    assert (grass.parents, grass.children, grass.states) == (("sprinkler", "rain"), (), ("wet", "dry"))
+    assert RAIN["rain"].children == ("sprinkler", "grass")
+    rows = list(grass.rows())
+    assert rows[1] == (("off", "no"), {"wet": 0.0, "dry": 1.0}) and len(rows) == 6
+    assert "low, yes -> wet: 0.85, dry: 0.15" in str(grass)
+    assert RAIN.markov_blanket("rain") == ("sprinkler", "grass")
+    graph = Network.from_edges("abcde", [("a", "c"), ("b", "c"), ("c", "d"), ("e", "d")])
+    assert [graph.markov_blanket(v) for v in "abc"] == [("b", "c"), ("a", "c"), ("a", "b", "d", "e")]
+    assert graph["c"].states is None
+    with pytest.raises(QubayesError, match="no vertex 'z'"):
+        _ = graph["z"]
+
+
+def test_tables_as_frames(monkeypatch):
+    frame = RAIN.to_frame("grass")
+    assert list(frame.columns) == ["sprinkler", "rain", "P(grass=wet)", "P(grass=dry)"]
+    assert frame.iloc[3].tolist() == ["low", "no", 0.7, 0.3]
+    assert RAIN.to_frame("rain").shape == (1, 2)
+    monkeypatch.setattr("qubayes.data.dataset.find_spec", lambda name: None)
+    assert isinstance(RAIN.to_frame("grass"), pl.DataFrame)
+    assert isinstance(sample(RAIN, 2), pl.DataFrame)
+
+
+def test_samples_are_frames_that_are_read_back():
+    frame = sample(RAIN, 50, seed=3)
+    assert frame.shape == (50, 3) and list(frame["sprinkler"].cat.categories) == ["off", "low", "high"]
+    again, drawn = read(frame), sample_dataset(RAIN, 50, seed=3)
+    assert again.states == drawn.states and (again.codes == drawn.codes).all()
+
+
+def test_pictures_and_texts(tmp_path):
+    assert str(RAIN) == (
+        "Network rain.bif: 3 vertices, 3 edges, with probabilities\n  sprinkler <- rain\n  grass <- sprinkler, rain"
+    )
+    picture = RAIN.plot(tmp_path / "x.svg")
+    assert picture.startswith("<svg") and (tmp_path / "x.svg").read_text().startswith("<svg")
+    assert RAIN._repr_svg_() == picture._repr_svg_() == picture
+    many = Network(tuple(map(str, range(301))), ((),) * 301)
+    assert many._repr_svg_() is None and many.plot().startswith("<svg")
+    assert "and 80 vertices more" in str(
+        Network.from_edges([str(i) for i in range(101)], [("0", str(i)) for i in range(1, 101)])
+    )
+    assert "<pre>grass &lt;- sprinkler" in RAIN["grass"]._repr_html_()
