@@ -1,10 +1,10 @@
 """The parent sets that a best network can use, and their scores."""
 
-from .candidate_files import check_output, read_candidates, write_candidates
+from .candidate_files import check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
 from .identify import Search, identify
 from .knowledge import Knowledge, read_knowledge
-from .prune import prune
+from .prune import prune, restrict
 
 __all__ = [
     "Candidates",
@@ -17,6 +17,8 @@ __all__ = [
     "prune",
     "read_candidates",
     "read_knowledge",
+    "rename",
+    "restrict",
     "tolerance",
     "write_candidates",
 ]

@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -18,7 +19,8 @@ import numpy as np
 from ..foundation.array_files import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
-from ..foundation.files import check_places, ending, opened, replacing
+from ..foundation.files import check_places, ending, opened, read_text, replacing
+from ..network import read_network
 from .candidates import Candidates, Stamp
 from .score_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 
@@ -43,6 +45,28 @@ def read_candidates(path: str | Path) -> Candidates:
             return _TEXT[kind][0](text)
     except FormatError as error:
         raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
+def rename(candidates: Candidates, path: str | Path) -> Candidates:
+    """Return the candidate sets with the names in the file: those of a network, else one on each line of a text.
+
+    A file of scores often numbers its variables. Numbers from 0 or from 1 choose the name of that place; other names
+    are replaced in their order.
+    """
+    if ending(path) in (".bif", ".xmlbif", ".bifxml", ".xml", ".json", ".dot", ".gv", ".graphml", ".bnlearn"):
+        names = read_network(path).names
+    else:
+        names = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
+    if len(names) != candidates.n or len(set(names)) != len(names):
+        raise FormatError(
+            f"{path} has {len(set(names))} different names for {candidates.n} variables; give a network, or a text with"
+            " one name on each line"
+        )
+    numbers = [int(name) if name.isascii() and name.isdigit() else -1 for name in candidates.names]
+    first = min(numbers)
+    if sorted(numbers) == list(range(first, first + len(names))) and first in (0, 1):
+        names = tuple(names[number - first] for number in numbers)
+    return replace(candidates, names=names)
 
 
 @contextmanager

@@ -5,16 +5,18 @@ where they far outnumber the sets of its vertex, the set is compared with each o
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import Bools, Floats, Ints, SmallInts
-from ..foundation.errors import FormatError
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
+from ..foundation.errors import ConstraintError, FormatError
 from ..foundation.families import Families, VertexSet, neighbours
 from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of, table_slots
 from .candidates import Candidates, Stamp, in_order, tolerance
+from .knowledge import Knowledge
 
 _FINE, _OUTSIDE, _REPEATED, _COLLISION = range(4)
 
@@ -35,6 +37,34 @@ def prune(
     families = Families.of([[parents for parents, _ in family] for family in lists])
     scores = np.array([score for family in lists for _, score in family], dtype=np.float64)
     return prune_families(tuple(names), families, scores, stamp or Stamp())
+
+
+def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
+    """Return the candidate sets that forbidden edges, tiers and numbers of parents allow; the best stays exact.
+
+    A set that is not listed scores at most as much as a listed subset, which is allowed too. With required edges this
+    does not hold: a listed subset may lack a required parent, so they are refused.
+    """
+    if knowledge.required:
+        raise ConstraintError(
+            f"the required edge {' -> '.join(knowledge.required[0])} needs scores that a file of candidate sets leaves"
+            " out; find candidate sets from data with `qubayes candidates --knowledge`, or `qubayes learn`"
+        )
+    families = candidates.families
+    sizes = np.diff(families.set_start)
+    owners = np.repeat(np.arange(candidates.n), families.sizes)
+    resolved = knowledge.resolve(candidates.names, int(sizes.max(initial=0)))
+    allowed = np.zeros((candidates.n, candidates.n), np.bool_)
+    for vertex, parents in enumerate(resolved.allowed):
+        allowed[vertex, list(parents)] = True
+    wrong = ~allowed[np.repeat(owners, sizes), families.members]
+    outside = np.bincount(np.repeat(np.arange(len(sizes)), sizes), wrong, minlength=len(sizes))
+    kept = np.flatnonzero((outside == 0) & (sizes <= np.array(resolved.limits, np.int64)[owners]))
+    bases = families.vertex_start[1:] - 1
+    if len(lost := np.setdiff1d(bases, kept)):
+        name = candidates.names[int(owners[lost[0]])]
+        raise ConstraintError(f"the sets of {name!r} in the file all have forbidden parents; allow one of these")
+    return replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
 
 
 def prune_families(names: tuple[str, ...], families: Families, scores: Floats, stamp: Stamp) -> Candidates:

@@ -65,7 +65,7 @@ def learn(
     outputs.check([data, knowledge, reading.arities if isinstance(reading.arities, Path) else None], run_dir)
     workers = Workers(threads, cluster)
     with progress_bar(quiet=as_json) as show:
-        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=show)
+        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs)
         written, failure = outputs.write(learned, Workers(threads), show)
     if as_json:
         print_json(learned.as_json())

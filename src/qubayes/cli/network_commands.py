@@ -39,6 +39,38 @@ def score(
         say(f"{value:.6f}\t{on_one_line(name)}")
 
 
+def fit(
+    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
+    data: DataFile,
+    reading: "ReadSettings",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The fitted network: .bif, .xmlbif or .json.")],
+    score: Annotated[
+        str, typer.Option("--score", metavar="NAME", help="Prior of this score, as bdeu or k2; ml for frequencies.")
+    ] = "bdeu",
+    ess: Ess = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the probabilities of a network from data."""
+    from ..foundation.errors import FormatError
+    from ..foundation.files import check_places
+    from ..network import fit as fit_network
+    from ..network import holds_tables, write_network
+    from ..scores import Score
+
+    clock = Clock()
+    check_places([output], [network, data])
+    if not holds_tables(output):
+        raise FormatError(f"{output}: the format holds no probabilities; give .bif, .xmlbif or .json")
+    fitted = fit_network(network, data, score if score == "ml" else Score(score, ess), reading=reading)
+    write_network(fitted, output)
+    numbers = sum(table.size for table in fitted.tables or ())
+    if as_json:
+        facts = {"n": fitted.n, "edges": len(fitted.edges), "probabilities": numbers, "output": str(output)}
+        print_json({**facts, "seconds": clock.seconds})
+    else:
+        say(f"{fitted.n} vertices, {len(fitted.edges)} edges, {numbers:,} probabilities in {output}")
+
+
 def compare(
     learned: Annotated[Path, typer.Argument(metavar="A", help="The learned network.", show_default=False)],
     truth: Annotated[Path, typer.Argument(metavar="B", help="The true network.", show_default=False)],
@@ -62,14 +94,17 @@ def convert(
             metavar="B", help="The file to write: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv; also .gz."
         ),
     ],
+    class_only: Annotated[
+        bool, typer.Option("--cpdag", help="Write the equivalence class: reversible edges without direction.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert the network file A to the format that the ending of B names."""
-    from ..network import check_network_path, holds_tables, read_network, write_network
+    from ..network import check_network_path, holds_tables, read_network, write_cpdag, write_network
 
     check_network_path(target)
     network = read_network(source)
-    write_network(network, target)
+    (write_cpdag if class_only else write_network)(network, target)
     kept = network.tables is not None and holds_tables(target)
     if as_json:
         print_json({"n": network.n, "edges": len(network.edges), "probabilities": kept, "output": str(target)})
@@ -124,7 +159,12 @@ def sample(
     if as_json and output is None:
         raise SettingError("--json and the rows would both go to stdout; name a file for the rows with -o")
     clock = Clock()
-    dataset = sample_dataset(read_network(network), rows, seed)
+    drawn = sample_dataset(read_network(network), rows, seed)
+    dataset = drawn if output is not None and output.suffix.lower() == ".parquet" else drawn.with_plain_states()
+    for name, before, after in zip(drawn.names, drawn.states, dataset.states, strict=True):
+        for state, other in zip(before, after, strict=True):
+            if state != other:
+                say(f"qubayes: {name!r}: {state!r} means a missing value; written as {other!r}", error=True)
     if output is None:
         write_rows(dataset, sys.stdout)
         return

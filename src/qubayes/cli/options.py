@@ -12,7 +12,11 @@ import typer
 from ..foundation.errors import SettingError
 
 DataFile = Annotated[
-    Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz.", show_default=False)
+    Path,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow, GOBNILP or FIMI .dat; text also as .gz; - for standard input.",
+        show_default=False,
+    ),
 ]
 CandidatesFile = Annotated[
     Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False)
@@ -96,8 +100,8 @@ _READING = {
         list[str] | None,
         typer.Option(
             "--bins",
-            metavar="K|COLUMN=K",
-            help="Cut this column into K intervals; or all columns of fractions or of more than 20 whole numbers.",
+            metavar="K|COLUMN=K|COLUMN=A,B,...",
+            help="Cut into K intervals, or at these bounds: a column, or all of fractions or over 20 whole numbers.",
         ),
     ],
     "bin_method": Annotated[
@@ -150,16 +154,23 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return spelled_out
 
 
-def parsed_bins(texts: list[str]) -> int | dict[str, int] | None:
-    """Return 5 for "5", {"age": 5} for "age=5"; one number for all columns, or one for each that is named."""
-    named: dict[str, int] = {}
+def parsed_bins(texts: list[str]) -> int | dict[str, int | list[float]] | None:
+    """Return 5 for "5", {"age": 5} for "age=5", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
+    named: dict[str, int | list[float]] = {}
     for text in texts:
         name, equals, number = text.rpartition("=")
-        if not number.isascii() or not number.isdigit() or (not equals and len(texts) > 1):
-            raise SettingError(f"--bins {text}; give one number for all columns, or COLUMN=NUMBER for each")
+        whole = number.isascii() and number.isdigit()
+        try:
+            bounds = [] if whole else [float(bound) for bound in number.split(",") if equals]
+        except ValueError:
+            bounds = []
+        if not (whole or bounds) or (not equals and len(texts) > 1):
+            raise SettingError(
+                f"--bins {text}; give one number for all columns, or COLUMN=NUMBER or COLUMN=BOUND,BOUND,... for each"
+            )
         if not equals:
             return int(number)
-        named[name] = int(number)
+        named[name] = int(number) if whole else bounds
     return named or None
 
 

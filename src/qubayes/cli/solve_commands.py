@@ -9,6 +9,7 @@ from .options import (
     AsJson,
     CandidatesFile,
     Cover,
+    KnowledgeFile,
     Moves,
     NetworkOutput,
     Order,
@@ -33,6 +34,10 @@ def solve(
     moves: Moves = None,
     setting: SolverSettings = None,
     start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
+    names: Annotated[
+        Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
+    ] = None,
+    knowledge: KnowledgeFile = None,
     bound: Annotated[
         float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")
     ] = 0.0,
@@ -67,7 +72,17 @@ def solve(
         solver, options = "exact", {**options, "certificate": certificate}
     settings = SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
     with progress_bar(quiet=as_json) as show:
-        solution = solve_file(file, settings, output, trace, start=start, workers=Workers(threads), on_progress=show)
+        solution = solve_file(
+            file,
+            settings,
+            output,
+            trace,
+            start=start,
+            names=names,
+            knowledge=knowledge,
+            workers=Workers(threads),
+            on_progress=show,
+        )
     if as_json:
         print_json(solution.as_json())
     else:

@@ -134,6 +134,7 @@ class Learned:
                 "checksum": self.dataset.checksum,
                 "checksum_of": "sha256 of names, states and codes",
                 "rows": self.dataset.rows,
+                "dropped_rows": self.dataset.dropped,
                 "variables": self.dataset.n,
                 "arities_from": self.dataset.arities_from,
             },
@@ -151,8 +152,9 @@ class Learned:
         """Return the result in a few lines for people; the QUBO only where it was made."""
         dataset, least, most = self.dataset, int(self.dataset.arities.min()), int(self.dataset.arities.max())
         states = f"{least} to {most}" if least < most else f"{most}"
+        dropped = f"; {dataset.dropped:,} rows with missing values were dropped" if dataset.dropped else ""
         lines = [
-            f"{dataset.rows:,} rows of {dataset.n} variables of {states} states",
+            f"{dataset.rows:,} rows of {dataset.n} variables of {states} states{dropped}",
             f"{self.candidates.total:,} candidate parent sets",
             *self.solution.describe(),
         ]

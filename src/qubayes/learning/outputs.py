@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
-from ..network import check_network_path, write_network
+from ..network import Network, check_network_path, write_network
 from .learned import Learned
 
 ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
@@ -144,6 +144,16 @@ class Outputs:
             if ending(self.qubo) not in MODELS:
                 raise FormatError(f"{self.qubo} does not have the ending of a model; give one of {', '.join(MODELS)}")
 
+    @staticmethod
+    def _write_network(network: Network, path: Path) -> None:
+        """Write the network; if that fails, write its graph as JSON beside it, so that it is not lost, and raise."""
+        try:
+            write_network(network, path)
+        except QubayesError as error:
+            beside = path.with_name(f"{path.name}.json")
+            write_network(replace(network, tables=None), beside)
+            raise type(error)(f"{error}; its graph is in {beside}") from None
+
     def write(
         self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent
     ) -> tuple[list[Path], QubayesError | None]:
@@ -152,7 +162,7 @@ class Outputs:
         A file that cannot be written keeps none of the others from being written.
         """
         writers: dict[str, Callable[[Path], None]] = {
-            "network": lambda path: write_network(learned.network, path),
+            "network": lambda path: self._write_network(learned.network, path),
             "report": learned.report,
             "trace": learned.solution.write_trace,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),

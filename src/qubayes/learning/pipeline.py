@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..candidates import Candidates, Search, check_output, identify, read_candidates, write_candidates
+from ..candidates import (
+    Candidates,
+    Search,
+    check_output,
+    identify,
+    read_candidates,
+    read_knowledge,
+    rename,
+    restrict,
+    write_candidates,
+)
 from ..data import Dataset, ReadSettings, read
 from ..data.dataset import MOST_CODES
-from ..foundation.errors import FormatError, QubayesError, SettingError, option
+from ..foundation.errors import FormatError, QubayesError, SettingError, TooLargeError, option
 from ..foundation.files import check_places, ending
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
@@ -98,13 +108,19 @@ def learn_with(
     run_dir: str | PathLike[str] | None = None,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
+    outputs: Outputs | None = None,
 ) -> Learned:
-    """Return what `learn` returns, for settings that are already put together."""
+    """Return what `learn` returns, for settings that are already put together.
+
+    `outputs` that cannot hold a network of these variables are refused before the search.
+    """
     if workers is not None and not isinstance(workers, Workers):
         raise SettingError(f"workers = {workers!r}; give Workers(threads=2)")
     with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
         began = time.perf_counter()
         dataset = read(data, settings.reading)
+        if outputs is not None and outputs.network is not None:
+            check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         settings = settings.fitted_to(data, dataset)
         for doubt in doubts(dataset):
@@ -136,7 +152,11 @@ class _Pipeline:
         solution = self.find_solution(problem)
         interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
-            network = fit(solution.network, dataset, self.settings.chosen_score)
+            try:
+                network = fit(solution.network, dataset, self.settings.chosen_score)
+            except TooLargeError as error:  # the graph is not lost
+                log.warning("the network has no probabilities: %s", error)
+                network = replace(solution.network, states=dataset.states)
         confidence = None if interrupted[0] else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
         learned = Learned(
@@ -354,16 +374,26 @@ def solve_file(
     trace: Path | None = None,
     *,
     start: Path | None = None,
+    names: Path | None = None,
+    knowledge: Path | None = None,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
-    """Return `solve_candidates` of the sets in a file, and write the network and the score over time."""
-    check_places([output, trace], [file])
+    """Return `solve_candidates` of the sets in a file, and write the network and the score over time.
+
+    `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
+    """
+    check_places([output, trace], [file, start, names, knowledge])
+    known = read_knowledge(knowledge) if knowledge else None
     if output is not None:
         check_network_path(output, tables=False)
     solver_named(settings.solver, **settings.options)  # raises before anything is read
     first = read_network(start) if start else None
     candidates = read_candidates(file)
+    if names is not None:
+        candidates = rename(candidates, names)
+    if known is not None:
+        candidates = restrict(candidates, known)
     solution = solve_candidates(candidates, settings, start=first, workers=workers, on_progress=on_progress)
     if output is not None:
         write_network(solution.network, output)

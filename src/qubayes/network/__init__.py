@@ -3,7 +3,7 @@
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .graph_files import from_modelstring, to_modelstring
 from .network import Network, Picture, Vertex
-from .network_files import check_network_path, holds_tables, read_about, read_network, write_network
+from .network_files import check_network_path, holds_tables, read_about, read_network, write_cpdag, write_network
 from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
 from .parameters import NetworkScore, fit, log_likelihood, sample, sample_dataset, score, vertex_scores
 
@@ -36,5 +36,6 @@ __all__ = [
     "to_pyagrum",
     "v_structures",
     "vertex_scores",
+    "write_cpdag",
     "write_network",
 ]

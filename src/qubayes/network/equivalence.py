@@ -6,12 +6,10 @@ drawn as a partly directed graph, the CPDAG: an edge has a direction iff it has 
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..foundation.errors import QubayesError, some
-from .network import Network
-
-Edge: TypeAlias = tuple[int, int]
+from .network import Edge, Network
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ attributes, and defaults. Subgraphs, ports and undirected edges are refused.
 import csv
 import io
 import re
+from collections.abc import Container
 from itertools import pairwise
 from typing import NoReturn
 
 from ..foundation.errors import FormatError
-from .network import Network
+from .network import Edge, Network
 
 _DOT_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|(?<![^\n])#[^\n]*+)*+")
 _DOT_TOKEN = re.compile(
@@ -19,12 +20,13 @@ _DOT_TOKEN = re.compile(
 )
 
 
-def dot_text(network: Network) -> str:
-    """Return the graph as DOT."""
+def dot_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
+    """Return the graph as DOT; the edges (parent, child) in `undirected` without direction."""
     quoted = ['"' + name.replace('"', '\\"') + '"' for name in network.names]
     lines = ["digraph {", *(f"  {name};" for name in quoted)]
     for child, parents in enumerate(network.parents):
-        lines += (f"  {quoted[parent]} -> {quoted[child]};" for parent in parents)
+        for parent in parents:
+            lines.append(f"  {quoted[parent]} -> {quoted[child]}{' [dir=none]' * ((parent, child) in undirected)};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -183,12 +185,17 @@ def from_modelstring(text: str) -> Network:
     return Network.from_edges([name for name, _ in families], edges)
 
 
-def adjacency_text(network: Network) -> str:
-    """Return the adjacency matrix, all names in quotes. The order of parents becomes that of the columns."""
+def adjacency_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
+    """Return the adjacency matrix, all names in quotes. The order of parents becomes that of the columns.
+
+    Edges (parent, child) in `undirected` have a 1 in both directions.
+    """
     matrix = [["0"] * network.n for _ in network.names]
     for child, parents in enumerate(network.parents):
         for parent in parents:
             matrix[parent][child] = "1"
+            if (parent, child) in undirected:
+                matrix[child][parent] = "1"
     header = ['"' + name.replace('"', '""') + '"' for name in network.names]
     return "".join(",".join(row) + "\n" for row in (header, *matrix))
 

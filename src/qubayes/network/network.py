@@ -17,6 +17,7 @@ from ..foundation.errors import DataError, QubayesError, SettingError, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
 from .inference import posterior
 
+Edge: TypeAlias = tuple[int, int]  # parent and child, or two adjacent vertices
 States: TypeAlias = tuple[tuple[str, ...], ...]
 Tables: TypeAlias = tuple[Floats, ...]
 

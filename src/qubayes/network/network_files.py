@@ -16,16 +16,18 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data import Dataset
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import ending, parse_json, read_bytes, read_text, replacing, shown
 from .bif import bif_text, parse_bif
+from .equivalence import cpdag
 from .graph_files import (
     MODELSTRING_FORBIDDEN,
     adjacency_text,
@@ -35,7 +37,7 @@ from .graph_files import (
     parse_adjacency,
     parse_dot,
 )
-from .network import Network
+from .network import Edge, Network
 from .xml_files import graphml_text, parse_graphml, parse_xmlbif, xmlbif_text
 
 # Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041 vertices; a hostile file
@@ -141,6 +143,7 @@ class _Format(NamedTuple):
     needs_tables: bool = False
     binary: bool = False  # whether `parse` takes bytes, to find the encoding itself
     vertices: tuple[int, int] = (0, MOST_VERTICES)  # least and most
+    class_text: Callable[[Network, Container[Edge]], str] | None = None  # with edges without direction
 
 
 _HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
@@ -163,9 +166,14 @@ _XMLBIF = _Format(
     binary=True,
 )
 _GRAPHML = _Format(
-    parse_graphml, graphml_text, _EMPTY_OR_CONTROL, "it is empty, or has a control character", binary=True
+    parse_graphml,
+    graphml_text,
+    _EMPTY_OR_CONTROL,
+    "it is empty, or has a control character",
+    binary=True,
+    class_text=graphml_text,
 )
-_DOT = _Format(parse_dot, dot_text, r"[\\\0]", "it has a backslash or a NUL character")
+_DOT = _Format(parse_dot, dot_text, r"[\\\0]", "it has a backslash or a NUL character", class_text=dot_text)
 _MODELSTRING = _Format(
     from_modelstring,
     modelstring_text,
@@ -179,6 +187,7 @@ _ADJACENCY = _Format(  # Python's csv reader takes fields up to 131,072 characte
     r"\0|(?s:\A.{100001})",
     "it has a NUL character, or is too long",
     vertices=(1, 5_000),
+    class_text=adjacency_text,
 )
 _FORMATS = {
     ".bif": _BIF,
@@ -216,7 +225,23 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
     """
     chosen = _format(path)
     _check_held(network, path)
-    text = json_text(network, about) if chosen.text is json_text else chosen.text(network)
+    _write(json_text(network, about) if chosen.text is json_text else chosen.text(network), path)
+
+
+def write_cpdag(network: Network, path: str | Path) -> None:
+    """Write the equivalence class of the network: a graph whose reversible edges have no direction.
+
+    In a .dot file they have `dir=none`, in .graphml `directed="false"`, in a .csv matrix a 1 in both directions.
+    """
+    text = _format(path).class_text
+    if text is None:
+        raise FormatError(f"{path}: the format cannot hold edges without direction; give .dot, .graphml or .csv")
+    _check_held(network, path)
+    reversible = cpdag(network).undirected
+    _write(text(network, {*reversible, *((b, a) for a, b in reversible)}), path)
+
+
+def _write(text: str, path: str | Path) -> None:
     content = text.encode()
     if len(content) > MOST_BYTES:
         raise FormatError(f"{path} would hold {len(content)} bytes, more than the {MOST_BYTES} that are read back")
@@ -230,11 +255,13 @@ def holds_tables(path: str | Path) -> bool:
     return _format(path).tables
 
 
-def check_network_path(path: str | Path, *, tables: bool = True) -> None:
+def check_network_path(path: str | Path, *, tables: bool = True, dataset: Dataset | None = None) -> None:
     """Raise if no network, or none without probabilities, can be written there because of the path's ending.
 
-    For use before a long search.
+    With a dataset, raise also if the format cannot hold a network of its variables. For use before a long search.
     """
+    if dataset is not None:
+        _check_names(dataset.names, dataset.states, path)
     if _format(path).needs_tables and not tables:
         raise FormatError(
             f"a {ending(path)} file needs probabilities, which take data: `qubayes learn` has them; here write .json,"
@@ -255,25 +282,30 @@ def _check_held(network: Network, path: str | Path) -> None:
     """Raise if the format cannot hold the network. Sizes are checked before the text is made: a number needs three
     bytes."""
     chosen, kind = _format(path), ending(path)
-    least, most = chosen.vertices
     numbers = sum(table.size for table in network.tables or ()) if chosen.tables else 0
     if network.n > MOST_VERTICES or 3 * numbers > MOST_BYTES:
         raise FormatError(
             f"{network.n} vertices and {numbers} probabilities are too many for a {kind} file; at most"
             f" {MOST_VERTICES} and {MOST_BYTES // 3}"
         )
-    if not least <= network.n <= most:
-        raise FormatError(
-            f"a {kind} file of {network.n} vertices; from {least} to {most} are written: use .json instead"
-        )
     if chosen.needs_tables and network.tables is None:
         raise FormatError(
             f"a {kind} file needs probabilities and this network has none; fit it to data first (`qubayes.fit`), or"
             " write .json, .dot, .graphml, .bnlearn or .csv"
         )
-    states = network.states or () if chosen.tables else ()
+    _check_names(network.names, network.states or (), path)
+
+
+def _check_names(names: Sequence[str], states: Sequence[Sequence[str]], path: str | Path) -> None:
+    """Raise if the format cannot hold these names and states, or not as many vertices."""
+    chosen, kind = _format(path), ending(path)
+    least, most = chosen.vertices
+    if not least <= len(names) <= most:
+        raise FormatError(
+            f"a {kind} file of {len(names)} vertices; from {least} to {most} are written: use .json instead"
+        )
     forbidden = re.compile(chosen.forbidden)
-    for name in (*network.names, *(state for its in states for state in its)):
+    for name in (*names, *(state for its in states if chosen.tables for state in its)):
         if _HALF.search(name):
             raise FormatError(f"no file can hold the name {name!r} (half a character); rename it")
         if forbidden.search(name):

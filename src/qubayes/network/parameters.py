@@ -12,7 +12,7 @@ from ..data import Dataset, ReadSettings, read
 from ..data.columns import plain_spelling
 from ..data.dataset import code_type
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
-from ..foundation.errors import DataError, QubayesError, SettingError, some
+from ..foundation.errors import DataError, SettingError, TooLargeError, some
 from ..scores import DECLARED, EACH, Score, local_score
 from .network import Network
 from .network_files import read_network
@@ -22,8 +22,10 @@ LARGEST_TABLES = 100_000_000
 _BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs little memory
 
 
-def fit(network: Network, dataset: Dataset, score: Score | str = "bdeu") -> Network:
-    """Return the network with a table for every vertex, estimated from the data.
+def fit(
+    network: Network | str | Path, data: Any, score: Score | str = "bdeu", *, reading: ReadSettings | None = None
+) -> Network:
+    """Return the network with a table for every vertex, estimated from the data: a file, a data frame or a `Dataset`.
 
     With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r q cells, `k2` adds
     1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and r' observed states of the child. With
@@ -38,6 +40,8 @@ def fit(network: Network, dataset: Dataset, score: Score | str = "bdeu") -> Netw
     >>> fitted.tables[1].tolist()  # of "wet", by "rain"
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    network = network if isinstance(network, Network) else read_network(network)
+    dataset = read(data, reading, like=network)
     if isinstance(score, str):
         try:
             score = Score("loglik" if score == "ml" else score)
@@ -49,7 +53,7 @@ def fit(network: Network, dataset: Dataset, score: Score | str = "bdeu") -> Netw
     sizes = [math.prod(arities[v] for v in (*its, vertex)) for vertex, its in enumerate(network.parents)]
     if sum(sizes) > LARGEST_TABLES:
         largest = max(range(network.n), key=sizes.__getitem__)
-        raise QubayesError(
+        raise TooLargeError(
             f"the tables need {sum(sizes)} numbers, {sizes[largest]} of them for {network.names[largest]!r} and its"
             f" {len(network.parents[largest])} parents; at most {LARGEST_TABLES}: remove parents or merge states"
         )

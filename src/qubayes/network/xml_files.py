@@ -5,6 +5,7 @@ XMLBIF the first GIVEN is slowest and the states of the child are fastest. A nod
 """
 
 import math
+from collections.abc import Container
 from dataclasses import replace
 from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -14,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from ..foundation.errors import FormatError
-from .network import Network
+from .network import Edge, Network
 
 _DEEPEST = 100
 _MOST_DECLARATIONS = 1000  # of attributes: the parser compares each that has a default with all before it
@@ -76,13 +77,15 @@ def _local(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
-def graphml_text(network: Network) -> str:
-    """Return the graph as GraphML."""
+def graphml_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
+    """Return the graph as GraphML; the edges (parent, child) in `undirected` without direction."""
     ids = [quoteattr(name) for name in network.names]
     lines = [_HEAD, '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', '<graph edgedefault="directed">']
     lines += (f"<node id={name}/>" for name in ids)
     for child, parents in enumerate(network.parents):
-        lines += (f"<edge source={ids[parent]} target={ids[child]}/>" for parent in parents)
+        for parent in parents:
+            kind = ' directed="false"' if (parent, child) in undirected else ""
+            lines.append(f"<edge source={ids[parent]} target={ids[child]}{kind}/>")
     return "\n".join([*lines, "</graph>", "</graphml>"]) + "\n"
 
 
