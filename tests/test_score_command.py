@@ -92,7 +92,7 @@ def test_intervals_with_missing_values(folder):
     ]
     assert len({each["log_likelihood"] for each in found}) == 1 and found[0]["log_likelihood"] < 0
     assert len({each["score"] for each in found}) == 1
-    assert [each["arities"] for each in found[:2]] == ["data", "network holes.bif"]
+    assert [each["arities"] for each in found[:2]] == ["network holes.bif"] * 2
 
 
 def test_codes_are_no_measurements(folder):
@@ -138,7 +138,9 @@ def test_rows_that_cannot_be_and_states_that_are_unknown_do_not_hide_the_score(f
 
 def test_text(folder):
     lines = run("x.csv", "g.bif", "--per-vertex").splitlines()
-    assert lines[0].startswith("bdeu score -") and lines[0].endswith(", equivalent sample size 1, arities from data")
+    assert lines[0].startswith("bdeu score -") and lines[0].endswith(
+        ", equivalent sample size 1, arities from network g.bif"
+    )
     assert lines[1] == "2 vertices, 1 edges, 6 rows"
     assert lines[2] == "1 columns of the data are not vertices and were ignored"
     assert lines[3].startswith("log-likelihood -") and lines[3].endswith(" per row")
