@@ -71,11 +71,15 @@ def test_a_folder_that_may_not_be_written_to(data, tmp_path, capsys):
     assert_refused(capsys, "nothing may be written", "learn", data, "-o", tmp_path / "mine" / "x.json")
 
 
-def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, capsys):
+def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, capsys, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_text('"q""x",b\n' + "0,1\n1,0\n" * 20)
+    monkeypatch.setattr("qubayes.network.parameters.LARGEST_TABLES", 3)
     code, out, error = run(capsys, "learn", path, "-o", tmp_path / "x.bif", "--report", tmp_path / "x.html")
-    assert code == 1 and "cannot hold the name" in error and error.count("\n") == 1
+    warning, failure = error.splitlines()
+    assert code == 1 and "the network has no probabilities: the tables need" in warning
+    assert "needs probabilities and this network has none" in failure and failure.endswith("x.bif.json")
+    assert read_network(tmp_path / "x.bif.json").names == ('q"x', "b")
     assert "score" in out and f"written: {tmp_path / 'x.html'}" in out
     assert (tmp_path / "x.html").exists() and not (tmp_path / "x.bif").exists()
 

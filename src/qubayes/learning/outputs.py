@@ -151,7 +151,10 @@ class Outputs:
             write_network(network, path)
         except QubayesError as error:
             beside = path.with_name(f"{path.name}.json")
-            write_network(replace(network, tables=None), beside)
+            try:
+                write_network(replace(network, tables=None), beside)
+            except QubayesError:
+                raise error from None
             raise type(error)(f"{error}; its graph is in {beside}") from None
 
     def write(

@@ -83,7 +83,7 @@ def learn(
     >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
     >>> result = learn(table, max_parents=2)
     >>> result.solution.proved, result.network.edges
-    (True, [('wet', 'rain')])
+    (True, [('rain', 'wet')])
     """
     settings = LearnSettings.of(max_parents=max_parents, **options)
     if workers is not None and (threads is not None or cluster is not None):
@@ -383,7 +383,7 @@ def solve_file(
 
     `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
     """
-    check_places([output, trace], [file, start, names, knowledge])
+    check_places([output, trace], [file, names, knowledge])
     known = read_knowledge(knowledge) if knowledge else None
     if output is not None:
         check_network_path(output, tables=False)
