@@ -13,7 +13,7 @@ import pyarrow.csv
 import pytest
 
 from qubayes.data import ReadSettings, read, state_of, write, write_rows
-from qubayes.foundation.errors import DataError, DataWarning, FormatError, SettingError
+from qubayes.foundation.errors import DataError, FormatError, SettingError
 
 START = dt.datetime(2024, 2, 28, 12, 30)
 ROWS = 8
@@ -117,15 +117,6 @@ def test_dropped_rows_are_counted(tmp_path):
     assert (found.rows, found.dropped) == (2, 2)
     assert str(found).startswith("Dataset: 2 rows (2 more with missing values were dropped) of 2 variables")
     assert read(frame, ReadSettings(missing="state")).dropped == 0
-
-
-def test_identifiers_are_warned_of_when_data_are_read(tmp_path):
-    frame = pd.DataFrame({"id": [f"n{i}" for i in range(60)], "b": [i % 2 for i in range(60)]})
-    with pytest.warns(DataWarning, match="'id' has 60 states in 60 rows and may be an identifier"):
-        read(frame)
-    frame.to_csv(tmp_path / "x.csv", index=False)
-    with pytest.warns(DataWarning, match="'id'"):
-        read(tmp_path / "x.csv")
 
 
 def test_texts_and_tables_of_a_dataset():

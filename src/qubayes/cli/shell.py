@@ -25,10 +25,7 @@ def guarded(command: Callable[[], Any]) -> None:
     _open_standard_streams()
     try:
         _prepare_for_limit()
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", DataWarning)
-            warnings.showwarning = show_warning  # type: ignore[assignment]
-            _run(command)
+        _run(command)
         sys.stdout.flush()  # so that ENOSPC is still reported
     except QubayesError as error:
         _fail(" ".join(str(error).split()), 1)

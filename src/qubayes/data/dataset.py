@@ -63,16 +63,6 @@ class Dataset:
         digest.update(np.ascontiguousarray(self.codes).astype("<u4").tobytes())
         return digest.hexdigest()
 
-    def warnings(self) -> list[str]:
-        """Return doubts about the data: columns in which nearly every row has a state of its own."""
-        limit = max(MOST_CODES, self.rows // 2)
-        return [
-            f"{name!r} has {len(states)} states in {self.rows} rows and may be an identifier; leave it out with"
-            f" --ignore {name}, or cut numbers with --bins {name}=5"
-            for name, states in zip(self.names, self.states, strict=True)
-            if len(states) > limit
-        ]
-
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that mean a missing value in a text file: NA becomes state_NA."""
 

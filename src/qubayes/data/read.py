@@ -1,7 +1,6 @@
 """Files and data frames to a Dataset."""
 
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..foundation.arrays import Bools, Ints
-from ..foundation.errors import DataError, DataWarning, FormatError, QubayesError, option, some
+from ..foundation.errors import DataError, FormatError, QubayesError, option, some
 from ..foundation.files import ending, parse_json, read_text, shown
 from .columns import Column, Intervals, codes_in, encode, missing_values
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
@@ -50,7 +49,7 @@ def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates |
 
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-` for standard input
     (CSV unless `settings.format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a
-    Dataset, which is returned as it is. A column that may be an identifier gives a DataWarning. States come in the
+    Dataset, which is returned as it is. States come in the
     declared order if the column's type or `settings.arities` declares them, else in numeric order if all are whole
     numbers, else sorted as text. Numbers whose states are intervals in `like` (a Network or a Dataset) are put into
     these intervals.
@@ -91,10 +90,7 @@ def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates |
     if settings.arities is not None:
         columns, arities_from = _declare(columns, settings.arities)
     rows, columns = len(columns[0].codes), _without_missing(columns, settings)
-    dataset = encode(columns, settings, arities_from, rows - len(columns[0].codes))
-    for message in dataset.warnings():
-        warnings.warn(message, DataWarning, stacklevel=2)
-    return dataset
+    return encode(columns, settings, arities_from, rows - len(columns[0].codes))
 
 
 def read_evidence(source: Any, like: HasStates, settings: ReadSettings | None = None) -> dict[str, Ints]:

@@ -38,10 +38,6 @@ class ServiceError(QubayesError):
     """A network service refused, failed, or gave an answer that its interface does not allow."""
 
 
-class DataWarning(UserWarning):
-    """A doubt about the data, such as a column that may be an identifier."""
-
-
 def some(names: Iterable[str], most: int = 5) -> str:
     """Return the first few names for a message.
 

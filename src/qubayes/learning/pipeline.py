@@ -94,7 +94,7 @@ def learn(
     with ExitStack() as stack:
         if on_progress is None:
             on_progress = stack.enter_context(progress_bars()) if in_notebook() else silent
-        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress)
+        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress, outputs=outputs)
         _, failure = outputs.write(learned, Workers(workers.threads), on_progress)
     if failure:  # the network is not lost for it
         warnings.warn(f"not every file was written: {failure}", stacklevel=2)
