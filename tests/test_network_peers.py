@@ -3,6 +3,7 @@
 import itertools
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -160,6 +161,17 @@ def test_other_readers_take_any_names_from_bif_as_identifiers(tmp_path, network)
     assert seen.names != network.names and seen.parents == network.parents
     assert_pgmpy_has(readwrite.BIFReader(str(path)).get_model(), seen)
     assert_agrum_has(gum.loadBN(str(path)), seen, 1e-6)
+
+
+def test_other_readers_take_the_network_of_the_tutorial(tmp_path):
+    gum, readwrite = pytest.importorskip("pyagrum"), pytest.importorskip("pgmpy.readwrite")
+    dataset = read(Path(__file__).parent.parent / "examples" / "wine.csv", ReadSettings(bins=3))
+    network = fit(Network(dataset.names, ((), *((v - 1,) for v in range(1, dataset.n)))), dataset)
+    assert any(state.startswith("<") for states in network.states for state in states)
+    write_network(network, tmp_path / "wine.bif")
+    seen = with_identifiers(tmp_path / "wine.bif", tmp_path / "y.bif")
+    assert_pgmpy_has(readwrite.BIFReader(str(tmp_path / "wine.bif")).get_model(), seen)
+    assert_agrum_has(gum.loadBN(str(tmp_path / "wine.bif")), seen, 1e-6)
 
 
 def test_identifiers_of_intervals_are_legible(tmp_path):

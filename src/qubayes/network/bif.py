@@ -4,7 +4,7 @@ Names may be quoted, commas are optional, `property` lines and comments are skip
 that are not given. `table` lists the numbers with the child's states slowest, then the first parent, as BIF 0.15 does.
 The parser is our own because other readers misread some of these dialects.
 
-Names and states are written as identifiers that pyAgrum, pgmpy and bnlearn read. Where an identifier is not the name
+Names and states are written as identifiers that pyAgrum and pgmpy read. Where an identifier is not the name
 itself, as for the interval `<7.1`, the name stands in a property, which other readers skip and ours takes:
 
     variable fixed_acidity {
