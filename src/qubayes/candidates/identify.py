@@ -35,8 +35,8 @@ from .levels import (
 from .scanning import Above
 from .screening import identify_among, possible_parents
 
-_ROWS_PER_BLOCK = 100_000_000  # sets times rows (bits count 1/16): some tenths of a second a block
-_LEAST_BLOCKS = 64
+_ROWS_PER_BLOCK = 200_000_000  # sets times rows (bits count 1/16): some tenths of a second a block, fewer with bounds
+_LEAST_BLOCKS = 32
 MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has memory, and ranks of sets would overflow
 
 
