@@ -7,7 +7,6 @@ import dimod
 
 import qubayes as qb
 from qubayes import Limits, solve
-from qubayes.qubo import to_bqm
 from qubayes.qubo.samplers import DimodSampler
 
 here = Path(__file__).parent
@@ -34,10 +33,9 @@ def my_annealer(bqm: dimod.BinaryQuadraticModel, steps: int, seed: int) -> dict[
     return state
 
 
-answer = my_annealer(to_bqm(formulation.qubo, formulation.labels), steps=20_000, seed=1)
-bits = [answer[label] for label in formulation.labels]
-decoded = qb.decode(formulation, bits, repair=True)
-print(f"energy {decoded.energy:.3f}, score {decoded.score:.3f}, repaired: {decoded.repaired}")
+answer = my_annealer(formulation.to_bqm(), steps=20_000, seed=1)
+decoded = qb.decode(formulation, answer, repair=True)
+print(f"energy {decoded.energy:.3f}, violations: {len(decoded.violations)}, network's score {decoded.final.score:.3f}")
 for violation in decoded.violations[:3]:
     print(f"  as given, {violation}")
 

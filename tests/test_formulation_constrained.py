@@ -1,11 +1,15 @@
 """The constrained form (Appendix D.4): over the states that satisfy it, the least energy is minus the best score."""
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from formulation_cases import candidates_of, crowded_scores, random_scores, split_subsets, state_of
+from formulation_cases import candidates_of, crowded_scores, random_scores, split_subsets, state_of, subsets_of
 from qubayes.foundation.errors import SettingError
 from qubayes.qubo import annealer_problem, constrain, formulate, to_bqm, to_cqm
+from qubayes.qubo.penalties import excess_bound, third_gain
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 
@@ -89,3 +93,74 @@ def test_unknown_ordering_is_refused():
     _, formulation = next(instances(1, 3))
     with pytest.raises(SettingError, match="penalties, inequalities"):
         to_cqm(formulation, ordering="none")
+
+
+def penalised_minimum(form, power: int) -> tuple[float, int]:
+    """Least energy of score + cycles + lambda (excess over two)^power, and the largest excess of a minimiser."""
+    energies = all_energies(form.score) + all_energies(form.cycles)
+    states = (np.arange(len(energies))[:, None] >> np.arange(len(form.labels))) & 1
+    active = [states[:, first:last].sum(axis=1) for first, last in form.groups]
+    excesses = np.maximum(np.array(active).reshape(len(active), len(states)) - 2, 0)
+    energies = energies + (np.array(form.lambdas)[:, None] * excesses**power).sum(axis=0)
+    least = energies.min()
+    return float(least), int(excesses[:, energies <= least + 1e-9].max(initial=0))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_lambdas_are_sound_for_linear_and_quadratic_penalties(power):
+    """Lemma 4: every minimiser of the penalised form keeps to two subsets, and its energy is minus the best score."""
+    limited = 0
+    for scores, formulation in instances(30, 4):
+        form = constrain(formulation)
+        least, excess = penalised_minimum(form, power)
+        assert least == pytest.approx(-reference.best_score_of_orders(scores)) and excess == 0
+        limited += len(form.groups)
+    assert limited > 15
+
+
+def test_six_subsets_of_which_every_two_score():
+    """All 15 pairs of six parents score 1 above the empty set: a penalty of xi for each excess is too small."""
+    pairs = {frozenset(pair): -9.0 for pair in combinations(range(1, 7), 2)}
+    scores = [{frozenset(): -10.0} | pairs, *({frozenset(): 0.0} for _ in range(6))]
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, subsets_of(candidates, [[(p,) for p in range(1, 7)], *[[]] * 6]))
+    form = constrain(formulation)
+    assert penalised_minimum(form, 1) == (9.0, 0) == penalised_minimum(form, 2)
+    xi = int(np.ceil(formulation.penalties.at_most_two[0]))
+    weak, excess = penalised_minimum(replace(form, lambdas=(xi,)), 1)
+    assert xi == 3 and weak == 7.0 and excess == 4
+    assert form.lambdas == (6,)  # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
+
+
+def test_bounds_of_the_excess_are_their_definition():
+    random = np.random.default_rng(5)
+    decided = [0, 0]
+    for _ in range(200):
+        mu = int(random.integers(3, 7))
+        singles = random.integers(0, 9, mu) / 4
+        joint = {p: max(singles[list(p)]) + random.integers(0, 9) / 4 for p in combinations(range(mu), 2)}
+
+        def gain(subsets, singles=singles, joint=joint):
+            return sum(joint[p] for p in combinations(subsets, 2)) - (len(subsets) - 2) * singles[list(subsets)].sum()
+
+        bound = excess_bound(singles, np.array(list(joint.values())))
+        for size in range(3, mu + 1):
+            for K in combinations(range(mu), size):
+                best = max(joint[p] for p in combinations(K, 2))
+                assert gain(K) - best <= bound * (size - 2) + 1e-9
+        third = third_gain(singles, np.array(list(joint.values()))) * (mu - 1) / 2
+        decided[int(bound < third - 1e-9)] += 1
+    assert min(decided) > 10, decided
+
+
+def test_constraints_carry_the_names_of_their_vertices():
+    for _, formulation in instances(6, 6):
+        names = formulation.candidates.names
+        labels = list(to_cqm(formulation, ordering="inequalities").constraints)
+        assert [label for label in labels if label.startswith("subsets")] == [
+            f"subsets[{names[vertex]}]" for vertex in np.flatnonzero(formulation.subsets.families.sizes > 2)
+        ]
+        corners = [",".join(names[v] for v in corner) for corner in formulation.order.corners().tolist()]
+        assert [label for label in labels if "ward" in label] == [
+            f"{way}[{corner}]" for corner in corners for way in ("backward", "forward")
+        ]

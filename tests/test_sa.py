@@ -318,7 +318,7 @@ def test_repairs_are_told():
         found = solve(formulation, hot, limits=Limits(None, moves=64))
     assert found.statistics["raw_score"] is None and found.statistics["repaired_score"] == found.score
     assert found.status.endswith(
-        "2 of the 2 best states broke constraints, repaired to the best network of the implied order; "
+        "2 of the 2 best states broke constraints, repaired to the better network of two orders; "
         f"no state was feasible, with repair {found.score:,.6f}"
     )
     cold = solver_named("sa", last_temperature=0.01)

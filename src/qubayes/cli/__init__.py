@@ -12,7 +12,7 @@ from .candidates_commands import candidates, plan
 from .learn_command import learn
 from .network_commands import compare, convert, draw, fit, sample, score
 from .options import with_reading_options
-from .qubo_commands import embed, formulate, quadratize, subsets
+from .qubo_commands import decode, embed, formulate, quadratize, subsets
 from .shell import guarded, log_on_stderr
 from .solve_commands import check, presolve, solve
 
@@ -48,8 +48,8 @@ def common(
 
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (
-    *(with_reading_options(command) for command in (learn, plan, candidates, score, fit)),
-    *(solve, check, presolve, subsets, formulate, embed, quadratize, compare, convert, draw, sample),
+    *(with_reading_options(command) for command in (learn, plan, candidates, score, fit, formulate)),
+    *(solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample),
 )
 for _command in _COMMANDS:
     app.command()(_command)

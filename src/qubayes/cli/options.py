@@ -70,7 +70,9 @@ RunDirectory = Annotated[
     Path | None, typer.Option("--run-dir", help="Keep the result of every stage here, and resume from it.")
 ]
 
-Order = Annotated[str, typer.Option("--order", help="Order bits of the QUBO: chordal, or scc as in the paper.")]
+Order = Annotated[
+    str, typer.Option("--order", help="Order bits: chordal; scc as in the paper; on demand: adjacent, minimal.")
+]
 Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
 Cover = Annotated[
     str, typer.Option("--cover", help="How subsets are found: auto, search, ilp (Algorithm 2 first) or ilp-only.")

@@ -1,10 +1,11 @@
-"""Commands of the QUBO wing: `subsets`, `formulate`, `embed`, `quadratize`."""
+"""Commands of the QUBO wing: `subsets`, `formulate`, `decode`, `embed`, `quadratize`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..foundation.errors import SettingError
 from .options import (
     AsJson,
     CandidatesFile,
@@ -19,6 +20,11 @@ from .options import (
     Threads,
 )
 from .shell import Clock, fail_after_printing, print_json, print_written, progress_bar, say
+
+if TYPE_CHECKING:
+    from ..data import ReadSettings
+
+SHOWN = 10  # samples, and violations
 
 
 def subsets(
@@ -59,6 +65,7 @@ def subsets(
 
 def formulate(
     file: CandidatesFile,
+    reading: "ReadSettings",
     order: Order = "chordal",
     penalty: Penalty = "tight",
     cover: Annotated[
@@ -70,6 +77,21 @@ def formulate(
         str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
     ] = "penalties",
     output: ModelOutput = None,
+    network: Annotated[
+        Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
+    ] = None,
+    ess: Annotated[float, typer.Option(help="Equivalent sample size of --score.")] = 1.0,
+    scale: Annotated[
+        str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
+    ] = "",
+    digits: Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")] = None,
+    bits_of_precision: Annotated[
+        int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -78,11 +100,24 @@ def formulate(
     """Turn candidate parent sets into a QUBO with few bits, and print its size."""
     from ..foundation.workers import Workers
     from ..learning import FormulateSettings, formulate_file
+    from ..scores import Score
 
-    settings, workers = (
-        FormulateSettings(order, penalty, cover, subsets_file, presolve, seed),
-        Workers(threads, cluster),
+    settings = FormulateSettings(
+        order,
+        penalty,
+        cover,
+        subsets_file,
+        presolve,
+        seed,
+        network,
+        data,
+        reading,
+        Score(score, ess) if score else None,
+        parsed_factors(scale),
+        digits,
+        bits_of_precision,
     )
+    workers = Workers(threads, cluster)
     with progress_bar(quiet=as_json) as show:
         formulation, written = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
     if as_json:
@@ -92,8 +127,64 @@ def formulate(
         if subsets_file:
             say(f"subsets read from {subsets_file}")
         print_written([output])
+    if formulation.weak:
+        kinds = ", ".join(formulation.weak)
+        say(f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win", error=True)
     status = formulation.subsets.status
     fail_after_printing(interrupted=not subsets_file and status != "finished" and f"subsets: {status}")
+
+
+def parsed_factors(text: str) -> dict[str, float]:
+    """Return {"order": 1.2} for "order=1.2"."""
+    factors = {}
+    for part in filter(None, text.split(",")):
+        kind, _, factor = part.partition("=")
+        try:
+            factors[kind.strip()] = float(factor)
+        except ValueError:
+            raise SettingError(f"--scale {part}; give KIND=FACTOR, as order=1.2,slack=1") from None
+    return factors
+
+
+def decode(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="The model that `formulate -o` wrote, or candidate sets (.jkl .scores .pss .qbc) that are formulated.",
+            show_default=False,
+        ),
+    ],
+    answer: Annotated[Path, typer.Argument(help="Labels and values: .json or .csv.", show_default=False)],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the best network.")] = None,
+    repair: Annotated[bool, typer.Option(help="Repair samples that violate constraints.")] = True,
+    order: Order = "chordal",
+    penalty: Penalty = "tight",
+    subsets_file: SubsetsFile = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Decode the answer to a QUBO or to its constrained form: networks, scores, energies, violated constraints.
+
+    The orders, penalties and subsets are for candidate sets alone; a model knows its own.
+    """
+    from ..foundation.workers import Workers
+    from ..learning import FormulateSettings, decode_file
+
+    settings, workers = FormulateSettings(order, penalty, subsets=subsets_file), Workers(threads)
+    names, samples, best = decode_file(model, answer, settings, output, repair=repair, workers=workers)
+    if as_json:
+        print_json({"n": len(names), "samples": [sample.as_json(names) for sample in samples]})
+        return
+    say(f"samples: {len(samples)}, without a violation: {sum(sample.feasible for sample in samples)}")
+    for number, sample in enumerate(samples[:SHOWN]):
+        end = f", repaired to score {sample.repaired.score:.6f}" if sample.repaired else ""
+        say(f"{number}: energy {sample.energy:.6f}, score {sample.score:.6f}, violations {len(sample.violations)}{end}")
+    for violation in samples[0].violations[:SHOWN]:
+        say(f"sample 0: {violation}")
+    if best is not None:
+        say(f"best network: score {best.score:.6f}, edges {sum(map(len, best.parents))}")
+        print_written([output])
 
 
 def embed(

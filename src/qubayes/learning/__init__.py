@@ -4,7 +4,16 @@ from .confidence import Confidence, bootstrap
 from .forecast import Forecast, largest_that_fits, plan
 from .learned import Learned
 from .outputs import Outputs, RunFolder
-from .pipeline import blocks_file, formulate_file, identify_file, learn, learn_with, solve_candidates, solve_file
+from .pipeline import (
+    blocks_file,
+    decode_file,
+    formulate_file,
+    identify_file,
+    learn,
+    learn_with,
+    solve_candidates,
+    solve_file,
+)
 from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 
 __all__ = [
@@ -18,6 +27,7 @@ __all__ = [
     "SolveSettings",
     "blocks_file",
     "bootstrap",
+    "decode_file",
     "formulate_file",
     "identify_file",
     "largest_that_fits",

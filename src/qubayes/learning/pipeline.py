@@ -43,7 +43,7 @@ from .settings import FormulateSettings, LearnSettings, SolveSettings
 
 if TYPE_CHECKING:
     from ..machines import ModelSize
-    from ..qubo import Formulation
+    from ..qubo import Decoded, Formulation
 
 LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
 log = logging.getLogger("qubayes")
@@ -415,10 +415,13 @@ def formulate_file(
 
     An output that ends in .svg is a picture.
     """
-    from ..qubo import formulate  # the QUBO wing
+    from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
     from ..qubo.subsets import cover, read_subsets
 
-    check_places([output], [file, settings.subsets])
+    coefficients = Coefficients(settings.scale, settings.digits, settings.precision)
+    known = read_network(settings.network) if settings.network else None
+    places = [output, companion_of(output)] if output is not None else []
+    check_places(places, [file, settings.subsets, settings.network, settings.data])
     candidates = read_candidates(file)
     if settings.presolve_seconds:
         presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
@@ -431,12 +434,57 @@ def formulate_file(
         method = settings.cover or "auto"
         subsets = cover(candidates, method=method, seed=settings.seed, workers=workers, on_progress=on_progress)
     threads = Workers(workers.threads) if workers else None
-    formulation = formulate(candidates, subsets, order=settings.order, penalty=settings.penalty, workers=threads)
+    unions = None
+    if settings.data is not None:
+        unions = data_scores(candidates, read(settings.data, settings.reading), settings.score)
+    formulation = formulate(
+        candidates,
+        subsets,
+        order=settings.order,
+        penalty=settings.penalty,
+        union_scores=unions,
+        coefficients=coefficients,
+        demand=Demand(known, seed=settings.seed),
+        workers=threads,
+        on_progress=on_progress,
+    )
     if output is not None and ending(output) == ".svg":
         write_model_drawing(formulation, output)
     elif output is not None:
         return formulation, formulation.write(output, ordering=ordering)
     return formulation, None
+
+
+def decode_file(
+    model: Path,
+    answer: Path,
+    settings: FormulateSettings,
+    output: Path | None = None,
+    *,
+    repair: bool = True,
+    workers: Workers | None = None,
+) -> "tuple[tuple[str, ...], tuple[Decoded, ...], Decoded | None]":
+    """Return (names, samples, best network) of an answer, and write the best network.
+
+    The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the settings.
+    """
+    from ..machines import ENDINGS  # the QUBO wing
+    from ..qubo import decode, read_answer, read_formulation
+
+    check_places([output], [model, answer, settings.subsets])
+    if output is not None:
+        check_network_path(output, tables=False)
+    if ending(model) in (*ENDINGS, ".qbf"):
+        formulation = read_formulation(model, workers)
+    else:
+        formulation, _ = formulate_file(model, settings, workers=workers)
+    found = decode(formulation, read_answer(answer, formulation), repair=repair)
+    samples = found if isinstance(found, tuple) else (found,)
+    networks = [sample.final for sample in samples if sample.final.feasible]
+    best = max(networks, key=lambda network: network.score, default=None)
+    if output is not None and best is not None:
+        write_network(Network(formulation.candidates.names, best.parents), output)
+    return formulation.candidates.names, samples, best
 
 
 def _start_as_solution(candidates: Candidates, settings: SolveSettings, start: Network | None) -> Solution:

@@ -167,6 +167,13 @@ class FormulateSettings:
     subsets: Path | None = None  # a file of subsets, instead of finding them
     presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
     seed: int = 0
+    network: Path | None = None  # a good network for order bits on demand; found by `anneal` unless given
+    data: Path | None = None  # the data on which unions of subsets are scored; else they have closure scores
+    reading: ReadSettings | None = None  # of the data
+    score: Score | None = None  # on the data; that of the candidate sets unless given
+    scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
+    digits: int | None = None  # of coefficients, after the decimal point
+    precision: int | None = None  # bits of coefficients
 
     def __post_init__(self) -> None:
         for name, value in (("cover", self.cover), ("presolve", self.presolve_seconds)):

@@ -1,14 +1,38 @@
 """Stage 5: the QUBO H(u, r, z), its constrained form, its decoder, and O'Gorman's formulation beside it."""
 
 from ..machines.qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
+from .answers import read_answer, states_of
 from .assembly import ConstrainedForm, annealer_problem, constrain, to_cqm
-from .decoding import Decoded, Violation, best_sets, decode, encode, encode_sets, implied_order
-from .formulation import Formulation, count_bits, formulate, quick_formulation, quick_subsets
+from .data_scores import data_scores
+from .decoding import (
+    Decoded,
+    Violation,
+    best_sets,
+    decode,
+    encode,
+    encode_sets,
+    implied_order,
+    repaired_sets,
+    weighted_order,
+)
+from .formulation import (
+    Coefficients,
+    Formulation,
+    count_bits,
+    formulate,
+    quick_formulation,
+    quick_subsets,
+    read_formulation,
+)
+from .formulation_files import companion_of, write_formulation
 from .ogorman import OGorman, formulate_ogorman, ogorman_bits
+from .on_demand import Demand
 
 __all__ = [
+    "Coefficients",
     "ConstrainedForm",
     "Decoded",
+    "Demand",
     "Formulation",
     "OGorman",
     "Qubo",
@@ -16,8 +40,10 @@ __all__ = [
     "annealer_problem",
     "best_sets",
     "coefficient_range",
+    "companion_of",
     "constrain",
     "count_bits",
+    "data_scores",
     "decode",
     "encode",
     "encode_sets",
@@ -30,6 +56,12 @@ __all__ = [
     "qubo_from_couplers",
     "quick_formulation",
     "quick_subsets",
+    "read_answer",
+    "read_formulation",
+    "repaired_sets",
+    "states_of",
     "to_bqm",
     "to_cqm",
+    "weighted_order",
+    "write_formulation",
 ]

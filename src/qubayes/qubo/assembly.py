@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..foundation.workers import Workers
 from ..machines import AnnealerProblem, inequalities_of
 from ..machines.qubo import Qubo, check_bits, qubo_from_couplers, to_bqm
 from .order_bits import Order
-from .penalties import Penalties, VertexGains, pair_index, vertex_gains
+from .penalties import MARGIN, Penalties, VertexGains, excess_bound, pair_index, vertex_gains
 from .relative_sets import Parents, RelativeSets
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ def assemble(relative: RelativeSets, order: Order, gains: list[VertexGains], pen
         score_terms(bits, relative, gains, penalties),
         slack_terms(bits, first_z, relative, penalties),
         *order_terms(bits, first_r, relative, order, penalties),
+        coupled_terms(bits, relative, order, penalties),
     )
 
 
@@ -118,6 +118,22 @@ def order_terms(
     return consistency, triangle_terms(bits, first_r, order, penalties.triangles)
 
 
+def coupled_terms(bits: int, relative: RelativeSets, order: Order, penalties: Penalties) -> QuboPart:
+    """Return delta2 u u' for each coupled pair {a, b}: a subset of b that holds a, and one of a that holds b."""
+    subsets, parents, n = relative.subset_sets, relative.parents, relative.candidates.n
+    u = np.repeat(np.arange(len(subsets.set_start) - 1), np.diff(subsets.set_start))
+    edges = parents.start[subsets.member_owners] + subsets.members - 1
+    u, edges = u[np.argsort(edges, kind="stable")], np.sort(edges)
+    rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
+    for a, b in order.coupled.astype(np.int64).tolist():
+        there, back = np.searchsorted(parents.keys, [b * n + a, a * n + b])
+        first, second = (u[slice(*np.searchsorted(edges, [edge, edge + 1]))] for edge in (there, back))
+        rows.append(np.repeat(first, len(second)).astype(np.int32))
+        cols.append(np.tile(second, len(first)).astype(np.int32))
+        weights.append(np.full(len(first) * len(second), max(penalties.edges[there], penalties.edges[back])))
+    return QuboPart(np.zeros(bits), np.concatenate(rows), np.concatenate(cols), np.concatenate(weights))
+
+
 def _signed(order: Order, parents: Parents, deltas: Floats) -> tuple[Ints, Floats]:
     """Return for each edge its r bit, -1 without one, and delta, negative where the parent is the pair's first."""
     r = order.pair_of(parents.vertices, parents.children)
@@ -166,7 +182,8 @@ class ConstrainedForm:
     score: Qubo = field(repr=False)  # minus the score of the network
     cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
     groups: tuple[tuple[int, int], ...]  # (first, last + 1) u bits of each vertex with more than two
-    lambdas: tuple[int, ...]  # penalty of each bit beyond two in a group
+    names: tuple[str, ...]  # the vertex of each group
+    lambdas: tuple[int, ...]  # a sound penalty of each bit beyond two in a group (docs/theory.md, Lemma 4)
     labels: tuple[str, ...] = field(repr=False)
 
 
@@ -179,9 +196,13 @@ def constrain(formulation: "Formulation", workers: Workers | None = None) -> Con
     limited = np.flatnonzero(formulation.subsets.families.sizes > 2).tolist()
     return ConstrainedForm(
         summed(score_terms(bits, relative, gains, None)),
-        summed(*order_terms(bits, first_r, relative, formulation.order, formulation.penalties)),
+        summed(
+            *order_terms(bits, first_r, relative, formulation.order, formulation.penalties),
+            coupled_terms(bits, relative, formulation.order, formulation.penalties),
+        ),
         tuple((starts[vertex], starts[vertex + 1]) for vertex in limited),
-        tuple(max(1, ceil(formulation.penalties.at_most_two[vertex])) for vertex in limited),
+        tuple(formulation.candidates.names[vertex] for vertex in limited),
+        tuple(1 + int(MARGIN * excess_bound(gains[vertex].singles, gains[vertex].pairs)) for vertex in limited),
         formulation.labels[:bits],
     )
 
@@ -192,6 +213,8 @@ def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "Const
 
     if ordering not in ORDERINGS:
         raise SettingError(f"ordering = {ordering!r}; choose one of {', '.join(ORDERINGS)}")
+    if ordering == "inequalities" and len(formulation.order.coupled):
+        raise SettingError(f"order {formulation.order_kind} couples subsets directly; give ordering = penalties")
     form = constrain(formulation)
     objective = to_bqm(form.score, form.labels)
     if ordering == "penalties":
@@ -205,8 +228,8 @@ def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "Const
 
 def subset_rows(form: ConstrainedForm) -> Iterator[Row]:
     """At most two active subsets of each vertex that has more."""
-    for number, (first, last) in enumerate(form.groups):
-        yield Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{number}]")
+    for name, (first, last) in zip(form.names, form.groups, strict=True):
+        yield Row(dict.fromkeys(range(first, last), 1.0), "<=", 2.0, f"subsets[{name}]")
 
 
 def order_rows(formulation: "Formulation") -> Iterator[Row]:
@@ -217,12 +240,14 @@ def order_rows(formulation: "Formulation") -> Iterator[Row]:
     """
     names, first_r = formulation.candidates.names, formulation.subsets.total
     up, first = formulation.order.ascending.tolist(), formulation.order.pairs[:, 0].tolist()
-    for number, (ab, bc, ac) in enumerate(formulation.order.triangles.tolist()):
+    corners = formulation.order.corners().tolist()
+    for (ab, bc, ac), corner in zip(formulation.order.triangles.tolist(), corners, strict=True):
         signed = [(pair, weight if up[pair] else -weight) for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
         constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
         weights = {first_r + pair: weight for pair, weight in signed}
-        yield Row(weights, ">=", 0.0 - constant, f"backward[{number}]")
-        yield Row(weights, "<=", 1.0 - constant, f"forward[{number}]")
+        label = ",".join(names[vertex] for vertex in corner)
+        yield Row(weights, ">=", 0.0 - constant, f"backward[{label}]")
+        yield Row(weights, "<=", 1.0 - constant, f"forward[{label}]")
     for child, parent, pair, holders in _holders(formulation):
         against = first[pair] == child  # r = 1 puts the child first
         weights = dict.fromkeys(holders, 1.0) | {first_r + pair: 2.0 if against else -2.0}

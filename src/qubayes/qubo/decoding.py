@@ -1,10 +1,10 @@
 """Decoding of states into networks (paper: D(u)) and encoding of networks into states.
 
-A violated constraint is named; a state that violates one is repaired on request.
+A violated constraint is named; a state that violates one is repaired on request, beside what it was.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from ..foundation.errors import QubayesError
 from ..foundation.families import VertexSet
 from ..foundation.graph import find_cycle, topological_order
 from ..machines.qubo import energy
+from .answers import Samples, State, states_of
+from .assembly import ConstrainedForm, constrain
 from .closure import union_gains
 from .relative_sets import Parents
 
@@ -31,36 +33,63 @@ SENTENCES = {
 
 
 class Violation(NamedTuple):
-    """A constraint that a state violates: `subsets`, `slack`, `edge`, `required` or `triangle`."""
+    """A constraint that a state violates: `subsets`, `slack`, `edge`, `required`, `triangle` or `cycle`."""
 
     constraint: str
-    vertices: tuple[str, ...]  # the vertex; parent and child; the three in the order of the cycle
+    vertices: tuple[str, ...]  # the vertex; parent and child; those of the cycle, in its order
 
     def __str__(self) -> str:
+        if self.constraint == "cycle":
+            return f"{' -> '.join((*self.vertices, self.vertices[0]))} is a directed cycle"
         return SENTENCES[self.constraint].format(*self.vertices)
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The network of a state: a DAG with energy = -score if nothing is violated or the state was repaired."""
+    """The network of a state: a DAG with energy = -score if nothing is violated.
+
+    If the formulation's scores are rounded, the energy is minus the rounded score.
+    """
 
     parents: tuple[VertexSet, ...]
-    violations: tuple[Violation, ...]  # of the state as it was given
-    energy: float  # of the state as it was given, or as repaired
+    violations: tuple[Violation, ...]
+    energy: float  # of the QUBO, or of the objective of the constrained form
     score: float  # of `parents`
-    repaired: bool
-    bits: Bools  # (bits,) the state that `energy` belongs to
+    bits: Bools  # (bits,)
+    repaired: "Decoded | None" = None  # a network in the place of a state that violates a constraint
 
     @property
     def feasible(self) -> bool:
-        """Whether the state as it was given satisfies every constraint."""
+        """Whether the state satisfies every constraint."""
         return not self.violations
 
+    @property
+    def final(self) -> "Decoded":
+        """The repaired network where there is one, else this."""
+        return self.repaired or self
 
-def decode(formulation: "Formulation", bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
-    """Return the network of a state and every constraint that the state violates.
+    def as_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return what `qubayes decode --json` prints for a sample."""
+        parents = {name: [names[p] for p in members] for name, members in zip(names, self.parents, strict=True)}
+        found = {"score": self.score, "energy": self.energy, "feasible": self.feasible, "parents": parents}
+        found["violations"] = [str(violation) for violation in self.violations]
+        found["repaired"] = self.repaired.as_json(names) if self.repaired else None
+        return found
 
-    With `repair` a state that violates one is replaced by the best network of the order that its r bits imply.
+
+@overload
+def decode(formulation: "Formulation", answer: State, *, repair: bool = False) -> Decoded: ...
+@overload
+def decode(formulation: "Formulation", answer: Samples, *, repair: bool = False) -> tuple[Decoded, ...]: ...
+def decode(
+    formulation: "Formulation", answer: State | Samples, *, repair: bool = False
+) -> Decoded | tuple[Decoded, ...]:
+    """Return the network of a state, or of each sample of an answer, and every constraint that it violates.
+
+    One state is a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`. Several are a
+    `dimod.SampleSet`, a list of mappings, (rows, labels), or the answer of a Digital Annealer. States without z bits
+    are those of the constrained form. With `repair` a state that violates a constraint also gets the network that
+    `repaired_sets` makes of it.
 
     >>> from qubayes.candidates import example
     >>> from qubayes.qubo import formulate
@@ -73,22 +102,33 @@ def decode(formulation: "Formulation", bits: npt.ArrayLike, *, repair: bool = Fa
     >>> decoded.parents == best.parents, decoded.violations, round(decoded.energy + best.score, 6)
     (True, (), 0.0)
     """
-    state = np.asarray(bits) != 0
-    if state.shape != (formulation.qubo.bits,):
-        raise QubayesError(f"a state of shape {state.shape}; this formulation has {formulation.qubo.bits} bits")
-    violations = (*_subset_violations(formulation, state), *_order_violations(formulation, state))
-    if violations and repair:
-        chosen = best_sets(formulation, implied_order(formulation, state))
-        repaired = decode(formulation, encode_sets(formulation, chosen))
-        return replace(repaired, violations=violations, repaired=True)
-    parents, score = _network(formulation, state)
-    total = float(energy(formulation.qubo, state))
+    states = states_of(formulation, answer)
+    form = constrain(formulation) if states.constrained else None
+    found = tuple(_decoded(formulation, state, form, repair) for state in states.rows)
+    return found if states.several else found[0]
+
+
+def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | None, repair: bool) -> Decoded:
+    """Return the network of a state of the QUBO, or of its constrained form."""
+    violations = [*_subset_violations(formulation, state, form is not None), *_order_violations(formulation, state)]
+    parents, score, rounded = _network(formulation, state)
+    if form is None:
+        total = float(energy(formulation.qubo, state))
+    else:
+        plain = state[: len(form.labels)]
+        total = float(energy(form.score, plain)) + float(energy(form.cycles, plain))
     if not violations:
-        if not abs(total + score) <= energy_tolerance(formulation):
-            raise AssertionError(f"a feasible state has energy {total!r} but score {score!r}")
-        if find_cycle(parents):
-            raise AssertionError("a feasible state has a directed cycle")
-    return Decoded(parents, violations, total, score, False, state)
+        if not abs(total + rounded) <= energy_tolerance(formulation):
+            raise AssertionError(f"a feasible state has energy {total!r} but score {rounded!r}")
+        if cycle := find_cycle(parents):
+            if formulation.exact:
+                raise AssertionError("a feasible state has a directed cycle")
+            violations.append(Violation("cycle", tuple(formulation.candidates.names[v] for v in cycle)))
+    decoded = Decoded(parents, tuple(violations), total, score, state)
+    if violations and repair:
+        mended = encode_sets(formulation, repaired_sets(formulation, state))
+        return replace(decoded, repaired=_decoded(formulation, mended, None, False))
+    return decoded
 
 
 def energy_tolerance(formulation: "Formulation") -> float:
@@ -96,19 +136,20 @@ def energy_tolerance(formulation: "Formulation") -> float:
     return TOLERANCE * (abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0)))
 
 
-def _network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet, ...], float]:
-    """Return the parents of every vertex and their score."""
+def _network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet, ...], float, float]:
+    """Return the parents of every vertex, their score, and the score that was formulated, which may be rounded."""
     relative, candidates = formulation.relative, formulation.candidates
     if relative.union_scores is None:
         chosen = closure_sets(formulation, state)
-        return candidates.families.sets_at(chosen), float(candidates.scores[chosen].sum())
+        score, rounded = (float(scores[chosen].sum()) for scores in (formulation.scores, candidates.scores))
+        return candidates.families.sets_at(chosen), score, rounded
     parents, score = [], float(candidates.base_scores.sum())
     for vertex, row in enumerate(active_members(formulation, state)):
         union, base = tuple(np.flatnonzero(row).tolist()), candidates.base(vertex)
         both = tuple(sorted({*union, *base}))
         parents.append(both if len(both) <= relative.largest_set else base)
         score += float(union_gains(relative, vertex, [union])[0])
-    return tuple(parents), score
+    return tuple(parents), score, score
 
 
 def closure_sets(formulation: "Formulation", state: Bools) -> Ints:
@@ -127,12 +168,14 @@ def active_members(formulation: "Formulation", state: Bools) -> Bools:
     return inside
 
 
-def _subset_violations(formulation: "Formulation", state: Bools) -> list[Violation]:
-    """Name each vertex whose active subsets, or whose z bit, cost energy."""
+def _subset_violations(formulation: "Formulation", state: Bools, constrained: bool) -> list[Violation]:
+    """Name each vertex whose active subsets, or whose z bit, cost energy; constrained: those with more than two."""
     subsets, names, penalties = formulation.subsets.families, formulation.candidates.names, formulation.penalties
     sums = np.concatenate([[0], np.cumsum(state[: formulation.subsets.total])])
     active = np.diff(sums[subsets.vertex_start])
     wrong = active > 2
+    if constrained:
+        return [Violation("subsets", (names[vertex],)) for vertex in np.flatnonzero(wrong).tolist()]
     for vertex in np.flatnonzero((active == 2) & ~penalties.has_slack & (penalties.at_most_two > 0)).tolist():
         first, last = subsets.vertex_start[vertex : vertex + 2]
         own = slice(*formulation.candidates.families.vertex_start[vertex : vertex + 2])
@@ -200,6 +243,47 @@ def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
         open_before -= before[:, vertex] + n * must[:, vertex]
         open_before[vertex] = 4 * n * n  # placed: above all others, though the rest still subtract up to n (n + 1)
     return order
+
+
+def weighted_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
+    """Return an order of all vertices that loses little of the sets that the state chooses.
+
+    A greedy feedback arc order (Eades, Lin and Smyth): next comes a vertex without open parents, or the one whose
+    outgoing arcs weigh most more than its incoming ones. An arc weighs what the child loses without the parent.
+    """
+    candidates, n = formulation.candidates, formulation.candidates.n
+    chosen = closure_sets(formulation, np.asarray(bits) != 0)
+    weights, must = np.zeros((n, n)), np.zeros((n, n), np.bool_)  # [child, parent]
+    must[formulation.relative.required.children, formulation.relative.required.vertices] = True
+    for child, members in enumerate(candidates.families.sets_at(chosen)):
+        allowed = np.zeros(n, np.bool_)
+        allowed[list(members)] = True
+        for parent in members:
+            if not must[child, parent]:
+                allowed[parent] = False
+                without = candidates.families.first_inside(child, allowed)
+                weights[child, parent] = candidates.scores[chosen[child]] - candidates.scores[without]
+                allowed[parent] = True
+    huge = 1.0 + 2.0 * float(weights.sum())
+    incoming, outgoing, waiting = weights.sum(axis=1), weights.sum(axis=0), must.sum(axis=1)
+    arcs_in = (weights > 0).sum(axis=1)
+    order: list[int] = []
+    for _ in range(n):
+        rank = np.where(arcs_in > 0, outgoing - incoming, huge) - 2.0 * huge * waiting
+        rank[order] = -np.inf
+        order.append(vertex := int(np.argmax(rank)))
+        incoming -= weights[:, vertex]
+        outgoing -= weights[vertex]
+        arcs_in -= weights[:, vertex] > 0
+        waiting -= must[:, vertex]
+    return order
+
+
+def repaired_sets(formulation: "Formulation", bits: npt.ArrayLike) -> Ints:
+    """Return the better of the best networks of `implied_order` and `weighted_order`, as numbers of candidate sets."""
+    orders = (implied_order(formulation, bits), weighted_order(formulation, bits))
+    choices = [best_sets(formulation, order) for order in orders]
+    return max(choices, key=lambda choice: float(formulation.candidates.scores[choice].sum()))
 
 
 def best_sets(formulation: "Formulation", order: list[int]) -> Ints:

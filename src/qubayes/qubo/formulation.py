@@ -1,27 +1,32 @@
 """Formulation of structure learning as a QUBO H(u, r, z) over subsets, an order and slack bits (paper, Section 4)."""
 
+import hashlib
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ..candidates import Candidates
-from ..foundation.arrays import Bools, Ints, SmallInts, frozen
+from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
 from ..foundation.environment import memory_here
-from ..foundation.errors import SettingError, TooLargeError
+from ..foundation.errors import FormatError, SettingError, TooLargeError
 from ..foundation.files import ending
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers, run
 from ..machines import CONSTRAINED_ENDINGS, ModelSize, to_ommx, write_model, write_qubo
 from ..machines.qubo import Qubo, coefficient_range, to_bqm
+from .answers import Samples, State
 from .assembly import annealer_problem, assemble, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
-from .order_bits import Order, balanced, choose_order, eliminations
-from .penalties import PENALTIES, Penalties, needs_slack, paper, tight, vertex_gains
+from .formulation_files import Problem, companion_of, model_companion, read_problem, write_formulation
+from .on_demand import DEMAND, Demand, order_on_demand
+from .order_bits import EXACT, ORDERS, Order, balanced, choose_order, eliminations
+from .penalties import KINDS, PENALTIES, Penalties, needs_slack, paper, scaled, tight, vertex_gains, weak_kinds
 from .relative_sets import RelativeSets, UnionScores, relate
 from .subsets import Budget, Subsets, cover
 
@@ -31,6 +36,27 @@ if TYPE_CHECKING:
 # A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
 BYTES_OF_PAIR = 90  # at the peak, while couplers are sorted; measured with benchmarks/formulation.py
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """How coefficients are written: factors of penalties, and their precision."""
+
+    scale: Mapping[str, float] = field(default_factory=dict)  # of edge, triangle, both (order), slack
+    digits: int | None = None  # after the decimal point
+    bits: int | None = None  # of signed whole numbers, in units of a step that is found
+
+    def __post_init__(self) -> None:
+        """Raise for what is not allowed."""
+        for kind, factor in self.scale.items():
+            if kind not in KINDS or not 0.0 < factor < np.inf:
+                raise SettingError(f"scale {kind} = {factor}; give positive factors of {', '.join(KINDS)}")
+        if self.digits is not None and self.bits is not None:
+            raise SettingError(f"digits = {self.digits} and bits of precision = {self.bits}; give one of them")
+        if self.digits is not None and not 0 <= self.digits <= 12:
+            raise SettingError(f"digits = {self.digits}; give 0 to 12")
+        if self.bits is not None and not 2 <= self.bits <= 53:
+            raise SettingError(f"bits of precision = {self.bits}; give 2 to 53")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +75,11 @@ class Formulation:
     order_kind: str
     penalty_kind: str
     seconds: float
+    scores: Floats = field(repr=False)  # (sets,) of the candidate sets; those that were formulated may be rounded
+    scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
+    step: float | None = None  # scores and coefficients are multiples of it
+    weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
+    order_status: str = EXACT  # whether the order bits forbid every cycle
 
     @property
     def candidates(self) -> Candidates:
@@ -81,6 +112,24 @@ class Formulation:
         return coefficient_range(self.qubo)
 
     @property
+    def exact(self) -> bool:
+        """Whether the order bits are proved to forbid every cycle."""
+        return self.order_status == EXACT
+
+    @property
+    def checksum(self) -> str:
+        """sha256 of the labels and coefficients."""
+        digest = hashlib.sha256(repr((self.labels, self.qubo.offset)).encode())
+        for part in self.qubo[:-1]:
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def rounding_error(self) -> float:
+        """The most that the best network of the rounded scores can score below the best network (theory.md §9)."""
+        return (self.step or 0.0) * int((self.candidates.per_vertex > 0).sum())
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The label of each bit: u[Smoker|Age,Sex], r[Age<Sex], z[Smoker]."""
         names, families = self.candidates.names, self.subsets.families
@@ -110,21 +159,30 @@ class Formulation:
         """Return the constrained form as an `ommx.v1.Instance`, the at-most-two constraints as constraints."""
         return to_ommx(self.to_cqm(ordering=ordering))
 
-    def write(self, path: str | Path, *, ordering: str = "penalties") -> ModelSize:
+    def write(self, path: str | Path, *, ordering: str = "penalties", companion: bool = True) -> ModelSize:
         """Write the QUBO with its labels, or its constrained form, and return the size of what was written.
 
-        Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer.
+        Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer. Beside it, the file `PATH.qbf`
+        holds what `qubayes decode` needs.
         """
         kind = ending(path)
         if kind == ".json":
-            return write_model(annealer_problem(self), path)
-        if kind in CONSTRAINED_ENDINGS:
-            return write_model(self.to_cqm(ordering=ordering), path)
-        return write_qubo(self.qubo, self.labels, path)
+            size = write_model(annealer_problem(self), path)
+        elif kind in CONSTRAINED_ENDINGS:
+            size = write_model(self.to_cqm(ordering=ordering), path)
+        else:
+            size = write_qubo(self.qubo, self.labels, path)
+        if companion:
+            write_formulation(self, companion_of(path))
+        return size
 
-    def decode(self, bits: npt.ArrayLike, *, repair: bool = False) -> Decoded:
-        """Return the network of a state and every constraint that the state violates."""
-        return decode(self, bits, repair=repair)
+    @overload
+    def decode(self, answer: State, *, repair: bool = False) -> Decoded: ...
+    @overload
+    def decode(self, answer: Samples, *, repair: bool = False) -> tuple[Decoded, ...]: ...
+    def decode(self, answer: State | Samples, *, repair: bool = False) -> Decoded | tuple[Decoded, ...]:
+        """Return the network of a state, or of each sample of an answer, and every constraint that it violates."""
+        return decode(self, answer, repair=repair)
 
     def state_of(self, choice: npt.ArrayLike) -> tuple[Bools, float]:
         """Return (bits, energy) of the DAG that gives each vertex the candidate set of this number.
@@ -132,7 +190,7 @@ class Formulation:
         The energy is checked to be minus the score of the DAG.
         """
         decoded = self.decode(encode_sets(self, choice))
-        score = float(self.candidates.scores[np.asarray(choice, dtype=np.int64)].sum())
+        score = float(self.scores[np.asarray(choice, dtype=np.int64)].sum())
         if decoded.violations or not np.isclose(decoded.score, score, rtol=1e-9, atol=1e-6):
             raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {score}")
         return decoded.bits, decoded.energy
@@ -155,7 +213,11 @@ class Formulation:
             "proved_optimal_vertices": int(self.subsets.proved.sum()),
             "seconds": {"cover": round(self.subsets.seconds, 3), "assemble": round(self.seconds, 3)},
             "order": self.order_kind,
+            "order_status": self.order_status,
             "penalty": self.penalty_kind,
+            "step": self.step,
+            "rounding_error": self.rounding_error,
+            "weak_penalties": list(self.weak),
         }
 
     def __str__(self) -> str:
@@ -172,9 +234,15 @@ class Formulation:
         least, largest = size.coefficient_range
         z, rows = size.bits - u - r, f"; {size.constraints:,} constraints" if size.constraints else ""
         proved = int(self.subsets.proved.sum())
+        rounding = []
+        if self.step is not None:
+            error = f"rounding loses at most {self.rounding_error:.6g} of the best score"
+            rounding = [f"coefficients are multiples of {self.step:.6g}; {error}"]
         return [
             f"{size.bits:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {size.couplers:,} couplers{rows}",
             f"coefficients from {least:.6g} to {largest:.6g}",
+            *rounding,
+            *([] if self.order_kind in ORDERS else [f"order bits: {self.order_kind}, {self.order_status}"]),
             f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
             f"subsets found in {round(self.subsets.seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
         ]
@@ -187,34 +255,100 @@ def formulate(
     order: str = "chordal",
     penalty: str = "tight",
     union_scores: UnionScores | None = None,
+    coefficients: Coefficients | None = None,
+    demand: Demand | None = None,
     workers: Workers | None = None,
+    on_progress: OnProgress = silent,
 ) -> Formulation:
     """Return the QUBO H(u, r, z) with min H = -(best score), reached only by states of best networks.
 
     `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a candidate set scores as
     the best candidate set inside it (closure), or as `union_scores` says (the base beyond the maximum size). Without
-    `subsets`, they are found by `cover`.
+    `subsets`, they are found by `cover`. With rounded `coefficients`, min H = -(best rounded score). With
+    `order="adjacent"` or `"minimal"` order bits are made on demand, and `order_status` says what is known of them.
     """
     if subsets is None:
         subsets = cover(candidates, workers=workers)
     start = time.perf_counter()
     _check_penalty(penalty)
     _check_memory(subsets)
-    relative = relate(candidates, subsets, union_scores)
-    pairs = choose_order(candidates, order)
-    _check_memory(subsets, len(pairs.triangles))
-    gains = vertex_gains(relative, workers or Workers())
-    if penalty == "paper":
-        penalties = paper(relative, pairs, gains)
+    written = coefficients or Coefficients()
+    if union_scores is not None and (written.digits, written.bits) != (None, None):
+        raise SettingError("given scores of unions and rounded coefficients; give one of them")
+    if order not in (*ORDERS, *DEMAND):
+        raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
+    status = EXACT
+    if order in DEMAND:
+        demanded = order_on_demand(
+            relate(candidates, subsets), order, demand or Demand(), workers or Workers(), on_progress
+        )
+        pairs, status = demanded.order, demanded.status
     else:
-        penalties = tight(relative, pairs, gains)
+        pairs = choose_order(candidates, order)
+    problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
+    _check_memory(subsets, len(problem.order.triangles))
+    step = 10.0**-written.digits if written.digits is not None else None
+    made = assembled(problem, step, workers or Workers())
+    if written.bits is not None:
+        made = _fitted(problem, made, 2 ** (written.bits - 1) - 1, workers or Workers())
+    return replace(made, order_kind=order, order_status=status, seconds=time.perf_counter() - start)
+
+
+def assembled(problem: Problem, step: float | None, workers: Workers) -> Formulation:
+    """Return the formulation; with a step, of the gains rounded to its multiples."""
+    candidates, pairs = problem.candidates, problem.order
+    if step is not None:
+        bases = np.repeat(candidates.base_scores, candidates.families.sizes)
+        scores = bases + np.rint((candidates.scores - bases) / step) * step
+        candidates = replace(candidates, scores=frozen(scores))
+    relative = relate(candidates, problem.subsets, problem.union_scores)
+    gains = vertex_gains(relative, workers)
+    proved = tight(relative, pairs, gains, step) if problem.penalty == "tight" else paper(relative, pairs, gains)
+    penalties = scaled(proved, problem.scale, step)
+    weak = weak_kinds(penalties, relative, pairs, gains) if problem.scale else ()
+    if problem.penalty == "tight":
         pairs = balanced(pairs, penalties.triangles)
     qubo = assemble(relative, pairs, gains, penalties)
+    if step is not None:
+        h, weights = (frozen(np.rint(part / step) * step) for part in (qubo.h, qubo.weights))
+        qubo = qubo._replace(h=h, weights=weights)
     representations = np.full((len(relative.gains), 2), -1, np.int32)
     for vertex in gains:
         representations[vertex.representations[:, 0]] = vertex.representations[:, 1:]
-    seconds = time.perf_counter() - start
-    return Formulation(relative, pairs, penalties, frozen(representations), qubo, order, penalty, seconds)
+    return Formulation(
+        relative,
+        pairs,
+        penalties,
+        frozen(representations),
+        qubo,
+        "",
+        problem.penalty,
+        0.0,
+        scores=problem.candidates.scores,
+        scale=problem.scale,
+        step=step,
+        weak=weak,
+    )
+
+
+def _fitted(problem: Problem, made: Formulation, most: int, workers: Workers) -> Formulation:
+    """Return the formulation with the least step found whose coefficients are at most `most` steps."""
+    step = max(made.coefficient_range[1], 1e-9) / most
+    while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (1 + 1e-9):
+        if not made.relative.gains.any():
+            raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
+        step *= 1.001 * made.coefficient_range[1] / (step * most)
+    return made
+
+
+def read_formulation(path: str | Path, workers: Workers | None = None) -> Formulation:
+    """Return the formulation in a `.qbf` file, or in the one beside a model file."""
+    place = model_companion(path)
+    problem, settings = read_problem(place)
+    made = assembled(problem, settings["step"], workers or Workers())
+    if made.checksum != settings["checksum"]:
+        raise FormatError(f"{place} was written by another version and gives another QUBO now; formulate again")
+    return replace(made, order_kind=settings["order"], order_status=settings["order_status"])
 
 
 def count_bits(

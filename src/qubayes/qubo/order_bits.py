@@ -20,6 +20,7 @@ from ..foundation.jit import inner, kernel
 from ..foundation.words import popcount
 
 ORDERS = ("chordal", "scc")
+EXACT = "exact"  # order status: the least energy is proved to be minus the best score
 GOLDEN = (5**0.5 - 1) / 2
 SWEEPS = 30  # of turning pairs round
 GREEDY_STARTS = 3  # of each kind
@@ -33,6 +34,9 @@ class Order(NamedTuple):
 
     pairs: SmallInts  # (p, 2) ascending by smaller, then larger vertex; either may come first
     triangles: SmallInts  # (t, 3)
+    coupled: SmallInts = frozen(
+        np.empty((0, 2), np.int32)
+    )  # (c, 2) pairs without a bit that must not be joined both ways
 
     def corners(self) -> SmallInts:
         """Return (t, 3) the vertices a < b < c of each triangle."""
@@ -66,11 +70,21 @@ class Filled(NamedTuple):
 
 
 def choose_order(candidates: Candidates, kind: str, seed: int = 0) -> Order:
-    """Return the order bits of the candidate graph (an arc from each possible or required parent to its child)."""
+    """Return the order bits of the candidate graph (an arc from each possible or required parent to its child).
+
+    The triangles {p, v, q} have useful arcs p -> v -> q and p -> q, where v is the first to leave.
+    """
     all_pairs, all_corners = [np.empty((0, 2), np.int64)], [np.empty((0, 3), np.int64)]
-    for component, filled in eliminations(candidates, kind, seed):
-        all_pairs.append(component[np.argwhere(np.triu(filled.useful | filled.useful.T))])
-        all_corners.append(np.sort(component[_corners(filled)], axis=1))
+    for component, (sequence, arcs, _) in eliminations(candidates, kind, seed):
+        all_pairs.append(component[np.argwhere(np.triu(arcs | arcs.T))])
+        here = np.ones(len(arcs), np.bool_)
+        for v in sequence.tolist():
+            here[v] = False
+            around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
+            closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
+            p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
+            corners = component[np.column_stack([np.full(len(p), v), p, q])]
+            all_corners.append(np.sort(corners, axis=1))
     pairs, corners = np.concatenate(all_pairs), np.concatenate(all_corners)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     a, b, c = corners[np.lexsort((corners[:, 2], corners[:, 1], corners[:, 0]))].T
@@ -89,19 +103,6 @@ def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[t
             yield component, best_elimination(arcs[np.ix_(component, component)], seed)
         elif size > 1:
             yield component, Filled(np.arange(size), ~np.eye(size, dtype=np.bool_), size * (size - 1) // 2)
-
-
-def _corners(filled: Filled) -> Ints:
-    """Return the triangles {p, v, q} with useful arcs p -> v -> q and p -> q, where v is the first to leave."""
-    arcs, here = filled.useful, np.ones(len(filled.useful), np.bool_)
-    corners = [np.empty((0, 3), np.int64)]
-    for v in filled.sequence.tolist():
-        here[v] = False
-        around = np.flatnonzero((arcs[v] | arcs[:, v]) & here)
-        closing = arcs[around, v][:, None] & arcs[v, around] & arcs[np.ix_(around, around)]
-        p, q = around[np.array(np.nonzero(np.triu(closing | closing.T)))]
-        corners.append(np.column_stack([np.full(len(p), v), p, q]))
-    return np.concatenate(corners)
 
 
 def balanced(order: Order, deltas: Floats) -> Order:

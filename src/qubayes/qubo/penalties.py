@@ -7,6 +7,7 @@ the pairs in use hold no triangle, a penalty on the unused pairs keeps a third s
 slack bit z, unless a third subset never gains.
 """
 
+from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
@@ -22,6 +23,12 @@ from .order_bits import Order
 from .relative_sets import Parents, RelativeSets
 
 PENALTIES = ("tight", "paper")
+KINDS = {  # of penalties, for which a factor may be given, and their fields
+    "order": ("edges", "required", "triangles"),
+    "edge": ("edges", "required"),
+    "triangle": ("triangles",),
+    "slack": ("at_most_two",),
+}
 MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of scores
 FLOOR = 0.01  # least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range small
 TOLERANCE = 1e-9  # a third subset that loses less than this may gain by rounding: scores are rounded sums
@@ -61,27 +68,27 @@ class Chosen(NamedTuple):
     has_triangle: bool
 
 
-def tight(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
-    """Return penalties just above their own bounds, none below a hundredth of the largest."""
+def tight(relative: RelativeSets, order: Order, gains: list[VertexGains], step: float | None = None) -> Penalties:
+    """Return penalties just above their own bounds, none below a hundredth of the largest; multiples of the step."""
     bounds = order_bounds(relative, order)
     floor = FLOOR * max((float(part.max()) for part in bounds if part.size), default=0.0)
     limits = np.array([vertex.limit.bound for vertex in gains])
     needed = np.isfinite(limits)
     has_slack = np.array([vertex.limit.slack for vertex in gains], dtype=np.bool_)
-    at_most_two = np.where(needed, _raised(np.where(needed, limits, 0.0), floor), 0.0)
-    edges, required, triangles = (_raised(part, floor) for part in bounds)
+    at_most_two = np.where(needed, _raised(np.where(needed, limits, 0.0), floor, step), 0.0)
+    edges, required, triangles = (_raised(part, floor, step) for part in bounds)
     return Penalties(edges, required, triangles, at_most_two, has_slack & needed)
 
 
-def _raised(bounds: Floats, floor: float) -> Floats:
+def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
     """Return MARGIN times the bounds, at least the floor, rounded up to a grid on which sums of millions are exact.
 
-    On the grid, coefficients that cancel are exactly zero.
+    On the grid, coefficients that cancel are exactly zero. A step is the grid.
     """
-    if not bounds.size or floor <= 0.0:
+    if step is None and (not bounds.size or floor <= 0.0):
         return bounds * MARGIN
-    grid = 2.0 ** (np.floor(np.log2(floor)) - 12)
-    raised: Floats = np.ceil(np.maximum(bounds, floor) * MARGIN / grid) * grid
+    grid = step or 2.0 ** (np.floor(np.log2(floor)) - 12)
+    raised: Floats = np.ceil(np.maximum(bounds, floor or grid) * MARGIN / grid) * grid
     return raised
 
 
@@ -102,6 +109,31 @@ def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Pen
     delta2, xi = 1.1 * max(n - 2, 1) * delta1, 1.1 * (3.0 * float(steepest))
     edges, required = np.full(len(relative.parents.vertices), delta2), np.full(len(relative.required.vertices), delta2)
     return Penalties(edges, required, np.full(len(order.triangles), delta1), np.full(n, xi), np.ones(n, np.bool_))
+
+
+def scaled(penalties: Penalties, scale: Mapping[str, float], step: float | None = None) -> Penalties:
+    """Return the penalties times the factors of their kinds, rounded up to multiples of the step."""
+    changed = penalties._asdict()
+    for kind, factor in scale.items():
+        for field in KINDS[kind]:
+            changed[field] = changed[field] * factor
+    if step is not None:  # where all gains are rounded to 0, a penalty is still one step
+        least = {"at_most_two": np.where(penalties.has_slack, step, 0.0)}
+        for field in (*KINDS["order"], *KINDS["slack"]):
+            steps = np.ceil(np.round(changed[field] / step, 6)) * step
+            changed[field] = np.maximum(steps, least.get(field, step))
+    return Penalties(**changed)
+
+
+def weak_kinds(penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]) -> tuple[str, ...]:
+    """Return the kinds of which a penalty is not above its proved bound: edge, triangle, slack."""
+    edges, required, triangles = order_bounds(relative, order)
+    ordered = order.pair_of(relative.parents.vertices, relative.parents.children) >= 0
+    slack = np.array([vertex.limit.bound for vertex in gains])
+    bounds = {"edges": np.where(ordered, edges, -inf), "required": required, "triangles": triangles}
+    bounds["at_most_two"] = slack
+    weak = {name for name, bound in bounds.items() if (getattr(penalties, name) <= bound).any()}
+    return tuple(kind for kind in ("edge", "triangle", "slack") if weak & set(KINDS[kind]))
 
 
 def order_bounds(relative: RelativeSets, order: Order) -> tuple[Floats, Floats, Floats]:
@@ -220,6 +252,24 @@ def third_gain(singles: Floats, pairs: Floats) -> float:
     """
     mu = len(singles)
     return float(_third_gain(singles, pairs, np.ones(mu, np.bool_), np.empty(mu)))
+
+
+def excess_bound(singles: Floats, pairs: Floats) -> float:
+    """Return what a penalty on each active subset beyond two must exceed (docs/theory.md, Lemma 4).
+
+    The lesser of g (mu - 1) / 2, g of Lemma 2, and of the most that any subset gains among all the others.
+    """
+    mu = len(singles)
+    if mu <= 2:
+        return 0.0
+    gains = []
+    for b in range(mu):
+        others = np.delete(np.arange(mu), b)
+        joint = pairs[pair_index(np.full(mu - 1, b), others, mu)]
+        synergies = np.maximum(joint - singles[b] - singles[others], 0.0)
+        added = np.maximum(joint - singles[others], 0.0)
+        gains.append(float(synergies.sum() + (added - synergies).max()))
+    return max(0.0, min(max(gains), third_gain(singles, pairs) * (mu - 1) / 2))
 
 
 def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:

@@ -95,7 +95,7 @@ class RelativeSets(NamedTuple):
 
 
 def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None) -> RelativeSets:
-    """Return the candidates and subsets relative to the bases."""
+    """Return the candidates and subsets relative to the bases; raise for subsets of other sets or variables."""
     check_sets(len(candidates.scores))
     families, n = candidates.families, candidates.n
     bases = families.chosen(families.vertex_start[1:] - 1)
@@ -107,9 +107,16 @@ def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores |
     possible = np.unique(keys[optional])
     start = np.searchsorted(possible, np.arange(n + 1) * n)
     parents = Parents(frozen(start), frozen((possible % max(n, 1)).astype(np.int32)))
-    _check_subsets(candidates, subsets, possible)
+    chosen = subsets.families
+    if candidates.names != subsets.names:
+        raise QubayesError("candidates and subsets are of different variables; cover these candidates first")
+    if not (known := np.isin(_edge_keys(chosen), possible)).all():
+        vertex = candidates.names[chosen.member_owners[~known][0]]
+        raise QubayesError(f"a subset of {vertex} has a member that no candidate set of it has; cover it again")
+    if np.diff(chosen.set_start).min(initial=1) == 0:
+        raise QubayesError("a subset is empty; subsets hold one parent or more")
     local = []
-    for sets in (free, subsets.families):
+    for sets in (free, chosen):
         numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
         local.append(sets._replace(members=frozen(numbers.astype(np.int32))))
     gains = candidates.scores - np.repeat(candidates.base_scores, families.sizes)
@@ -125,16 +132,3 @@ def check_sets(sets: int) -> None:
 def _edge_keys(families: Families) -> Ints:
     """Return (members,) a number of the edge from each member to the vertex of its set."""
     return families.member_owners * families.n + families.members
-
-
-def _check_subsets(candidates: Candidates, subsets: Subsets, possible: Ints) -> None:
-    """Raise unless the subsets are non-empty sets of possible parents of the same variables."""
-    if candidates.names != subsets.names:
-        raise QubayesError("candidates and subsets are of different variables; cover these candidates first")
-    families = subsets.families
-    known = np.isin(_edge_keys(families), possible)
-    if not known.all():
-        vertex = candidates.names[families.member_owners[~known][0]]
-        raise QubayesError(f"a subset of {vertex} has a member that no candidate set of it has; cover it again")
-    if len(families.set_start) > 1 and np.diff(families.set_start).min() == 0:
-        raise QubayesError("a subset is empty; subsets hold one parent or more")

@@ -9,7 +9,7 @@ from ...candidates import Candidates
 from ...foundation.arrays import Bools, Ints
 from ...foundation.graph import find_cycle
 from ...search.run import Run
-from .. import Formulation, best_sets, encode_sets, energy, formulate, implied_order
+from .. import Formulation, encode_sets, energy, formulate, repaired_sets
 from ..decoding import active_state, closure_sets, energy_tolerance
 
 PROVED = "the bound was reached: proved optimal; "  # begins the status of such a run
@@ -23,7 +23,7 @@ class Reading(NamedTuple):
 
 
 def read_state(formulation: Formulation, bits: Bools) -> Reading:
-    """Return the network of a feasible state; of another state the best network of the order that it implies.
+    """Return the network of a feasible state; of another state the repaired one.
 
     A state is feasible if its energy is minus the score. `decode` would list each violation, and a state far from all
     networks has a hundred thousand of them.
@@ -33,7 +33,7 @@ def read_state(formulation: Formulation, bits: Bools) -> Reading:
     exact = abs(float(energy(formulation.qubo, bits)) + score) <= energy_tolerance(formulation)
     if exact and not find_cycle(formulation.candidates.families.sets_at(chosen)):
         return Reading(chosen, False)
-    return Reading(best_sets(formulation, implied_order(formulation, bits)), True)
+    return Reading(repaired_sets(formulation, bits), True)
 
 
 def formulate_example(candidates: Candidates) -> Formulation:
@@ -95,7 +95,7 @@ class StateReader:
         message = f"{which} feasible"
         if repaired:
             which = f"{repaired} of the {count} best states" if count > 1 else "the best state"
-            message = f"{which} broke constraints, repaired to the best network of the implied order"
+            message = f"{which} broke constraints, repaired to the better network of two orders"
         raw, mended = self.scores.values()
         if mended is None or (raw is not None and raw >= mended):
             return message

@@ -1,0 +1,198 @@
+"""Answers of samplers and annealing machines as states of a formulation.
+
+Bits are found by their labels. Only an array that comes without labels, and the answer of a Digital Annealer, which
+has none, is taken in the order of `formulation.labels`.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from ..foundation.arrays import AnyArray, Bools
+from ..foundation.errors import FormatError, QubayesError
+from ..foundation.files import ending, parse_json, read_text, shown
+from ..machines import AnnealerSolutions
+
+if TYPE_CHECKING:
+    from .formulation import Formulation
+
+CHECKSUM = "checksum"  # of the formulation that an answer belongs to: a key of JSON files and of SampleSet.info
+FILES = (".json", ".csv")
+
+
+class SampleSetLike(Protocol):
+    """A `dimod.SampleSet`."""
+
+    record: Any
+    variables: Any
+    vartype: Any
+    info: Any
+
+
+Samples: TypeAlias = SampleSetLike | AnnealerSolutions | Sequence[Mapping[str, Any]] | tuple[Any, Sequence[str]]
+"""Several states: a SampleSet, an answer of the Digital Annealer, a list of mappings, or (rows, labels)."""
+State: TypeAlias = AnyArray | Sequence[int] | Mapping[str, Any]
+"""One state: a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`."""
+
+
+class States(NamedTuple):
+    """States of a formulation."""
+
+    rows: Bools  # (samples, bits) by `formulation.labels`; the z bits of the constrained form agree with the u bits
+    constrained: bool  # whether they are states of the constrained form, which has no z bits
+    several: bool  # False for a single state
+
+
+class _Table(NamedTuple):
+    """Values by label, before they are checked."""
+
+    values: Any  # (samples, labels)
+    labels: Sequence[str]
+    constrained: bool = False
+    several: bool = True
+
+
+def states_of(formulation: "Formulation", answer: State | Samples) -> States:
+    """Return the states in the answer, checked: every bit once, 0 or 1; the z bits may be absent."""
+    table = _table_of(formulation, answer)
+    values: AnyArray = np.asarray(table.values)
+    if values.ndim != 2 or values.shape[1] != len(table.labels):
+        raise QubayesError(f"values of shape {values.shape} for {len(table.labels)} labels; give a row for each sample")
+    if not len(values):
+        raise QubayesError("the answer has no sample; run the sampler again")
+    plain = formulation.subsets.total + len(formulation.order.pairs)
+    wanted, given = formulation.labels, set(table.labels)
+    without_z = plain < len(wanted) and not given & set(wanted[plain:])
+    wanted = wanted[:plain] if without_z else wanted
+    _check_labels(table.labels, wanted)
+    if values.dtype.kind not in "biuf":
+        raise QubayesError("a value is not a number; give 0 or 1 for each bit")
+    wrong = np.argwhere(~np.isin(values, (0, 1)))
+    if len(wrong) and np.isin(values, (-1, 1)).all():
+        raise QubayesError("the values are spins, -1 and 1; give bits (s + 1) / 2, or a SampleSet, which says so")
+    for row, place in wrong[:1].tolist():
+        raise QubayesError(f"{table.labels[place]} = {values[row, place]} in sample {row}; give 0 or 1 for each bit")
+    column = {label: number for number, label in enumerate(table.labels)}
+    rows = np.zeros((len(values), len(formulation.labels)), np.bool_)
+    rows[:, : len(wanted)] = values[:, [column[label] for label in wanted]] != 0
+    constrained = without_z or (table.constrained and len(wanted) == plain)
+    if constrained:
+        sums = np.cumsum(np.pad(rows[:, : formulation.subsets.total], ((0, 0), (1, 0))), axis=1)
+        active = np.diff(sums[:, formulation.subsets.families.vertex_start], axis=1)
+        rows[:, plain:] = active[:, formulation.slack_vertices] >= 2
+    return States(rows, constrained, table.several)
+
+
+def _table_of(formulation: "Formulation", answer: Any) -> _Table:
+    plain = formulation.subsets.total + len(formulation.order.pairs)
+    if isinstance(answer, AnnealerSolutions):
+        return _Table(answer.states, formulation.labels[:plain], constrained=True)
+    if hasattr(answer, "record") and hasattr(answer, "vartype"):
+        check_checksum(formulation, answer.info.get(CHECKSUM))
+        values = answer.record.sample
+        if answer.vartype.name == "SPIN":
+            values = (values + 1) // 2
+        constrained = "is_feasible" in answer.record.dtype.names  # made by the samplers of constrained models
+        return _Table(values, [str(label) for label in answer.variables], constrained)
+    if isinstance(answer, Mapping):
+        return _Table([list(answer.values())], [str(label) for label in answer], several=False)
+    if isinstance(answer, list | tuple) and answer and all(isinstance(sample, Mapping) for sample in answer):
+        labels = list(answer[0])
+        for number, sample in enumerate(answer):
+            if set(sample) != set(labels):
+                raise QubayesError(f"sample {number} has other labels than sample 0; give every bit in each sample")
+        return _Table([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
+    if isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(label, str) for label in answer[1]):
+        return _Table(np.atleast_2d(answer[0]), list(answer[1]))
+    values = np.asarray(answer)
+    if values.shape not in ((len(formulation.labels),), (plain,)):
+        raise QubayesError(
+            f"an array of shape {values.shape} without labels; this formulation has {len(formulation.labels)} bits, "
+            f"{plain} without its z bits: give one state in the order of formulation.labels, or (rows, labels)"
+        )
+    return _Table(values[None], formulation.labels[: len(values)], several=False)
+
+
+def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
+    """Raise if the checksum is that of another formulation; None is none."""
+    if checksum is not None and checksum != formulation.checksum:
+        raise QubayesError(
+            f"the answer is for the formulation {shown(checksum, 12)}, and this is {formulation.checksum[:12]}; decode "
+            "it with the formulation whose model was sampled"
+        )
+
+
+def _check_labels(given: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise unless each wanted label is given once, and no other."""
+    counts = Counter(given)
+    for fault, labels in (
+        ("the answer names bits that this formulation does not have", counts.keys() - set(wanted)),
+        ("the answer has no value for bits of this formulation", set(wanted) - counts.keys()),
+        ("the answer names bits twice", {label for label, count in counts.items() if count > 1}),
+    ):
+        if labels:
+            some = ", ".join(shown(label) for label in sorted(labels)[:3])
+            raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
+
+
+def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples:
+    """Return the answer in a file, for `decode`.
+
+    `.json`: a mapping from labels to values or a list of them, {"labels": [...], "samples": [[...]]}, a SampleSet as
+    `to_serializable` writes it, or the answer of a Digital Annealer. `.csv`: labels in the first line, a sample in each
+    other line. An object may hold the checksum of its formulation.
+    """
+    kind = ending(path)
+    if kind not in FILES:
+        raise FormatError(f"{path}: an answer is read from {' or '.join(FILES)}; convert it")
+    text = read_text(path)
+    if kind == ".csv":
+        rows = [row for row in csv.reader(text.splitlines()) if row]
+        if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+            raise FormatError(f"{path}: give the labels in the first line, and as many values in each other line")
+        try:
+            return np.array(rows[1:], np.float64), rows[0]
+        except ValueError as error:
+            raise FormatError(f"{path}: {error}; give 0 or 1 for each bit") from error
+    return _from_json(parse_json(text), formulation, path)
+
+
+def _from_json(content: Any, formulation: "Formulation", path: str | Path) -> State | Samples:
+    if isinstance(content, list) and content and all(isinstance(sample, dict) for sample in content):
+        return content
+    if not isinstance(content, dict):
+        raise FormatError(f"{path}: give an object of labels and values, or a list of such objects")
+    if content.get("type") == "SampleSet":
+        from dimod import SampleSet
+
+        try:
+            found: SampleSetLike = SampleSet.from_serializable(content)  # type: ignore[no-untyped-call]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{path}: a damaged SampleSet ({type(error).__name__}: {error})") from error
+        return found
+    checksum = content.pop(CHECKSUM, None)
+    check_checksum(formulation, checksum)
+    solution = content.get("qubo_solution", content)
+    if isinstance(solution, dict) and isinstance(solution.get("solutions"), list):
+        return _annealer_solutions(solution["solutions"], formulation, path)
+    if "samples" in content and "labels" in content:
+        return content["samples"], content["labels"]
+    return content
+
+
+def _annealer_solutions(found: list[Any], formulation: "Formulation", path: str | Path) -> AnnealerSolutions:
+    """Return the configurations of a Digital Annealer's answer, which name bits by their numbers."""
+    plain = formulation.subsets.total + len(formulation.order.pairs)
+    numbers = [str(number) for number in range(plain)]
+    rows = []
+    for one in found:
+        configuration = one.get("configuration") if isinstance(one, dict) else None
+        if not isinstance(configuration, dict) or configuration.keys() != set(numbers):
+            raise FormatError(f"{path}: a solution does not set the bits 0 to {plain - 1} of this formulation")
+        rows.append([configuration[number] for number in numbers])
+    unknown = np.zeros(len(rows))
+    return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))

@@ -1,0 +1,301 @@
+"""Order bits on demand: the theorems of docs/theory.md §10 over all states of small problems."""
+
+import json
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from formulation_cases import candidates_of, random_scores, split_subsets, state_of, whole_subsets
+from qubayes.candidates import write_candidates
+from qubayes.cli import app
+from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.random import random_stream
+from qubayes.foundation.workers import Workers
+from qubayes.network import Network
+from qubayes.qubo import Demand, decode, encode_sets, energy, formulate, read_formulation
+from qubayes.qubo.formulation import assembled
+from qubayes.qubo.formulation_files import Problem
+from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, OrderWalk, chords, relaxed_order, shortest_cycles
+from qubayes.qubo.order_bits import choose_order, eliminations
+from qubayes.qubo.relative_sets import relate
+from reference import energies as reference
+from test_formulation_minimum import all_energies
+
+RING = [{frozenset(): -3.0, frozenset([(v - 1) % 4]): -1.0, frozenset([(v + 1) % 4]): -2.5} for v in range(4)]
+
+
+def pairs_of(candidates) -> tuple[set, set]:
+    """(the pairs of the default order bits, those of them that are adjacent)."""
+    default = {tuple(pair) for pair in choose_order(candidates, "chordal").pairs.tolist()}
+    arcs = candidates.families.arcs()
+    return default, {pair for pair in default if arcs[pair] or arcs[pair[::-1]]}
+
+
+def relaxation(candidates, subsets, bits, near):
+    """The QUBO with order bits for `bits` alone; other adjacent pairs are coupled."""
+    arcs = candidates.families.arcs()
+    both = sorted(pair for pair in near - bits if arcs[pair] and arcs[pair[::-1]])
+    order = relaxed_order(bits, bits)._replace(coupled=np.array(both, np.int32).reshape(-1, 2))
+    made = assembled(Problem(candidates, subsets, order, "tight", {}, None), None, Workers(1))
+    return replace(made, order_status=SETTLED)
+
+
+def best_relaxed_score(scores, bits, near) -> float:
+    """Theorem A (iii) by definition: over all directions of all pairs in which no triangle of `bits` is cyclic."""
+    pairs = sorted(bits | near)
+    number = {pair: place for place, pair in enumerate(pairs)}
+    corners = [c for c in combinations(range(len(scores)), 3) if all(pair in bits for pair in combinations(c, 2))]
+    best = -np.inf
+    for r in product((False, True), repeat=len(pairs)):  # True: the smaller vertex comes first
+        if any(r[number[a, b]] == r[number[b, c]] != r[number[a, c]] for a, b, c in corners):
+            continue
+        total = 0.0
+        for child, known in enumerate(scores):
+            allowed = {
+                p
+                for p in range(len(scores))
+                if (pair := (min(p, child), max(p, child))) not in number or r[number[pair]] == (p < child)
+            }
+            total += max((score for parents, score in known.items() if parents <= allowed), default=-np.inf)
+        best = max(best, total)
+    return best
+
+
+def problems(seed: int, count: int, required: bool = False, most: int = 15):
+    random = np.random.default_rng(seed)
+    while count:
+        scores = random_scores(random, int(random.integers(4, 6)), 2, 0.2, required=int(required))
+        candidates = candidates_of(scores)
+        subsets = split_subsets(random, candidates)
+        default, near = pairs_of(candidates)
+        if subsets.total + len(default) <= most and len(near) > 3:
+            yield random, scores, candidates, subsets, default, near
+            count -= 1
+
+
+def test_a_relaxation_keeps_every_network_and_its_minimum_is_its_definition():
+    """Theorem A (i) to (iii), with random sets of order bits."""
+    cyclic = coupled = 0
+    for random, scores, candidates, subsets, default, near in problems(0, 40):
+        bits = {pair for pair in default if random.random() < 0.6}
+        made = relaxation(candidates, subsets, bits, near)
+        coupled += len(made.order.coupled)
+        energies = all_energies(made.qubo)
+        assert energies.min() == pytest.approx(-best_relaxed_score(scores, bits, near))
+        assert energies.min() <= -reference.best_score_of_orders(scores) + 1e-9
+        for index in np.flatnonzero(energies <= energies.min() + 1e-9).tolist()[:20]:
+            found = decode(made, state_of(index, made.qubo.bits))
+            assert {violation.constraint for violation in found.violations} <= {"cycle"}
+            assert found.energy == pytest.approx(-found.score)
+            assert not any(
+                v in found.parents[p] and p in found.parents[v] for v, p in combinations(range(len(scores)), 2)
+            )
+            cyclic += not found.feasible
+        for _ in range(5):
+            order = random.permutation(len(scores)).tolist()
+            chosen = candidates.families.best_of_order(order)
+            total = float(energy(made.qubo, encode_sets(made, chosen, order)))
+            assert total == pytest.approx(-candidates.scores[chosen].sum())
+    assert cyclic > 10 and coupled > 10
+
+
+def test_more_order_bits_raise_the_minimum_up_to_that_of_the_default():
+    for random, scores, candidates, subsets, default, near in problems(1, 25):
+        bits: set = set()
+        least = -np.inf
+        for pair in random.permutation(sorted(default)).tolist():
+            bits = bits | {tuple(pair)}
+            energies = all_energies(relaxation(candidates, subsets, bits, near).qubo)
+            assert energies.min() >= least - 1e-9
+            least = energies.min()
+        assert least == pytest.approx(-reference.best_score_of_orders(scores))
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(required):
+    improved = 0
+    for random, scores, candidates, subsets, default, near in problems(2, 12, required):
+        bits = near | {pair for pair in default if random.random() < 0.5}
+        made, walk = (
+            relaxation(candidates, subsets, bits, near),
+            OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
+        )
+        energies = all_energies(made.qubo)
+        states = (np.arange(len(energies))[:, None] >> np.arange(made.qubo.bits)) & 1
+        written = states[:, subsets.total : subsets.total + len(bits)] == made.order.ascending
+        best = best_relaxed_score(scores, bits, near)
+        numbers = (written << np.arange(len(bits))).sum(axis=1)
+        least = np.full(1 << len(bits), np.inf)
+        np.minimum.at(least, numbers, energies)
+        for number in range(len(least)):
+            r = state_of(number, len(bits))
+            ascending = dict(zip(walk.directions(r), r.tolist(), strict=True))
+            needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
+            if all(ascending.get((min(edge), max(edge)), edge[0] < edge[1]) == (edge[0] < edge[1]) for edge in needed):
+                ab, bc, ac = r[walk.order.triangles].T
+                if ((ab == bc) & (ab != ac)).any():  # the penalties of the QUBO are rounded up
+                    assert -best - 1e-9 <= walk.energy_of(r) <= least[number] + 1e-9
+                else:
+                    assert walk.energy_of(r) == pytest.approx(least[number])
+        start = walk.order_of(candidates.families.best_of_order(_forward(scores)), {})
+        found = walk.anneal(start, 200, 15.0, random_stream(0))
+        assert walk.energy_of(found) == pytest.approx(least.min())
+        improved += walk.energy_of(start) > walk.energy_of(found) + 1e-9
+    assert improved > 3
+
+
+def _forward(scores) -> list[int]:
+    """An order in which every required parent comes first."""
+    order: list[int] = []
+    while len(order) < len(scores):
+        order.append(next(v for v, k in enumerate(scores) if v not in order and reference.base_of(k) <= set(order)))
+    return order
+
+
+def test_chords_are_pairs_of_the_default_and_close_their_cycle():
+    """Theorem B on cycles of random candidate graphs, over all directions of the pairs."""
+    closed = 0
+    for _, _, candidates, _, default, _ in problems(3, 60, most=40):
+        place = np.zeros(candidates.n, np.int64)
+        for component, filled in eliminations(candidates, "chordal"):
+            place[component[filled.sequence]] = np.arange(len(component))
+        arcs = candidates.families.arcs()
+        for length in range(3, candidates.n + 1):
+            for cycle in product(range(candidates.n), repeat=length):
+                steps = [(cycle[i - 1], cycle[i]) for i in range(length)]
+                if len(set(cycle)) < length or cycle[0] != min(cycle) or not all(arcs[step] for step in steps):
+                    continue
+                made = chords(list(cycle), place)
+                assert made <= default and len(made) == 2 * length - 3
+                order = relaxed_order(made, made)
+                pairs = {tuple(pair): number for number, pair in enumerate(order.pairs.tolist())}
+                for r in product((False, True), repeat=len(pairs)):
+                    along = all(r[pairs[min(s), max(s)]] == (s[0] < s[1]) for s in steps)
+                    if along:
+                        assert any(r[ab] == r[bc] != r[ac] for ab, bc, ac in order.triangles.tolist())
+                closed += length > 3
+    assert closed > 20
+
+
+@pytest.mark.parametrize("k", range(3, 12))
+def test_a_cycle_without_chords_takes_few_extra_bits(k):
+    """Theorem C: (t - 1 - v.y)(t - 2 - v.y) / 2 is positive for equal bits only, with ceil(log2(k - 1)) - 1 bits y."""
+    extra = max(0, int(np.ceil(np.log2(k - 1))) - 1)
+    weights = np.ones(k, int)
+    weights[0] += k % 2 == 0
+    left, values = int(weights.sum()) - 3, []
+    for place in range(extra):
+        values.append(min(2 ** (place + 1), left - sum(values)))
+    assert sum(values) == left
+    for x in product((0, 1), repeat=k):
+        t = int(np.dot(weights, x))
+        ends = [
+            t - 1 - sum(v for v, y in zip(values, bits, strict=True) if y) for bits in product((0, 1), repeat=extra)
+        ]
+        least = min(end * (end - 1) // 2 for end in ends)
+        assert least == (len(set(x)) == 1)
+
+
+def test_four_vertices_have_no_quadratic_penalty_without_an_extra_bit():
+    """Theorem C, k = 4: the only quadratic function that vanishes on all but the two equal states is 0."""
+    states = [x for x in product((0, 1), repeat=4) if len(set(x)) > 1]
+    rows = [[1, *x, *(a * b for a, b in combinations(x, 2))] for x in states]
+    assert np.linalg.matrix_rank(np.array(rows)) == 11
+
+
+def test_shortest_cycles():
+    parents = ((2, 4), (0,), (1,), (4,), (3,), ())
+    assert sorted(map(sorted, shortest_cycles(parents))) == [[0, 1, 2], [3, 4]]
+    for cycle in shortest_cycles(parents):
+        assert all(cycle[i - 1] in parents[cycle[i]] for i in range(len(cycle)))
+    assert shortest_cycles(((), (0,), (0, 1))) == []
+
+
+@pytest.mark.parametrize("kind", ["adjacent", "minimal"])
+@pytest.mark.parametrize("required", [False, True])
+def test_settled_orders_are_exact_on_small_problems(kind, required):
+    """There the search finds every state below the known network, so the least energy is minus the best score."""
+    saved = 0
+    for random, scores, candidates, subsets, default, _ in problems(4, 15, required):
+        known = Network(candidates.names, tuple(candidates.base(v) for v in range(candidates.n)))  # far from the best
+        demand = Demand(known if random.random() < 0.5 else None, sweeps=400)
+        made = formulate(candidates, subsets, order=kind, demand=demand)
+        assert made.order_status in (SETTLED, EXACT)
+        assert all_energies(made.qubo).min() == pytest.approx(-reference.best_score_of_orders(scores))
+        assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= default
+        saved += len(default) - len(made.order.pairs)
+        chosen = candidates.families.best_of_order(_forward(scores))
+        assert made.state_of(chosen)[1] == pytest.approx(-candidates.scores[chosen].sum())
+    assert saved > 2
+
+
+def test_a_ring_of_four_needs_its_chord():
+    candidates = candidates_of(RING)
+    subsets = whole_subsets(candidates)
+    default, near = pairs_of(candidates)
+    assert len(default) == 5 and len(near) == 4
+    loose = relaxation(candidates, subsets, near, near)
+    assert all_energies(loose.qubo).min() == pytest.approx(4.0)  # the ring, a directed cycle
+    ring = tuple(((v - 1) % 4,) for v in range(4))
+    state = next(
+        state_of(index, loose.qubo.bits)
+        for index in np.flatnonzero(all_energies(loose.qubo) < 4.0 + 1e-9)
+        if decode(loose, state_of(index, loose.qubo.bits)).parents == ring
+    )
+    found = decode(loose, state, repair=True)
+    assert [violation.constraint for violation in found.violations] == ["cycle"]
+    assert "is a directed cycle" in str(found.violations[0])
+    assert set(found.violations[0].vertices) == {"v0", "v1", "v2", "v3"}
+    assert found.repaired.feasible and found.repaired.score == pytest.approx(reference.best_score_of_orders(RING))
+    settled = formulate(candidates, subsets, order="adjacent")
+    assert settled.bits == formulate(candidates, subsets).bits and settled.order_status == EXACT
+
+
+def stopped_after_a_round():
+    """The first small problem whose order bits are not settled after one round, and that couples subsets."""
+    for _, _, candidates, subsets, _, _ in problems(6, 100):
+        known = Network(candidates.names, ((),) * candidates.n)
+        made = formulate(candidates, subsets, order="minimal", demand=Demand(known, rounds=1))
+        if made.order_status == OPEN and len(made.order.coupled):
+            return made
+    raise AssertionError("every problem was settled in one round")
+
+
+def test_an_order_that_is_not_settled_says_so():
+    made = stopped_after_a_round()
+    assert not made.exact and f"order bits: minimal, {OPEN}" in made.describe()
+
+
+def test_the_same_seed_gives_the_same_order_bits():
+    _, _, candidates, subsets, _, _ = next(problems(5, 1))
+    first, second = (formulate(candidates, subsets, order="minimal", demand=Demand(seed=3)) for _ in range(2))
+    assert first.checksum == second.checksum and first.labels == second.labels
+
+
+def test_on_the_command_line(tmp_path):
+    write_candidates(candidates_of(RING), tmp_path / "ring.qbc")
+    for kind, r in (("minimal", None), ("adjacent", 5)):
+        model = tmp_path / f"{kind}.cqm"
+        command = ["formulate", str(tmp_path / "ring.qbc"), "--order", kind, "-o", str(model)]
+        done = CliRunner().invoke(app, [*command, "--json"])
+        facts = json.loads(done.stdout)
+        assert done.exit_code == 0 and facts["order"] == kind and facts["order_status"] in (EXACT, SETTLED)
+        assert facts["bits"]["r"] <= 5 and r in (None, facts["bits"]["r"])
+        again = read_formulation(model)
+        assert again.order_status == facts["order_status"] and again.bits["r"] == facts["bits"]["r"]
+        assert f"order bits: {kind}, " in CliRunner().invoke(app, command).stdout
+
+
+def test_bad_settings_are_refused():
+    candidates = candidates_of(RING)
+    with pytest.raises(QubayesError, match="chordal, scc, adjacent, minimal"):
+        formulate(candidates, order="none")
+    with pytest.raises(QubayesError, match="other variables"):
+        formulate(candidates, order="adjacent", demand=Demand(Network(("a",), ((),))))
+    with pytest.raises(QubayesError, match="give 1 or more"):
+        Demand(sweeps=0)
+    with pytest.raises(QubayesError, match="ordering = penalties"):
+        stopped_after_a_round().to_cqm(ordering="inequalities")
