@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,12 @@ def test_the_package_runs_as_a_module():
 
 
 def test_the_readmes_python_runs(monkeypatch, capsys):
-    [code] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    doors = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert len(doors) == 4 and all(door.count("\n") <= 5 for door in doors)
     monkeypatch.chdir(ROOT)
-    exec(compile(code, "README.md", "exec"), {})
-    assert "'total'" in capsys.readouterr().out
+    exec(compile("".join(doors), "README.md", "exec"), {})
+    told = capsys.readouterr().out
+    assert "proved optimal" in told and "'total'" in told and told.endswith("True\n")
 
 
 def test_the_readme_has_two_commands():
@@ -50,3 +53,11 @@ def test_the_readme_has_two_commands():
 def test_versions_agree():
     assert f'version = "{qubayes.__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {qubayes.__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_conda_recipe_asks_for_what_the_package_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    recipe = (ROOT / "conda/recipe.yaml").read_text()
+    wanted = re.findall(r"^    - (\S+) (>=\S+)$", recipe.split("  run:")[1], re.M)
+    assert {f"{name}{least}" for name, least in wanted} - {"python>=3.11"} == set(project["dependencies"])
+    assert f'version: "{project["version"]}"' in recipe
