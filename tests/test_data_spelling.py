@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from qubayes.data import ReadSettings, read, state_of, write, write_rows
+from qubayes.data import ReadSettings, read, read_evidence, state_of, write, write_rows
 from qubayes.foundation.errors import DataError, FormatError, SettingError
 
 START = dt.datetime(2024, 2, 28, 12, 30)
@@ -89,6 +89,18 @@ def test_declared_spellings_are_matched(tmp_path):
             assert found.states == (tuple(states), ("2", "1"))
             assert [found.states[0][code].lower() for code in found.codes[0]] == ["true", "false"]
             assert found.codes[1].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_evidence_is_matched_from_every_source(tmp_path, name):
+    values, states = COLUMNS[name]
+    table = {name: values, "other": ["x", "y"] * (ROWS // 2)}
+    reference = read(pl.DataFrame(table))
+    part = {key: column[1:3] for key, column in table.items()}
+    for source, data in every_source(part, tmp_path).items():
+        found = read_evidence(data, reference)
+        assert found[name].tolist() == reference.codes[0, 1:3].tolist(), source
+    assert [state_of(states, value) for value in values] == reference.codes[0].tolist()
 
 
 def test_what_is_no_date_stays_text(tmp_path):

@@ -137,6 +137,18 @@ def test_score_takes_the_arities_of_the_network(folder):
     assert declared.total == pytest.approx(plain) and declared.arities_from == "declared"
 
 
+def test_dropped_rows_are_counted_in_the_output(capsys, folder):
+    Path("holes.csv").write_text("a,b\n" + "x,u\n,v\ny,v\n" * 9)
+    Path("ab.bnlearn").write_text("[a][b|a]")
+    lines = run(capsys, "score", "holes.csv", "ab.bnlearn", "--missing", "drop")[1].splitlines()
+    assert lines[1:3] == ["2 vertices, 1 edges, 18 rows", "9 rows with missing values were dropped"]
+    assert (
+        json.loads(run(capsys, "score", "holes.csv", "ab.bnlearn", "--missing", "drop", "--json")[1])["dropped_rows"]
+        == 9
+    )
+    assert "9 rows with missing values were dropped" in run(capsys, "candidates", "holes.csv", "--missing", "drop")[2]
+
+
 # Files of scores
 
 

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, time
 from itertools import pairwise
 from math import inf
@@ -180,15 +181,13 @@ def one_spelling(texts: list[str]) -> list[str]:
     """
     if all(text in _TRUTH or text in _TRUTH.values() for text in texts):
         return [_TRUTH.get(text, text) for text in texts]
-    try:
+    with suppress(ValueError):  # of the 31st of February
         if all(map(_TIME.fullmatch, texts)):
             return [time.fromisoformat(text).isoformat() for text in texts]
         if all(map(_MOMENT.fullmatch, texts)):
             moments = [datetime.fromisoformat(text) for text in texts]
             dates = all(moment.time() == time() and moment.tzinfo is None for moment in moments)
             return [moment.date().isoformat() if dates else moment.isoformat(" ") for moment in moments]
-    except ValueError:  # the 31st of February
-        pass
     return texts
 
 
@@ -272,9 +271,14 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
 
 
 def plain_spelling(text: str) -> str:
-    """Return the spelling of a truth value or a whole number that data frames have; other texts as they are."""
+    """Return one spelling for all of a truth value, a whole number, a date or a time; other texts as they are."""
     if _NUMBER.fullmatch(text) and float(text).is_integer():
         return str(int(float(text)))
+    with suppress(ValueError):  # of the 31st of February
+        if _MOMENT.fullmatch(text):
+            return datetime.fromisoformat(text).isoformat(" ")
+        if _TIME.fullmatch(text):
+            return time.fromisoformat(text).isoformat()
     return _TRUTH.get(text, text)
 
 

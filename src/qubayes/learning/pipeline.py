@@ -318,6 +318,10 @@ def identify_file(
     dataset = read(data, reading)
     if output:
         check_output(output, dataset.names)
+    for doubt in doubts(dataset):
+        log.warning(doubt)
+    if dataset.dropped:
+        log.warning("%d rows with missing values were dropped", dataset.dropped)
     if not resume:
         check_cost(dataset, search, workers or Workers())
     if output is None:

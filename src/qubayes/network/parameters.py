@@ -163,6 +163,7 @@ class NetworkScore:
     per_vertex: Mapping[str, float]
     edges: int
     rows: int
+    dropped: int  # rows with missing values
     arities_from: str
     other_columns: int  # of the data, which are not vertices
     log_likelihood: float | None
@@ -184,6 +185,7 @@ class NetworkScore:
             "n": len(self.per_vertex),
             "edges": self.edges,
             "rows": self.rows,
+            "dropped_rows": self.dropped,
             "other_columns": self.other_columns,
             "log_likelihood": likelihood,
             "log_likelihood_per_row": likelihood / self.rows if likelihood is not None and self.rows else None,
@@ -197,6 +199,8 @@ class NetworkScore:
             f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
             f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
         ]
+        if self.dropped:
+            lines.append(f"{self.dropped} rows with missing values were dropped")
         if self.other_columns:
             lines.append(f"{self.other_columns} columns of the data are not vertices and were ignored")
         if self.log_likelihood is None:
@@ -246,6 +250,7 @@ def score(
         dict(zip(graph.names, vertex_scores(graph, scored, chosen).tolist(), strict=True)),
         len(graph.edges),
         dataset.rows,
+        dataset.dropped,
         scored.arities_from,
         dataset.n - graph.n,
         found,
