@@ -296,7 +296,7 @@ def test_tiers_and_chains_in_time(tmp_path: Path) -> None:
     assert quickly(5.0, Knowledge(required=edges).resolve, names, 1).required[5] == (4,)
     with pytest.raises(QubayesError, match=r"cycle v.* -> \.\.\.; remove"):
         quickly(5.0, Knowledge(required=[*edges, ("v599", "v0")]).resolve, names, 2)
-    with pytest.raises(QubayesError, match="no variable of the data; did you mean"):
+    with pytest.raises(QubayesError, match="not a variable of the data; did you mean"):
         quickly(2.0, Knowledge(forbidden=[("a" * 10**6, "v0")]).resolve, (*names, "a" * 10**5), 2)
 
 
