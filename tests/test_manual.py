@@ -12,6 +12,7 @@ import pytest
 
 from candidate_cases import assert_one_line, run
 from qubayes.foundation.errors import SettingError
+from qubayes.network import read_network
 from qubayes.report import write_model_drawing
 from qubayes.report.drawing import MOST_BITS
 from solve_cases import formulated, random_candidates
@@ -48,6 +49,8 @@ def test_bringing_an_annealer_runs_as_written(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for command in commands("howto-annealer.md"):
         shell(command, tmp_path)
+    network = read_network(tmp_path / "network.json")
+    assert network.n == 37 and sum(map(len, network.parents)) > 20
 
 
 def test_the_page_about_quality_runs_as_written(tmp_path):
