@@ -17,12 +17,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from qubayes import Score, Workers, read, read_network, sample
+from qubayes import Score, Workers, read, read_network
 from qubayes.candidates import Search
 from qubayes.candidates.identify import checked, first_level, scan_level
 from qubayes.candidates.last_level import make_bounds
 from qubayes.candidates.levels import Block, Level, make_above, next_level
 from qubayes.data import Dataset, ReadSettings, write
+from qubayes.network import sample_dataset
 
 USUAL = "alarm:4,hailfinder:4,hepar2:4,pathfinder:3,barley:4,andes:3"
 COMMAND = "from qubayes.cli import main; main()"
@@ -41,9 +42,9 @@ def main() -> None:
         for instance in options.instances.split(","):
             name, most = instance.split(":")
             path = Path(folder) / f"{name}.csv"
-            write(sample(read_network(options.data / "networks" / f"{name}.bif.gz"), 1000, seed=0), path)
+            write(sample_dataset(read_network(options.data / "networks" / f"{name}.bif.gz"), 1000, seed=0), path)
             dataset = read(path, ReadSettings(missing="state"))
-            for score in options.scores.split(","):
+            for score in filter(None, options.scores.split(",")):
                 print(f"| {name} {most} | {score} | {row(dataset, int(most), score)} |", flush=True)
         if options.beside:
             print("\n| command | there s | here s | ratio |\n|---|---|---|---|")

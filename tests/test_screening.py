@@ -51,6 +51,19 @@ def assert_is_definition(dataset, search):
 
 
 @settings(deadline=None, max_examples=60)
+@given(datasets(min_variables=2), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 100.0]))
+def test_all_pairs_are_scored_exactly(dataset, name, ess):
+    rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
+    children = []
+    for child, found in screening.pair_scores(dataset, Score(name, ess).formula(dataset.rows)):
+        children.append(child)
+        for parent in set(range(dataset.n)) - {child}:
+            wanted = scores.local_score(rows, arities, child, (parent,), name, ess)
+            assert found[parent] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    assert sorted(children) == list(range(dataset.n))
+
+
+@settings(deadline=None, max_examples=60)
 @given(
     datasets(min_variables=4, max_variables=7),
     st.sampled_from(NAMES),

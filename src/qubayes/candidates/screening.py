@@ -26,7 +26,7 @@ _LONG_TABLE = 1 << 17  # counts beyond this are not tabulated but scored one by 
 def possible_parents(dataset: Dataset, score: Score, allowed: Allowed, most: int) -> tuple[VertexSet, ...]:
     """Return for each child its required parents and the `most` others that score best alone (ties: the first ones)."""
     kept: list[VertexSet] = [()] * dataset.n
-    for child, scores in _pair_scores(dataset, score.formula(dataset.rows)):
+    for child, scores in pair_scores(dataset, score.formula(dataset.rows)):
         scores[list(allowed.excluded[child])] = -np.inf
         scores[list(allowed.required[child])] = -np.inf
         count = min(most, int(np.isfinite(scores).sum()))
@@ -35,8 +35,8 @@ def possible_parents(dataset: Dataset, score: Score, allowed: Allowed, most: int
     return tuple(kept)
 
 
-def _pair_scores(dataset: Dataset, formula: Formula) -> Iterator[tuple[int, Floats]]:
-    """Yield (child, score with each single parent), but for a constant of the child; children come in any order.
+def pair_scores(dataset: Dataset, formula: Formula) -> Iterator[tuple[int, Floats]]:
+    """Yield (child, local score with each single parent); children come in any order.
 
     Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared and of observed
     states make a group: its pairs with another group share the prior.
