@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .qubo.subsets.cover import cover
     from .scores import Score, local_score
     from .search import Limits, Solution
+    from .search.exact.alternatives import alternatives
     from .search.exact.exact import presolve, upper_bound
     from .search.solve import solve
 
@@ -52,7 +53,7 @@ _HOMES = {
     ),
     "scores": ("Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
-    "search.exact": ("presolve", "upper_bound"),
+    "search.exact": ("alternatives", "presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -74,6 +75,7 @@ __all__ = [
     "Subsets",
     "Workers",
     "__version__",
+    "alternatives",
     "bootstrap",
     "compare",
     "cover",

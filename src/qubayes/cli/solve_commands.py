@@ -1,7 +1,7 @@
 """`qubayes solve`: the best network of candidate parent sets; `check`: its certificate; `presolve`: fewer sets."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from .options import (
     parsed_settings,
 )
 from .shell import fail_after_printing, print_json, print_written, progress_bar, say
+
+if TYPE_CHECKING:
+    from ..search import Limits
 
 
 def solve(
@@ -54,6 +57,10 @@ def solve(
     certificate: Annotated[
         Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
     ] = None,
+    best: Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")] = None,
+    within: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
+    ] = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -65,6 +72,11 @@ def solve(
     from ..learning import SolveSettings, limits_of, solve_file
 
     limits, options = limits_of(time_limit, moves, seed), parsed_settings(setting)
+    if best is not None or within is not None:
+        if solver not in ("anneal", "exact") or presolve or moves is not None or certificate or output or trace:
+            raise SettingError("a list of networks needs --solver exact, and takes --time-limit and --json alone")
+        _show_alternatives(file, best, within, limits, as_json)
+        return
     if certificate is not None:
         if solver not in ("anneal", "exact") or presolve:
             raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")
@@ -89,6 +101,20 @@ def solve(
         say("\n".join(solution.describe()))
         print_written([output, trace])
     fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
+
+
+def _show_alternatives(file: Path, best: int | None, within: float | None, limits: "Limits", as_json: bool) -> None:
+    """Print the networks close to the best."""
+    from ..candidates import read_candidates
+    from ..search.exact import alternatives
+
+    with progress_bar(quiet=as_json) as show:
+        found = alternatives(read_candidates(file), best, within=within, limits=limits, on_progress=show)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        say("\n".join(found.describe()))
+    fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")
 
 
 def check(

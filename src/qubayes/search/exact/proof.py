@@ -145,6 +145,7 @@ class ComponentProof:
         self.best: Ordered = self.best_of_order(order)
         self.loss = 0.0  # every network loses at least this
         self.bounded: Bounded | None = None  # the multipliers with the best bound so far
+        self.spare = 0.0  # sets of networks that lose so much more than the best one are kept
         self.history: list[tuple[ClusterCuts, Floats]] | None = None  # all of them, if a certificate is wanted
         self.rounds = self.found_cuts = self.states = 0
         self._search_begun = False
@@ -301,7 +302,7 @@ class ComponentProof:
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
                 else:
                     self._offer(self.best_of_order(self.order_of(point)))
-            allowed &= bounded.with_set <= self.cutoff + self.tolerance
+            allowed &= bounded.with_set <= self.cutoff + self.tolerance + self.spare
             self.rounds += 1
             if self.closes(loss) or run.over:
                 break
