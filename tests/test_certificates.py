@@ -17,7 +17,7 @@ from qubayes.candidates import Candidates, write_candidates
 from qubayes.cli import app
 from qubayes.search import Limits, checker, solve, solver_named
 from qubayes.search.checker import RefusedError, check
-from qubayes.search.exact import proof
+from qubayes.search.exact import Alternatives, alternatives, proof
 from qubayes.search.reduction import without_twins
 from solve_cases import best_score, random_candidates, with_required_edge
 from test_components import sparse_candidates
@@ -134,6 +134,31 @@ def test_a_search_is_sound_whatever_the_weights(seed, tmp_path):
     forged(certificate, worse)
     with pytest.raises(RefusedError, match="better than the one given"):
         check(scores, certificate)
+
+
+@pytest.mark.parametrize("light", [0, 5_000])
+def test_the_second_best_network_is_never_certified(light, tmp_path, monkeypatch):
+    """With the multipliers of the true proof, which exclude most sets, used twice and in both modes."""
+    monkeypatch.setattr(proof, "LIGHT", light)
+    for seed in range(25):
+        candidates = random_candidates(7, seed, sets=15)
+        scores, certificate = certified(candidates, tmp_path)
+        found = alternatives(candidates, 2)
+        if found.scores[1] > found.scores[0] - 1e-6:
+            continue
+
+        def second(value: dict[str, Any], found: Alternatives = found) -> None:
+            value["network"] = {
+                name: [found.names[parent] for parent in members]
+                for name, members in zip(found.names, found.networks[1], strict=True)
+            }
+            value["score"] = found.scores[1]
+            for part in value["parts"]:
+                part["cuts"], part["mode"] = 2 * part["cuts"], "search"
+
+        forged(certificate, second)
+        with pytest.raises(RefusedError, match="better than the one given"):
+            check(scores, certificate)
 
 
 def root_case(folder: Path) -> tuple[str, str]:

@@ -63,6 +63,46 @@ def test_no_network_is_below_the_bound_of_a_search(seed):
     assert candidates.scores[choice].sum() == pytest.approx(best_score(candidates), abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_of_a_state_is_below_every_completion(seed):
+    """For all sets of first vertices, by dynamic programming from the end; the empty one has the multipliers' bound."""
+    n = 5
+    candidates = random_candidates(n, seed, sets=6)
+    sets, optimum = sets_of(candidates), least_loss(candidates)
+    bounded = max(
+        (scaled(random_bound(candidates, seed), sets, size) for size in (0.1, 0.3, 1.0)), key=lambda b: b.loss
+    )
+    potential = ideals._potential(sets, bounded)
+
+    def inside(vertex: int, first: int) -> float:
+        scored = candidates.of(vertex)
+        return max(score for members, score in scored if all(first >> member & 1 for member in members))
+
+    top = [next(iter(candidates.of(vertex)))[1] for vertex in range(n)]
+    rest = {2**n - 1: 0.0}
+    for first in range(2**n - 2, -1, -1):
+        others = [v for v in range(n) if not first >> v & 1]
+        rest[first] = min(top[v] - inside(v, first) + rest[first | 1 << v] for v in others)
+    assert rest[0] == pytest.approx(optimum)
+    bounds, falls = {}, {}
+    for first in range(2**n):
+        fall, steps = np.zeros(n), np.zeros(n, np.int64)
+        with np.errstate(over="ignore"):
+            bounds[first] = ideals._fill_falls(potential, np.uint64(first), fall, steps)
+        falls[first] = fall
+    assert bounds[0] == pytest.approx(bounded.loss, abs=1e-6) and bounds[2**n - 1] == pytest.approx(0.0)
+    for first, bound in bounds.items():
+        assert bound <= rest[first] + 1e-9
+        for v in range(n):
+            if not first >> v & 1:
+                assert falls[first][v] == pytest.approx(bound - bounds[first | 1 << v], abs=1e-9)
+
+
+def scaled(bounded: Bounded, sets: ScoredSets, size: float) -> Bounded:
+    """The same cuts with smaller weights."""
+    return lagrangian(sets, bounded.cuts, size * bounded.weights, np.ones(len(sets.losses), np.bool_), 100.0)
+
+
 def test_a_potential_keeps_states_away():
     """The bound of the empty state is that of the multipliers: with them fewer states are met than without."""
     candidates = random_candidates(9, 1, sets=40)
