@@ -170,6 +170,17 @@ def test_long_products_do_not_vanish():
     assert network.probability(v0="a", given=evidence) == pytest.approx(0.01)
 
 
+def test_long_sums_over_hidden_vertices_do_not_vanish():
+    n = 200
+    names = tuple(f"{kind}{i}" for kind in "ho" for i in range(n))
+    parents = ((), *((v,) for v in range(n - 1)), *((v,) for v in range(n)))
+    coin, seen = np.full((2, 2), 0.5), np.array([[1e-3, 1 - 1e-3], [2e-3, 1 - 2e-3]])
+    tables = (np.array([0.5, 0.5]), *[coin] * (n - 1), *[seen] * n)
+    network = Network(names, parents, (("a", "b"),) * 2 * n, tables)
+    evidence = dict.fromkeys(names[n:], "a")  # together of probability 1e-560
+    assert network.probability(h0="a", given=evidence) == pytest.approx(1 / 3)
+
+
 def test_a_vertex_by_name():
     grass = RAIN["grass"]
     assert (grass.parents, grass.children, grass.states) == (("sprinkler", "rain"), (), ("wet", "dry"))
