@@ -50,7 +50,8 @@ TESTS = {
     "formulation_constrained ogorman formulation_command",
     "qubo/subsets": "subsets subsets_reductions subsets_bounds subsets_tree subsets_files subsets_command",
     "qubo/samplers": "sa digital dimod_bridge dimod_samplers bqp solve",
-    "quadratize": "quadratize quadratize_search quadratize_labels quadratize_sampler quadratize_command",
+    "quadratize": "quadratize quadratize_structure quadratize_search quadratize_labels quadratize_sampler "
+    "quadratize_command",
     "learning": "learning learn_command plan estimator two_runs",
 }
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}

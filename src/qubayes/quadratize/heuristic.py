@@ -83,7 +83,7 @@ def _families(terms: Sequence[Mask], assumptions: Assumptions) -> Iterator[set[M
     if parity is not None:
         family = singletons(terms) | parity
         yield prune(family if problem is None else problem.improved(family), terms, assumptions)
-    if short and problem is not None and 0 < sum(t.bit_count() > 2 for t in terms) <= GROWN:
+    if short and problem is not None and sum(t.bit_count() > 2 for t in terms) <= GROWN:
         yield prune(problem.improved(singletons(terms) | grown_products(terms, assumptions)), terms, assumptions)
 
 

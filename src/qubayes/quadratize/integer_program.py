@@ -185,6 +185,11 @@ class FewestCouplers(NamedTuple):
     bound: int
     proved: bool
 
+    @property
+    def status(self) -> str:
+        """What was proved, in words."""
+        return "couplers proved fewest" if self.proved else f"at least {self.bound} couplers needed, time limit reached"
+
 
 def fewest_couplers(
     terms: Sequence[Mask],

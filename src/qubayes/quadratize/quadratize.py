@@ -138,12 +138,7 @@ def quadratize(
     decomposition, status, fewest = decompose(choice.sets, task.coefficients, assumptions), choice.status, None
     if fewest_couplers:
         fewest = _fewest_couplers(task, decomposition, penalty, 0, began + time_limit)
-        if fewest is None:
-            status += "; couplers were not minimised"
-        elif fewest.proved:
-            status += "; couplers proved fewest"
-        else:
-            status += f"; at least {fewest.bound} couplers needed, time limit reached"
+        status += "; " + (fewest.status if fewest else "couplers were not minimised")
     if fewest is not None:
         decomposition = fewest.decomposition
     model, decoder = assemble(polynomial, task.order.order, decomposition, task.coefficients, assumptions, penalty)
