@@ -26,7 +26,7 @@ DATASET, SEARCH = dependent_data(25, 200, seed=5), Search(3, Score("bds"))
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 

@@ -22,7 +22,7 @@ SCORES = ("bdeu", "bds", "bic", "k2")
 def places():
     """The same work on one thread, on four, and on two processes."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield Workers(1), Workers(4), Workers(2, cluster=cluster.scheduler_address)
 
 
