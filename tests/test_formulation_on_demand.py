@@ -18,7 +18,7 @@ from qubayes.network import Network
 from qubayes.qubo import Demand, decode, encode_sets, energy, formulate, read_formulation
 from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
-from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, OrderWalk, chords, relaxed_order, shortest_cycles
+from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, BitWalk, chords, relaxed_order, shortest_cycles
 from qubayes.qubo.order_bits import choose_order, eliminations
 from qubayes.qubo.relative_sets import relate
 from reference import energies as reference
@@ -121,7 +121,7 @@ def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(r
         bits = near | {pair for pair in default if random.random() < 0.5}
         made, walk = (
             relaxation(candidates, subsets, bits, near),
-            OrderWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
+            BitWalk(relate(candidates, subsets), relaxed_order(bits, bits)),
         )
         energies = all_energies(made.qubo)
         states = (np.arange(len(energies))[:, None] >> np.arange(made.qubo.bits)) & 1

@@ -47,7 +47,7 @@ class States(NamedTuple):
     several: bool  # False for a single state
 
 
-class _Table(NamedTuple):
+class _Labelled(NamedTuple):
     """Values by label, before they are checked."""
 
     values: Any  # (samples, labels)
@@ -87,34 +87,34 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
     return States(rows, constrained, table.several)
 
 
-def _table_of(formulation: "Formulation", answer: Any) -> _Table:
+def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
     plain = formulation.subsets.total + len(formulation.order.pairs)
     if isinstance(answer, AnnealerSolutions):
-        return _Table(answer.states, formulation.labels[:plain], constrained=True)
+        return _Labelled(answer.states, formulation.labels[:plain], constrained=True)
     if hasattr(answer, "record") and hasattr(answer, "vartype"):
         check_checksum(formulation, answer.info.get(CHECKSUM))
         values = answer.record.sample
         if answer.vartype.name == "SPIN":
             values = (values + 1) // 2
         constrained = "is_feasible" in answer.record.dtype.names  # made by the samplers of constrained models
-        return _Table(values, [str(label) for label in answer.variables], constrained)
+        return _Labelled(values, [str(label) for label in answer.variables], constrained)
     if isinstance(answer, Mapping):
-        return _Table([list(answer.values())], [str(label) for label in answer], several=False)
+        return _Labelled([list(answer.values())], [str(label) for label in answer], several=False)
     if isinstance(answer, list | tuple) and answer and all(isinstance(sample, Mapping) for sample in answer):
         labels = list(answer[0])
         for number, sample in enumerate(answer):
             if set(sample) != set(labels):
                 raise QubayesError(f"sample {number} has other labels than sample 0; give every bit in each sample")
-        return _Table([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
+        return _Labelled([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
     if isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(label, str) for label in answer[1]):
-        return _Table(np.atleast_2d(answer[0]), list(answer[1]))
+        return _Labelled(np.atleast_2d(answer[0]), list(answer[1]))
     values = np.asarray(answer)
     if values.shape not in ((len(formulation.labels),), (plain,)):
         raise QubayesError(
             f"an array of shape {values.shape} without labels; this formulation has {len(formulation.labels)} bits, "
             f"{plain} without its z bits: give one state in the order of formulation.labels, or (rows, labels)"
         )
-    return _Table(values[None], formulation.labels[: len(values)], several=False)
+    return _Labelled(values[None], formulation.labels[: len(values)], several=False)
 
 
 def check_checksum(formulation: "Formulation", checksum: str | None) -> None:

@@ -87,7 +87,7 @@ def order_on_demand(
     sweeps, rounds = max(1, demand.sweeps // 64), 0
     while rounds < demand.rounds and bits != default:
         rounds += 1
-        walk = OrderWalk(relative, relaxed_order(near | bits, bits))
+        walk = BitWalk(relative, relaxed_order(near | bits, bits))
         more: set[Pair] = set()
         found = False
         for number, hot in enumerate(HOTS):
@@ -191,7 +191,7 @@ def chords(cycle: list[int], place: Ints) -> set[Pair]:
     return made
 
 
-class _Sets(NamedTuple):
+class _SetMasks(NamedTuple):
     """Candidate sets as bit sets of possible parents, best first."""
 
     masks: Words  # (sets, words)
@@ -221,7 +221,7 @@ class _State(NamedTuple):
     best: Bools  # (p,) the r bits of least energy
 
 
-class OrderWalk:
+class BitWalk:
     """Annealing of the energy over its order bits, u and z minimised out."""
 
     def __init__(self, relative: RelativeSets, order: Order) -> None:
@@ -230,7 +230,7 @@ class OrderWalk:
         self._words = max(1, -(-int(np.diff(parents.start).max(initial=0)) // 64))
         owner = np.repeat(np.arange(len(sets.set_start) - 1), np.diff(sets.set_start))
         masks = _bit_sets(len(sets.set_start) - 1, self._words, owner, sets.members - 1)
-        self._sets = _Sets(masks, np.asarray(sets.vertex_start), np.asarray(relative.gains))
+        self._sets = _SetMasks(masks, np.asarray(sets.vertex_start), np.asarray(relative.gains))
         self.deltas = MARGIN * order_bounds(relative, order)[2]
         ends, required = order.pairs.astype(np.int64), relative.required
         pair, places = order.pair_of(parents.vertices, parents.children), np.full((len(ends), 2), -1)
@@ -335,7 +335,7 @@ def _triangle_change(p: int, pairs: _Pairs, r: Bools) -> float:
 
 
 @kernel
-def _walk(sets: _Sets, pairs: _Pairs, state: _State, temperatures: Floats, tries: int, words: Words) -> None:
+def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperatures: Floats, tries: int, words: Words) -> None:
     """Flip single r bits by Metropolis' rule; each vertex always has its best allowed set."""
     r, allowed, choice, best = state.r, state.allowed, state.choice, state.best
     now, least = 0.0, 0.0
