@@ -21,7 +21,7 @@ from ...machines.qubo import Qubo, qubo_from_couplers, upper_triangle
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation, constrain
 from .flips import EXAMPLES, FlipModel, FlipWalk, Schedule, descend, flip, halting, keep_best, walk_from, watch
-from .states import PROVED, StateReader, formulate_example, reading_seconds, start_state, with_slack
+from .states import PROVED, StateReader, formulate_example, read_first, start_state, with_slack
 
 SHARES = 20  # of the run; after each of them the best state is offered
 MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
@@ -267,15 +267,17 @@ class Digital:
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas; offer their best states, each after a descent of the complete QUBO."""
-        cost = reading_seconds(formulation, run)
+        model, reader = FlipModel.of(formulation.qubo), StateReader(formulation, run)
+        cost, statistics = (
+            read_first(reader, model, start_state(formulation, run)),
+            {"iterations": 0, "replicas": self.replicas, "repaired": 0},
+        )
         tempering = None if run.over else self._tempering(formulation, run)
-        reader, statistics = StateReader(formulation, run), {"iterations": 0, "replicas": self.replicas, "repaired": 0}
         if tempering is None or run.over:
             status = "the time limit is too short to begin; best so far returned"
             return Ending(status, {**statistics, **reader.scores})
         reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
         self._search(run, tempering, reader, reserve)
-        model = FlipModel.of(formulation.qubo)
         repaired = sum(reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests)
         count = tempering.iterations
         cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""

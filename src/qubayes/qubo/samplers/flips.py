@@ -72,10 +72,13 @@ def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
 
     A row with all other bits gets a weight of 0 for its own bit: one aligned stretch is faster than two.
     """
-    full = np.flatnonzero(np.diff(qubo.indptr) == qubo.bits - 1)
-    places = qubo.indptr[full] + full
-    indices, exact = np.insert(qubo.indices, places, full.astype(np.int32)), np.insert(qubo.weights, places, 0.0)
-    rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), np.diff(qubo.indptr) + np.isin(np.arange(qubo.bits), full))
+    indices, exact, lengths = qubo.indices, qubo.weights, np.diff(qubo.indptr)
+    full = np.flatnonzero(lengths == qubo.bits - 1)
+    if len(full):
+        places = qubo.indptr[full] + full
+        indices, exact = np.insert(indices, places, full.astype(np.int32)), np.insert(exact, places, 0.0)
+        lengths[full] += 1
+    rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), lengths)
     new = (np.diff(indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
     first = np.flatnonzero(new)
     lengths = np.diff(np.append(first, len(rows)))

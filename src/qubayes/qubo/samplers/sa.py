@@ -41,7 +41,7 @@ from .flips import (
     walk_from,
     watch,
 )
-from .states import PROVED, StateReader, formulate_example, reading_seconds, start_state
+from .states import PROVED, StateReader, formulate_example, read_first, start_state
 
 SHARES = 20  # of a read; after each of them its best state is offered
 TEMPERATURES = 4096  # at most, where moves are counted
@@ -252,22 +252,23 @@ class SimulatedAnnealing:
         """Anneal, and offer the best state of each read."""
         threads = run.workers.count
         count = self.reads or (threads if run.moves is None else 1)
-        cost = reading_seconds(formulation, run)
-        reserve = min(2.0 * cost * -(-count // threads), 0.2 * run.left) if run.limits.seconds is not None else 0.0
         halt, model, reader = np.array([run.proved]), FlipModel.of(formulation.qubo), StateReader(formulation, run)
-        reads = self._reads(formulation, model, run, count, reserve, halt)
+        start = encode_sets(formulation, run.start) if self.vertex_moves else start_state(formulation, run)
+        cost = read_first(reader, model, start)
+        reserve = min(2.0 * cost * -(-count // threads), 0.2 * run.left) if run.limits.seconds is not None else 0.0
+        reads = self._reads(formulation, model, start, run, count, reserve, halt)
 
         def follow(read: Read) -> bool:
             """Anneal one read and offer its best state after each share; return True if the last one was repaired."""
-            known = np.zeros(0, np.bool_)
+            best = known = read.moves.best
             for share in range(1, SHARES + 1):
                 best = read.advance(share / SHARES).moves.best
-                if share < SHARES and not np.array_equal(best, known):
+                if halt[0] or run.proved or share == SHARES:
+                    break
+                if not np.array_equal(best, known):
                     reader.read(best)
                 known = best
-                if halt[0] or run.proved:
-                    break
-            return reader.read(descend(model, known))
+            return reader.read(descend(model, best))
 
         def look() -> float:
             run.report(done=sum(read.progress for read in reads), total=float(count))
@@ -291,9 +292,16 @@ class SimulatedAnnealing:
         )
 
     def _reads(
-        self, formulation: Formulation, model: FlipModel, run: Run, count: int, reserve: float, halt: Bools
+        self,
+        formulation: Formulation,
+        model: FlipModel,
+        start: Bools,
+        run: Run,
+        count: int,
+        reserve: float,
+        halt: Bools,
     ) -> list[Read]:
-        seeds, start = np.random.SeedSequence(run.seed).spawn(count), start_state(formulation, run)
+        seeds = np.random.SeedSequence(run.seed).spawn(count)
         moves: list[FlipMoves | VertexMoves]
         if self.vertex_moves:
             problem = vertex_problem(formulation, run.workers)
