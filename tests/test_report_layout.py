@@ -51,13 +51,13 @@ def test_ordering_adds_no_crossing(network):
     assert crossings(layers, rows) <= crossings(layers, layers.rows)
 
 
-@given(networks(max_vertices=7))
-def test_no_move_of_a_node_or_of_an_edge_removes_a_crossing(network):
-    layers = layered(network.parents, 2)
+@pytest.mark.parametrize("seed", range(12))
+def test_no_move_of_a_node_or_of_an_edge_removes_a_crossing(seed):
+    layers = layered(random_network(14, 24, seed).parents, 3)
     rows = ordered(layers)
     fewest = reference.crossings(layers.below, rows)
-    for chain in [*layers.chains.values(), *((-1, node, -1) for node in range(layers.nodes))]:
-        bends = [node for node in chain[1:-1] if node >= 0]
+    edges = [chain[1:-1] for chain in layers.chains.values() if len(chain) <= 4]  # with one or two bends
+    for bends in [*edges, *((node,) for node in range(layers.nodes))]:
         others = [[node for node in row if node not in bends] for row in rows]
         homes = [next(k for k, row in enumerate(rows) if bend in row) for bend in bends]
         for gaps in product(*(range(len(others[k]) + 1) for k in homes)):
@@ -79,8 +79,10 @@ def test_trees_have_no_crossing(seed):
 
 
 def test_ordering_removes_most_crossings():
-    layers = layered(random_network(100, 150, 1).parents, 15)
-    assert crossings(layers, ordered(layers)) < 0.25 * crossings(layers, layers.rows)
+    """481 of 3,079 crossings are left; without moves of nodes, or without moves of edges, it would be 534."""
+    pictures = [layered(random_network(100, 150, seed).parents, 15) for seed in range(4)]
+    assert sum(crossings(layers, layers.rows) for layers in pictures) > 3000
+    assert sum(crossings(layers, ordered(layers)) for layers in pictures) < 500
 
 
 @given(networks())
