@@ -30,6 +30,12 @@ DATA = dependent_data(5, 200, seed=1)
 TABLE = np.ascontiguousarray(DATA.codes.T.astype(np.int64))
 
 
+def test_possible_parents_are_passed_on():
+    table = np.random.default_rng(0).integers(0, 2, (60, 5))
+    estimator = BayesianNetworkEstimator(max_parents=2, possible_parents=2).fit(table)
+    assert estimator.result_.candidates.stamp.possible_parents == 2
+
+
 def test_learns_what_learn_learns():
     estimator = BayesianNetworkEstimator(2).fit(TABLE)
     assert estimator.score_ == pytest.approx(learn(DATA, 2).solution.score)

@@ -52,6 +52,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
     bootstrap : int
         How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0 for none.
+    possible_parents : int or None
+        Consider only so many parents of each variable, those that score best alone; for many variables. None: all.
     workers : Workers or None
         Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs in parallel
         (`n_jobs`) give `Workers(threads=1)`.
@@ -82,6 +84,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         time_limit: float | None = 10.0,
         moves: int | None = None,
         bootstrap: int = 0,
+        possible_parents: int | None = None,
         workers: Workers | None = None,
         random_state: Randomness = 0,
     ) -> None:
@@ -94,6 +97,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.moves = moves
         self.bootstrap = bootstrap
+        self.possible_parents = possible_parents
         self.workers = workers
         self.random_state = random_state
 
@@ -110,6 +114,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
             self.moves,
             _seed(self.random_state),
             self.bootstrap,
+            possible_parents=self.possible_parents,
         )
         self.result_ = learn_with(settings, dataset, workers=self.workers)
         self.network_ = self.result_.network

@@ -69,7 +69,8 @@ def learn(
     """Return the best network for the data, with its parameters, its bound and the result of every stage.
 
     `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same name
-    here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap) and of
+    here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap,
+    possible_parents) and of
     `ReadSettings` (missing, bins, bin_method, arities, ignore, format); `output`, `report`, `qubo` and `trace` are
     files to write. Finished stages are kept in the folder `run_dir`, and a later run with the same settings resumes
     from them. `threads` of this process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in
