@@ -213,7 +213,7 @@ def test_knowledge_that_a_file_cannot_follow(capsys, folder):
     with pytest.raises(ConstraintError, match="needs scores that a file"):
         restrict(candidates, Knowledge(required=[candidates.names[:2]]))
     required = identify(dependent_data(4, 80, 0), Search(2, Score(), Knowledge(required=[("v0", "v1")])))
-    with pytest.raises(ConstraintError, match="sets of 'v1' in the file all have forbidden parents"):
+    with pytest.raises(ConstraintError, match="smallest set of 'v1' in the file has a forbidden parent"):
         restrict(required, Knowledge(forbidden=[("v0", "v1")]))
     write_candidates(candidates, "x.qbc")
     Path("k.json").write_text(json.dumps({"max_parents": dict.fromkeys(candidates.names, 0)}))

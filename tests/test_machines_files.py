@@ -532,7 +532,7 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
         ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 0 1.0\n0\n0\n0\n", "outside 1 to 2"),
         ("m.qplib", "x\nQBN\nminimize\n-2\n", "count is expected"),
         ("m.qplib", "x\nQBN\nminimize\n99999999999\n", "bits"),
-        ("m.qplib", "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n", "a tenth of them"),
+        ("m.qplib", "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n", "one term for ten bits"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nnan\n1e20\n0\n0\n0\n0\n0\n0\n", "not a number"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nx\n", "number is expected"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n1\n2 a\n0\n", "there are 1"),

@@ -39,6 +39,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
 from qubayes.machines import read_model
 from qubayes.network import read_network, write_network
+from qubayes.qubo.formulation_files import read_problem
 from qubayes.qubo.subsets import read_subsets
 from qubayes.scores import Score
 from qubayes.search.solution import read_solution
@@ -138,6 +139,8 @@ def read_with_product(path: Path, case: Case, inputs: Path) -> None:
         read_subsets(path)
     elif path.suffix == ".bqm":
         read_model(path)
+    elif path.suffix == ".qbf":
+        read_problem(path)
     elif path.suffix == ".bif":
         read_network(path)
     elif path.name == "solution.json":

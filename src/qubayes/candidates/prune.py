@@ -63,7 +63,9 @@ def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
     bases = families.vertex_start[1:] - 1
     if len(lost := np.setdiff1d(bases, kept)):
         name = candidates.names[int(owners[lost[0]])]
-        raise ConstraintError(f"the sets of {name!r} in the file all have forbidden parents; allow one of these")
+        raise ConstraintError(
+            f"the smallest set of {name!r} in the file has a forbidden parent; allow it, or list a set without it"
+        )
     return replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
 
 

@@ -37,8 +37,8 @@ class Rule(NamedTuple):
 
     formula: Formula
     # (5, n) of each child: its declared states; its states in the prior (observed ones for OBSERVED); its column of
-    # the parent terms; by more than what a set must beat its subsets; what each cell takes from the score of every
-    # superset (docs/candidates.md proves it)
+    # the parent terms; the margin by which a set must beat its subsets; a bound, for each cell, on the score of
+    # every superset (docs/candidates.md proves it)
     children: Floats
     class_states: Floats  # (classes,) child states that a column of the parent terms is for
 

@@ -140,7 +140,9 @@ def check(
 def presolve(
     file: CandidatesFile,
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
-    twins: Annotated[bool, typer.Option(help="Let one of two variables that scores cannot tell apart leave.")] = True,
+    twins: Annotated[
+        bool, typer.Option(help="Eliminate one of two variables that the scores cannot tell apart.")
+    ] = True,
     bits: Annotated[bool, typer.Option(help="Count the bits of the QUBO before and after.")] = True,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the sets that are left: .jkl, .pss, .qbc.")

@@ -157,7 +157,7 @@ def check_cost(dataset: Dataset, search: Search, workers: Workers, limit: float 
     if limit is not None and wanted.seconds > limit:
         raise SettingError(f"{told}; the limit is {limit:g} s: {remedy}, or give more time")
     if wanted.seconds > SECONDS_TO_WARN:
-        log.warning("%s; %s is quick, and its bound holds for these parents", told, option("possible_parents", 30))
+        log.warning("%s; %s is quick, but optimal only among these parents", told, option("possible_parents", 30))
 
 
 def sampled(level: Level, workers: Workers) -> _Pace:

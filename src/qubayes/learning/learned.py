@@ -70,7 +70,7 @@ class Learned:
         return self.formulation
 
     def keep_formulation(self, formulation: "Formulation") -> None:
-        """Let this be `formulation`: it was made on the way."""
+        """Keep the formulation that the solver needed, so that it is not made again."""
         self.__dict__.update(formulation=formulation, subsets=formulation.subsets)
 
     @cached_property

@@ -152,7 +152,7 @@ class SolveSettings:
     cover: str = "auto"  # how the subsets of the QUBO are found
 
     def needs_formulation(self, solver: Solver) -> bool:
-        """Return whether the QUBO is made."""
+        """Return True if the solver or the user asks for the QUBO."""
         wanted = self.formulate if self.formulate is not None else solver.name == "anneal"
         return solver.takes == "formulation" or wanted
 

@@ -55,7 +55,9 @@ class Patience:
     def __post_init__(self) -> None:
         """Raise for values with which a request would never end or never begin."""
         if not (self.timeout > 0 and self.attempts >= 1 and 0 <= self.first_delay <= self.longest_delay < 1e6):
-            raise SettingError(f"{self}; timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay are allowed")
+            raise SettingError(
+                f"timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay < 1e6 are allowed; given: {self}"
+            )
 
 
 class AnnealerSolutions(NamedTuple):

@@ -225,7 +225,9 @@ def check_size(bits: int, terms: int | None = None) -> None:
     if not 0 <= bits <= MOST_BITS_OF_FILE:
         raise FormatError(f"{bits} bits; 0 to {MOST_BITS_OF_FILE:,} are allowed")
     if terms is not None and bits > max(MANY_BITS, 10 * terms):
-        raise FormatError(f"{bits:,} bits and {terms:,} terms; beyond {MANY_BITS:,} bits a tenth of them needs a term")
+        raise FormatError(
+            f"{bits:,} bits and {terms:,} terms; beyond {MANY_BITS:,} bits, at least one term for ten bits is needed"
+        )
 
 
 def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:

@@ -208,7 +208,7 @@ def parse_adjacency(text: str) -> Network:
             if row:
                 rows.append(row)
             if rows and len(rows) > len(rows[0]) + 1:
-                raise FormatError(f"{len(rows[0])} names over more rows; an adjacency matrix is square")
+                raise FormatError(f"{len(rows[0])} names in the header but more rows; an adjacency matrix is square")
     except csv.Error as error:
         raise FormatError(f"not CSV: {error}") from None
     if len(rows) < 2:
@@ -217,13 +217,13 @@ def parse_adjacency(text: str) -> Network:
     with_names = len(header) == len(rows) + 1 or (len(header) == len(rows) and len(rows[0]) == len(rows) + 1)
     names = header[1:] if len(header) == len(rows) + 1 else header
     if len(names) != len(rows):
-        raise FormatError(f"{len(header)} names over {len(rows)} rows; an adjacency matrix is square")
+        raise FormatError(f"{len(header)} names in the header but {len(rows)} rows; an adjacency matrix is square")
     if len(set(names)) != len(names):
         raise FormatError("a name stands twice in the header; give each vertex its own")
     edges = []
     for place, (name, row) in enumerate(zip(names, rows, strict=True), start=1):
         if with_names and row[:1] != [name]:
-            raise FormatError(f"row {place}: begins with {str(row[:1])[:60]}; {name!r} must stand there")
+            raise FormatError(f"row {place}: begins with {str(row[:1])[:60]}; expected {name!r}, as in the header")
         entries = [entry.strip() for entry in (row[1:] if with_names else row)]
         if len(entries) != len(names):
             raise FormatError(f"row {place}: {len(entries)} entries under {len(names)} names")

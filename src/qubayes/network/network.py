@@ -190,7 +190,9 @@ class Network:
         codes = {v: np.array([self._code(v, value)]) for v, value in evidence.items()}
         if isinstance(query, str):
             if states:
-                raise SettingError(f"probability of {query!r} and of {min(states)}; give one or the other")
+                raise SettingError(
+                    f"a variable ({query!r}) and a state ({min(states)}) were given; give one or the other"
+                )
             vertex = self.index(query)
             found = self._posterior([vertex], codes)[0]
             return dict(zip(all_states[vertex], found.tolist(), strict=True))

@@ -123,7 +123,7 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _is_vertex(value: Any) -> bool:
-    """Return True if name, parents and states are text; JSON can spell halves of characters, which are not."""
+    """Return True if name, parents and states are text; a lone surrogate, which JSON can hold, is not."""
     if not isinstance(value, dict) or "name" not in value:
         return False
     parents, states = value.get("parents"), value.get("states", [])
@@ -297,7 +297,7 @@ def _check_held(network: Network, path: str | Path) -> None:
 
 
 def _check_names(names: Sequence[str], states: Sequence[Sequence[str]], path: str | Path) -> None:
-    """Raise if the format cannot hold these names and states, or not as many vertices."""
+    """Raise if the format cannot hold these names and states, or this number of vertices."""
     chosen, kind = _format(path), ending(path)
     least, most = chosen.vertices
     if not least <= len(names) <= most:

@@ -188,5 +188,5 @@ def _texts(element: Element, tag: str) -> list[str]:
 def _only(element: Element, tag: str) -> str:
     found = _texts(element, tag)
     if len(found) != 1 or not found[0]:
-        raise FormatError(f"a {element.tag} has {len(found)} {tag} elements with text; give it one")
+        raise FormatError(f"{element.tag} has {len(found)} {tag} elements; it must have one, with text")
     return found[0]

@@ -55,7 +55,7 @@ def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
 
 
 def searched_family(terms: Sequence[Mask], assumptions: Assumptions, enough: int = 0) -> set[Mask]:
-    """Return the smallest family that the starts lead to; one of `enough` sets ends the search."""
+    """Return the smallest family found from all starts; stop at a family of at most `enough` sets."""
     best: set[Mask] | None = None
     for family in _families(terms, assumptions):
         if best is None or len(family) < len(best):

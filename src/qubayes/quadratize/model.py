@@ -225,7 +225,7 @@ class Decoder:
                 raise KeyError(f"this version reads {FORMAT}")
             decoder = Decoder(**fields)
             if not len(decoder.bits) == len(decoder.sets) == len(decoder.read):
-                raise KeyError("bits, sets and read do not belong together")
+                raise KeyError("'bits', 'sets' and 'read' differ in length")
             if not set().union(*decoder.sets) <= set(decoder.variables):
                 raise KeyError("a set names a variable that is not listed")
         except (AttributeError, KeyError, TypeError, RecursionError) as error:

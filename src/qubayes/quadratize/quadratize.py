@@ -183,7 +183,9 @@ def trade_off(
     """
     _check(assumptions, "optimal", "tight", time_limit)
     if assumptions == "terms-exclusive":
-        raise SettingError("exclusive terms couple every two bits, with no trade-off; use general or conventional")
+        raise SettingError(
+            "with terms-exclusive every pair of bits is coupled: there is no trade-off; use general or conventional"
+        )
     if extra_bits < 0:
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
     task = _prepare(as_polynomial(poly), assumptions)

@@ -19,7 +19,7 @@ from .relative_sets import LocalSets, RelativeSets
 
 
 def subset_gains(relative: RelativeSets, vertex: int) -> tuple[Floats, Floats]:
-    """Return (singles, pairs): the gains of the subsets of a vertex, and of their unions of two."""
+    """Return (singles, pairs): the gains of the subsets of a vertex, and of their pairwise unions."""
     if relative.union_scores is None:
         (candidates, subsets), gains = relative.sets_of(vertex), relative.gains_of(vertex)
         singles = np.ascontiguousarray(closure_gains(look_up(candidates, subsets), gains)[:, -1])

@@ -248,8 +248,8 @@ def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
 def weighted_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     """Return an order of all vertices that loses little of the sets that the state chooses.
 
-    A greedy feedback arc order (Eades, Lin and Smyth): next comes a vertex without open parents, or the one whose
-    outgoing arcs weigh most more than its incoming ones. An arc weighs what the child loses without the parent.
+    A greedy feedback arc order (Eades, Lin and Smyth): next comes a vertex without open parents, or the one with the
+    largest difference of outgoing and incoming weight. An arc weighs what the child loses without the parent.
     """
     candidates, n = formulation.candidates, formulation.candidates.n
     chosen = closure_sets(formulation, np.asarray(bits) != 0)

@@ -72,7 +72,7 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
     contents = {SETTINGS: json.dumps(settings).encode()}
     for name, array in arrays.items():
         stream = io.BytesIO()
-        np.save(stream, array)
+        np.lib.format.write_array(stream, array, allow_pickle=False)
         contents[name] = stream.getvalue()
     with tempfile.TemporaryDirectory() as folder:
         write_candidates(replace(formulation.candidates, scores=formulation.scores), Path(folder, CANDIDATES))
@@ -113,7 +113,7 @@ def _contents(path: str | Path) -> tuple[Candidates, Subsets, dict[str, Any], di
         for name in (CANDIDATES, SUBSETS):
             Path(folder, name).write_bytes(archive.read(name))
         arrays = {
-            name: np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+            name: np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
             for name in (PAIRS, TRIANGLES, COUPLED, UNIONS)
             if name in sizes
         }

@@ -80,7 +80,7 @@ class OGorman:
 
 
 def edge_subsets(candidates: Candidates) -> Subsets:
-    """Return each possible parent of a vertex as a subset: then d is u, and the ordering part is the same."""
+    """Return one subset for each possible parent: O'Gorman's edge bits d are then u bits, and the order terms ours."""
     arcs = candidates.families.arcs()
     lists = [
         [(parent,) for parent in np.flatnonzero(arcs[:, vertex]).tolist() if parent not in candidates.base(vertex)]

@@ -57,7 +57,9 @@ class VertexGains(NamedTuple):
     singles: Floats  # (mu,) gain of each subset
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
     limit: AtMostTwo
-    representations: SmallInts  # (candidate sets of the vertex, 3) numbers of the set, of the subset, of the subset
+    representations: (
+        SmallInts  # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
+    )
 
 
 class Chosen(NamedTuple):

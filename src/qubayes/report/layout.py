@@ -279,7 +279,7 @@ def _relaxed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[flo
 
 
 def _balance(layers: Layers, rows: Sequence[Sequence[int]], x: Floats, widths: Sequence[float], pulls: Pulls) -> None:
-    """Move each vertex to the middle of the interval of its best places, as far as its neighbours allow."""
+    """Move each vertex to the centre of the interval of its optimal positions, as far as its neighbours allow."""
     places = x.tolist()
     for turn in range(_BALANCING):
         for row in rows if turn % 2 == 0 else reversed(rows):

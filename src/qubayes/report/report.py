@@ -87,7 +87,7 @@ class Report:
     def __post_init__(self) -> None:
         if self.vertices and len(self.vertices) != self.network.n:
             raise QubayesError(
-                f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give one for each, or none"
+                f"facts of {len(self.vertices)} vertices for a network of {self.network.n}; give all, or none"
             )
         states = self.network.states or ()
         if self.marginals and list(map(len, self.marginals)) != list(map(len, states)):
@@ -102,7 +102,7 @@ class Report:
         for edge in self.consensus.frequencies if self.consensus else ():
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
-                    f"edge {edge} of the consensus of a network of {self.network.n}; give pairs of its vertices"
+                    f"edge {edge} of the consensus; the vertices of the network are 0 to {self.network.n - 1}"
                 )
 
 

@@ -106,7 +106,7 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
             raise RefusedError(f"{certificate_path}: it was changed after it was written")
         scale, network, parts = certificate["scale"], certificate["network"], certificate["parts"]
         if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
-            raise RefusedError(f"{certificate_path}: another format, version or scale")
+            raise RefusedError(f"{certificate_path}: not a qubayes certificate of version 1")
         chosen = {name: frozenset(members) for name, members in network.items()}
         if len(chosen) != len(network) or chosen.keys() != scores.keys():
             raise RefusedError("the network does not have the variables of the scores")
@@ -143,7 +143,7 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
                 raise RefusedError(f"part {number}: the bound of its cuts is {missing:.9g} too weak")
         for name in scores.keys() - placed:
             if lost[name] > tolerance // max(1, len(scores)):
-                raise RefusedError(f"{name} is in no part, and does not have its best parents")
+                raise RefusedError(f"{name} is in no part, so it must have its best parent set, and has not")
     except RefusedError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Certificates of optimality: what a stranger needs to check a proof with whole numbers (docs/certificates.md)."""
+"""Certificates of optimality: what a checker needs to verify a proof with whole numbers (docs/certificates.md)."""
 
 import hashlib
 import json
@@ -110,7 +110,7 @@ def _states(component: ComponentProof, bounded: Bounded, run: Run) -> int:
 
 
 def _entry(step: Step, cut: int) -> list[Any]:
-    """Return [weight, [[mask, k], ...]], with the odd vertices of a zero-half cut behind."""
+    """Return [weight, [[mask, k], ...]], followed by the mask of the odd vertices for a zero-half cut."""
     cuts = step.cuts
     clusters = range(cuts.start[cut], cuts.start[cut + 1])
     entry = [int(step.weights[cut]), [[_hexadecimal(cuts.inside[c]), int(cuts.needs[c])] for c in clusters]]
