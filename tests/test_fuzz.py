@@ -312,7 +312,7 @@ def test_tiers_and_chains_in_time(tmp_path: Path) -> None:
     ],
 )
 def test_bits_that_are_claimed_and_not_there(tmp_path: Path, name: str, text: str) -> None:
-    with pytest.raises(FormatError, match="beyond 1,000,000 bits a tenth"):
+    with pytest.raises(FormatError, match="beyond 1,000,000 bits, at least one term for ten"):
         quickly(1.0, read_model, file(tmp_path, name, text))
 
 
