@@ -149,7 +149,7 @@ def test_the_table_of_pivots_is_the_definition(size):
 def test_states_without_a_table_are_looked_at_alike():
     rng = random.Random(9)
     incidence, status, _ = problem([frozenset(range(4))])
-    walk = walk_of(core_of(incidence, status, np.arange(1)))
+    walk = walk_of(core_of(incidence, status, np.arange(1)), 0)
     walk = walk._replace(rows=walk.rows.view(np.recarray))
     for state in [0, 2**15 - 1, *(rng.randrange(2**15) for _ in range(500))]:
         assert _pivots(walk, 0, state) == pivot_table()[table_starts()[4] + state]

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
+from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts, Words
 from ...foundation.jit import inner, kernel
+from ...foundation.random import below, random_stream
 from .instance import Incidence, pivot_table
 from .reductions import Core
 
@@ -67,16 +68,17 @@ class CoverWalk(NamedTuple):
     uncovered: Ints  # (rows,) the first `tally[1]` are not covered
     kicked: Ints  # (columns,) scratch
     tally: Ints  # (4,) chosen columns, uncovered rows, row updates so far, steps so far
+    words: Words  # state of the random stream
 
 
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
     """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
-    walk, patience = walk_of(core), 10 + len(core.columns) // 16
-    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience, seed)
+    walk, patience = walk_of(core, seed), 10 + len(core.columns) // 16
+    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience)
     return walk.columns["best"][:-1].copy()
 
 
-def walk_of(core: Core) -> CoverWalk:
+def walk_of(core: Core, seed: int) -> CoverWalk:
     """Return the state before the first step: nothing chosen, no row covered, every weight 1."""
     rows, columns = np.zeros(len(core.fixed) + 1, ROW), np.zeros(len(core.columns) + 1, COLUMN)
     rows["start"], columns["start"] = core.row_start, core.column_start
@@ -93,7 +95,7 @@ def walk_of(core: Core) -> CoverWalk:
     uncovered, tally = np.arange(len(core.fixed)), np.array([0, len(core.fixed), 0, 0])
     return CoverWalk(
         rows, columns, core.row_columns, core.entries, core.partners, pivot_table(), score, stamp, chosen, uncovered,
-        kicked, tally,
+        kicked, tally, random_stream(seed),
     )  # fmt: skip
 
 
@@ -240,7 +242,7 @@ def _descend(walk: CoverWalk, patience: int) -> int:
             walk.stamp[column] = step
             if tally[1] == 0:
                 continue
-        column = _best_for(walk, walk.uncovered[np.random.randint(tally[1])], step)  # noqa: NPY002
+        column = _best_for(walk, walk.uncovered[below(walk.words, tally[1])], step)
         _flip(walk, column)
         walk.stamp[column] = step
         if size < nothing:
@@ -272,7 +274,7 @@ def _choose_flips(walk: CoverWalk, kicks: Kicks, group: int) -> int:
     for index in range(total):
         kicked[index] = walk.chosen[index]
     for last in range(total - 1, 0, -1):
-        other = np.random.randint(last + 1)  # noqa: NPY002
+        other = below(walk.words, last + 1)
         kicked[last], kicked[other] = kicked[other], kicked[last]
     return min(total, 1 + total // 10)  # type: ignore[no-any-return]
 
@@ -292,9 +294,8 @@ def _kick(walk: CoverWalk, kicks: Kicks, group: int) -> None:
 
 
 @kernel
-def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int, seed: int) -> None:
+def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None:
     """Descend by row weighting, kick the best cover and descend again, until the work is done."""
-    np.random.seed(seed)  # noqa: NPY002  (kernels have only this generator)
     groups, columns = len(kicks.start) - 1, len(walk.score)
     best_size, group = columns + 1, groups - 1
     while True:
@@ -306,4 +307,4 @@ def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int, seed: int) 
         if walk.tally[2] >= work or best_size <= 1:
             return
         _kick(walk, kicks, group)
-        group = np.random.randint(groups)  # noqa: NPY002
+        group = below(walk.words, groups)
