@@ -92,6 +92,44 @@ ModelOutput = Annotated[
         help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .qplib .json; a picture: .svg",
     ),
 ]
+SolverName = Annotated[
+    str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
+]
+StartNetwork = Annotated[Path | None, typer.Option(help="Start from this network (any network file).")]
+NamesFile = Annotated[
+    Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
+]
+BoundSeconds = Annotated[float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")]
+CheckBits = Annotated[
+    bool | None,
+    typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
+]
+CertificateFile = Annotated[
+    Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
+]
+BestCount = Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")]
+WithinFactor = Annotated[
+    float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
+]
+CoverChoice = Annotated[
+    str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
+]
+Ordering = Annotated[
+    str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
+]
+KnownNetwork = Annotated[
+    Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
+]
+UnionData = Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")]
+UnionScore = Annotated[str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")]
+UnionEss = Annotated[float, typer.Option(help="Equivalent sample size of --score.")]
+Scales = Annotated[
+    str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
+]
+Digits = Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")]
+Precision = Annotated[
+    int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
+]
 
 _READING = {
     "missing": Annotated[

@@ -11,13 +11,22 @@ from .options import (
     CandidatesFile,
     Cluster,
     Cover,
+    CoverChoice,
+    Digits,
+    KnownNetwork,
     ModelOutput,
     Order,
+    Ordering,
     Penalty,
+    Precision,
     PresolveSeconds,
+    Scales,
     Seed,
     SubsetsFile,
     Threads,
+    UnionData,
+    UnionEss,
+    UnionScore,
 )
 from .shell import Clock, fail_after_printing, print_json, print_written, progress_bar, say
 
@@ -68,30 +77,18 @@ def formulate(
     reading: "ReadSettings",
     order: Order = "chordal",
     penalty: Penalty = "tight",
-    cover: Annotated[
-        str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
-    ] = None,
+    cover: CoverChoice = None,
     subsets_file: SubsetsFile = None,
     presolve: PresolveSeconds = 0.0,
-    ordering: Annotated[
-        str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
-    ] = "penalties",
+    ordering: Ordering = "penalties",
     output: ModelOutput = None,
-    network: Annotated[
-        Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
-    score: Annotated[
-        str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
-    ] = None,
-    ess: Annotated[float, typer.Option(help="Equivalent sample size of --score.")] = 1.0,
-    scale: Annotated[
-        str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
-    ] = "",
-    digits: Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")] = None,
-    bits_of_precision: Annotated[
-        int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
-    ] = None,
+    network: KnownNetwork = None,
+    data: UnionData = None,
+    score: UnionScore = None,
+    ess: UnionEss = 1.0,
+    scale: Scales = "",
+    digits: Digits = None,
+    bits_of_precision: Precision = None,
     seed: Seed = 0,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -102,6 +99,7 @@ def formulate(
     from ..learning import FormulateSettings, formulate_file
     from ..scores import Score
 
+    union, factors = Score(score, ess) if score else None, parsed_factors(scale)
     settings = FormulateSettings(
         order,
         penalty,
@@ -112,8 +110,8 @@ def formulate(
         network,
         data,
         reading,
-        Score(score, ess) if score else None,
-        parsed_factors(scale),
+        union,
+        factors,
         digits,
         bits_of_precision,
     )

@@ -7,19 +7,27 @@ import typer
 
 from .options import (
     AsJson,
+    BestCount,
+    BoundSeconds,
     CandidatesFile,
+    CertificateFile,
+    CheckBits,
     Cover,
     KnowledgeFile,
     Moves,
+    NamesFile,
     NetworkOutput,
     Order,
     Penalty,
     PresolveSeconds,
     Seed,
+    SolverName,
     SolverSettings,
+    StartNetwork,
     Threads,
     TimeLimit,
     TraceFile,
+    WithinFactor,
     parsed_settings,
 )
 from .shell import fail_after_printing, print_json, print_written, progress_bar, say
@@ -30,37 +38,24 @@ if TYPE_CHECKING:
 
 def solve(
     file: CandidatesFile,
-    solver: Annotated[
-        str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
-    ] = "anneal",
+    solver: SolverName = "anneal",
     time_limit: TimeLimit = None,
     moves: Moves = None,
     setting: SolverSettings = None,
-    start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
-    names: Annotated[
-        Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
-    ] = None,
+    start: StartNetwork = None,
+    names: NamesFile = None,
     knowledge: KnowledgeFile = None,
-    bound: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")
-    ] = 0.0,
+    bound: BoundSeconds = 0.0,
     presolve: PresolveSeconds = 0.0,
     order: Order = "chordal",
     penalty: Penalty = "tight",
     cover: Cover = "auto",
-    bits: Annotated[
-        bool | None,
-        typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
-    ] = None,
+    bits: CheckBits = None,
     output: NetworkOutput = None,
     trace: TraceFile = None,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
-    ] = None,
-    best: Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")] = None,
-    within: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
-    ] = None,
+    certificate: CertificateFile = None,
+    best: BestCount = None,
+    within: WithinFactor = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -84,17 +79,8 @@ def solve(
         solver, options = "exact", {**options, "certificate": certificate}
     settings = SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
     with progress_bar(quiet=as_json) as show:
-        solution = solve_file(
-            file,
-            settings,
-            output,
-            trace,
-            start=start,
-            names=names,
-            knowledge=knowledge,
-            workers=Workers(threads),
-            on_progress=show,
-        )
+        given = {"start": start, "names": names, "knowledge": knowledge}
+        solution = solve_file(file, settings, output, trace, **given, workers=Workers(threads), on_progress=show)
     if as_json:
         print_json(solution.as_json())
     else:

@@ -108,7 +108,7 @@ def improve(
     return best_of(problem, state.best)
 
 
-class _Sets(NamedTuple):
+class _SetArrays(NamedTuple):
     """Three arrays of an `OrderProblem`."""
 
     first: Ints
@@ -126,7 +126,7 @@ def anneal_order(problem: Any, state: Any, temperature: float, cooling: float, m
     """
     edge_start, children = problem.edge_start, problem.child
     list_start, list_stop, lists = problem.list_start, problem.list_stop, problem.lists
-    sets = _Sets(problem.first, problem.scores, problem.members)
+    sets = _SetArrays(problem.first, problem.scores, problem.members)
     first, scores, members = sets
     order, place, choice, totals, best = state.order, state.place, state.choice, state.totals, state.best
     random, noise, marked = state.random, state.noise, state.marked
