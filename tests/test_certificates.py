@@ -192,7 +192,7 @@ FORGERIES = {
     "mode 'trust'": lambda value: value["parts"][0].update(mode="trust"),
     "have no score|a cycle": cycle,
     "variables of the scores": lambda value: value["network"].pop(next(iter(value["network"]))),
-    "another format": lambda value: value.update(version=2),
+    "certificate of version 1": lambda value: value.update(version=2),
     "the network scores": lambda value: value.update(score=value["score"] + 0.01),
     "not a certificate": lambda value: value.pop("parts"),
 }

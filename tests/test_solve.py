@@ -46,11 +46,11 @@ def problem_of(name: str, candidates: Candidates) -> Candidates | Formulation:
 
 
 def hard_for(name: str) -> Candidates:
-    """Candidates that the solver does not prove in seconds; small where the QUBO has to be made."""
+    """Candidates that the solver does not prove in seconds (order ideals end at 63 vertices); few for a QUBO."""
     return (
         random_candidates(25, 7, sets=60)
         if solver_named(name).takes == "formulation"
-        else random_candidates(40, 0, 300)
+        else random_candidates(70, 0, 120)
     )
 
 
