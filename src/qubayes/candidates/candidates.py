@@ -27,7 +27,7 @@ class Stamp:
     max_parents: int | None = None
     rows: int | None = None
     arities: str = "unknown"  # what declared the number of states
-    possible_parents: int | None = None  # only so many parents of each vertex were considered; None: all
+    possible_parents: int | None = None  # only this number of parents of each vertex was considered; None: all
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""

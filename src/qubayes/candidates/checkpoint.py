@@ -1,4 +1,4 @@
-"""Finished blocks of a long search, on disk, so that a run that was killed goes on where it stopped.
+"""Finished blocks of a long search, on disk, so that a killed run can be resumed.
 
 One file: a line that says what the search is of, then a record per finished block. A record that was cut off by a kill
 fails its checksum; it and what follows are forgotten.
@@ -45,7 +45,7 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # a full disk has been told by `add`; closing tries to write once more
+        with suppress(OSError):  # `add` has reported a full disk; closing tries to write again
             self._file.close()
 
     def add(self, index: int, block: Block) -> None:

@@ -44,7 +44,7 @@ MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has mem
 class Search:
     """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge.
 
-    With `possible_parents` only so many parents of each variable are considered: those that score best alone, beside
+    With `possible_parents` only this number of parents of each variable is considered: the best single ones, beside
     the required ones.
     """
 

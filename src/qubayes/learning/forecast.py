@@ -150,14 +150,14 @@ def check_cost(dataset: Dataset, search: Search, workers: Workers, limit: float 
     if workers.cluster is not None:
         return
     *_, fewer, wanted = plan(dataset, search, workers=Workers(workers.threads))
-    told = (
+    forecast = (
         f"{option('max_parents', m)} would take about {in_words(wanted.seconds)} for the candidate sets; "
         f"{option('max_parents', m - 1)} takes about {in_words(fewer.seconds)}"
     )
     if limit is not None and wanted.seconds > limit:
-        raise SettingError(f"{told}; the limit is {limit:g} s: {remedy}, or give more time")
+        raise SettingError(f"{forecast}; the limit is {limit:g} s: {remedy}, or give more time")
     if wanted.seconds > SECONDS_TO_WARN:
-        log.warning("%s; %s is quick, but optimal only among these parents", told, option("possible_parents", 30))
+        log.warning("%s; %s is quick, but optimal only among these parents", forecast, option("possible_parents", 30))
 
 
 def sampled(level: Level, workers: Workers) -> _Pace:

@@ -39,7 +39,7 @@ class LearnSettings:
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
     reading : how the data are read, see `ReadSettings`.
-    possible_parents : consider only so many parents of each variable, those that score best alone; None for all. The
+    possible_parents : consider only this number of parents of each variable, the best single ones; None for all. The
         bound then holds for these parents only.
     """
 

@@ -97,7 +97,7 @@ def _places(most: int) -> int:
 def search_ideals(
     sets: ScoredSets, bounded: Bounded, usable: Bools, threshold: float, most: int, scale: float, run: Run
 ) -> IdealSearch:
-    """Search the states with g + h up to the threshold, at most so many, over networks of usable sets."""
+    """Search the states with g + h up to the threshold, at most `most`, over networks of usable sets."""
     n = sets.families.n
     potential, sorted_sets = _potential(sets, bounded), _sorted_sets(sets, usable)
     queue = Queue(
