@@ -219,15 +219,20 @@ def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
 def _preparation(place: Place, trial: Trial) -> dict[str, Any]:
     """Seconds of identifying the candidate sets and of formulating the QUBO with the default cover.
 
-    Solvers without a QUBO get them on top of their time limit, as in the paper.
+    Solvers without a QUBO get them on top of their time limit, as in the paper. The subsets are kept for the others.
     """
     from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import cover, write_subsets
 
     identified = _candidates(place, trial)
     formulate(example())  # loads the kernels
+    candidates, workers = prepared(place, trial), Workers(trial.threads)
     began = time.perf_counter()
-    formulate(prepared(place, trial), workers=Workers(trial.threads))
-    return {"identifying": identified["seconds"], "formulating": time.perf_counter() - began}
+    subsets = cover(candidates, workers=workers)
+    formulate(candidates, subsets, workers=workers)
+    seconds = time.perf_counter() - began
+    write_subsets(subsets, _kept_at(place, trial).with_suffix(".qbs"))
+    return {"identifying": identified["seconds"], "formulating": seconds}
 
 
 def _solve(place: Place, trial: Trial) -> dict[str, Any]:
@@ -239,6 +244,7 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
     the seconds of formulating, or minus those of identifying.
     """
     from qubayes.qubo import formulate
+    from qubayes.qubo.subsets import read_subsets
     from qubayes.search import Limits, solve, solver_named
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
@@ -248,7 +254,8 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
     seconds, ahead = trial.seconds + formulating, 0.0
     if solver.takes == "formulation":
         seconds, ahead = trial.seconds, formulating
-        problem = formulate(candidates, workers=workers)
+        kept = _kept_at(place, trial).with_suffix(".qbs")
+        problem = formulate(candidates, read_subsets(kept) if kept.exists() else None, workers=workers)
     elif trial.approach == "hillclimb":
         seconds, ahead = seconds + identifying, -identifying
         solver = replace(solver, dataset=sample_of(place, trial))
