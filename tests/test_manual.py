@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
@@ -56,7 +57,9 @@ def test_bringing_an_annealer_runs_as_written(tmp_path):
 def test_the_page_about_quality_runs_as_written(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     told = [shell(command, tmp_path) for command in commands("howto-quality.md")]
-    assert len(told) == 5 and "proved optimal" in told[0] and "proved optimal" in told[3]
+    assert len(told) == 4 and "proved optimal" in told[0]
+    printed = re.search(r"    score .*?held-out rows: [^\n]*\n", (ROOT / "docs/howto-quality.md").read_text(), re.S)
+    assert textwrap.dedent(printed.group()) == told[2]
 
 
 @pytest.mark.parametrize("page", ["howto-quality.md", "howto-time-series.md"])
@@ -66,8 +69,7 @@ def test_the_python_of_how_tos_runs(page, monkeypatch, capsys):
     exec(compile(code, page, "exec"), {})
     told = capsys.readouterr().out
     if page == "howto-quality.md":
-        learned, independent = map(float, told.split())
-        assert learned > independent
+        assert "False" in told and "Support(" in told and "HeldOut(rows=53" in told
     else:
         assert told == "pump <- nothing\npressure <- pump[-1]\nalarm <- pressure\n"
 

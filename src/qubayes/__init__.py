@@ -4,8 +4,8 @@
                           └──> qubo ────> samplers, machines      which QUBO says so?      (formulate)
 
 One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network, `fit` its
-parameters, `score` or `compare` networks; `formulate` the QUBO and `decode` an annealer's answer. `learn` walks the
-upper wing in one call.
+parameters, `score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an annealer's answer. `learn`
+walks the upper wing in one call.
 """
 
 from importlib import import_module
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .data import Dataset, ReadSettings
     from .data.read import read
     from .foundation.workers import Workers
-    from .learning import Confidence, Learned, bootstrap
+    from .learning import Confidence, Judgement, Learned, bootstrap
+    from .learning.judge import judge
     from .learning.pipeline import learn
     from .network import Network, compare, cpdag, fit, log_likelihood, read_network, sample, score, write_network
     from .qubo import Formulation, decode, formulate
@@ -39,7 +40,7 @@ _HOMES = {
     "foundation.workers": ("Workers",),
     "data": ("Dataset", "ReadSettings", "read"),
     "qubo": ("Formulation", "decode", "formulate"),
-    "learning": ("Confidence", "Learned", "bootstrap", "learn"),
+    "learning": ("Confidence", "Judgement", "Learned", "bootstrap", "judge", "learn"),
     "network": (
         "Network",
         "compare",
@@ -63,6 +64,7 @@ __all__ = [
     "Confidence",
     "Dataset",
     "Formulation",
+    "Judgement",
     "Knowledge",
     "Learned",
     "Limits",
@@ -84,6 +86,7 @@ __all__ = [
     "fit",
     "formulate",
     "identify",
+    "judge",
     "learn",
     "local_score",
     "log_likelihood",

@@ -10,7 +10,7 @@ from .. import __version__
 from ..foundation.errors import flags_in_messages
 from .candidates_commands import candidates, plan
 from .learn_command import learn
-from .network_commands import compare, convert, draw, fit, sample, score
+from .network_commands import compare, convert, draw, fit, judge, sample, score
 from .options import with_reading_options
 from .qubo_commands import decode, embed, formulate, quadratize, subsets
 from .shell import guarded, log_on_stderr
@@ -48,7 +48,7 @@ def common(
 
 
 _COMMANDS: tuple[Callable[..., Any], ...] = (
-    *(with_reading_options(command) for command in (learn, plan, candidates, score, fit, formulate)),
+    *(with_reading_options(command) for command in (learn, plan, candidates, score, judge, fit, formulate)),
     *(solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample),
 )
 for _command in _COMMANDS:

@@ -1,13 +1,25 @@
-"""Commands on networks: `score`, `compare`, `convert`, `draw`, `sample`."""
+"""Commands on networks: `score`, `judge`, `fit`, `compare`, `convert`, `draw`, `sample`."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, DataFile, Ess, ScoreName, Seed
-from .shell import Clock, on_one_line, print_json, say
+from .options import (
+    AsJson,
+    DataFile,
+    Ess,
+    KnowledgeFile,
+    MaxParents,
+    PossibleParents,
+    ScoreName,
+    Seed,
+    Threads,
+    TimeLimit,
+)
+from .shell import Clock, fail_after_printing, on_one_line, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
@@ -37,6 +49,54 @@ def score(
     say("\n".join(found.describe()))
     for name, value in found.per_vertex.items() if per_vertex else ():
         say(f"{value:.6f}\t{on_one_line(name)}")
+
+
+def judge(
+    data: DataFile,
+    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
+    reading: "ReadSettings",
+    max_parents: MaxParents = 3,
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    knowledge: KnowledgeFile = None,
+    possible_parents: PossibleParents = None,
+    time_limit: TimeLimit = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|SHARE", help="Rows for the likelihood: other data, or a share of these, as 0.2."),
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a network: its score beside the proved optimum or a bound, its weakest edges, held-out likelihood."""
+    from ..foundation.workers import Workers
+    from ..learning import judge as judge_network
+
+    share: float | str | None = holdout
+    with suppress(ValueError):
+        share = None if holdout is None else float(holdout)
+    with progress_bar(quiet=as_json) as show:
+        found = judge_network(
+            data,
+            network,
+            max_parents,
+            holdout=share,
+            workers=Workers(threads),
+            on_progress=show,
+            score=score,
+            ess=ess,
+            knowledge=knowledge,
+            possible_parents=possible_parents,
+            time_limit=time_limit,
+            seed=seed,
+            reading=reading,
+        )
+    if as_json:
+        print_json(found.as_json())
+    else:
+        say("\n".join(found.describe()))
+    fail_after_printing(interrupted=found.learned.interrupted and "the best network is the best so far")
 
 
 def fit(

@@ -2,6 +2,7 @@
 
 from .confidence import Confidence, bootstrap
 from .forecast import Forecast, largest_that_fits, plan
+from .judge import Judgement, judge
 from .learned import Learned
 from .outputs import Outputs, RunFolder
 from .pipeline import (
@@ -20,6 +21,7 @@ __all__ = [
     "Confidence",
     "Forecast",
     "FormulateSettings",
+    "Judgement",
     "LearnSettings",
     "Learned",
     "Outputs",
@@ -30,6 +32,7 @@ __all__ = [
     "decode_file",
     "formulate_file",
     "identify_file",
+    "judge",
     "largest_that_fits",
     "learn",
     "learn_with",

@@ -5,7 +5,7 @@ from .graph_files import from_modelstring, to_modelstring
 from .network import Network, Picture, Vertex
 from .network_files import check_network_path, holds_tables, read_about, read_network, write_cpdag, write_network
 from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
-from .parameters import NetworkScore, fit, log_likelihood, sample, sample_dataset, score, vertex_scores
+from .parameters import NetworkScore, fit, in_states_of, log_likelihood, sample, sample_dataset, score, vertex_scores
 
 __all__ = [
     "Agreement",
@@ -23,6 +23,7 @@ __all__ = [
     "from_networkx",
     "from_pgmpy",
     "holds_tables",
+    "in_states_of",
     "log_likelihood",
     "read_about",
     "read_network",

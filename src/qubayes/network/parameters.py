@@ -119,9 +119,16 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     return codes
 
 
-def _in_states_of(network: Network, dataset: Dataset) -> Dataset:
-    """Return the columns of the network's vertices, with the states that it declares."""
-    assert network.states is not None
+def in_states_of(network: Network, dataset: Dataset) -> Dataset:
+    """Return the columns of the network's vertices, with the states that it declares, if it does."""
+    if network.states is None:
+        columns = _columns(network, dataset)
+        return replace(
+            dataset,
+            names=network.names,
+            states=tuple(dataset.states[column] for column in columns),
+            codes=frozen(dataset.codes[columns]),
+        )
     codes: AnyArray = np.array(_codes(network, dataset)).astype(code_type(network.states))
     source = f"network {network.name}".strip()
     return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped)
@@ -237,7 +244,7 @@ def score(
     found, note, scored = None, None, dataset
     if graph.states is not None:
         try:
-            scored = _in_states_of(graph, dataset) if reading is None or reading.arities is None else dataset
+            scored = in_states_of(graph, dataset) if reading is None or reading.arities is None else dataset
             found = log_likelihood(graph, dataset) if graph.tables is not None else None
         except DataError as error:
             note = str(error)

@@ -1,0 +1,283 @@
+"""`judge`: how good a given network is: beside the optimum, edge by edge, and on rows that were held out."""
+
+import math
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data import Dataset, ReadSettings, read
+from ..foundation.arrays import Bools, frozen
+from ..foundation.errors import DataError, SettingError, some
+from ..foundation.graph import reachable
+from ..foundation.progress import OnProgress, silent
+from ..foundation.workers import Workers
+from ..network import Network, compare, cpdag, fit, in_states_of, log_likelihood, read_network, vertex_scores
+from ..scores import Score, local_score
+from .learned import Learned
+from .pipeline import learn_with
+from .settings import LearnSettings
+
+LARGEST_EXPONENT = 23.0  # of a Bayes factor that is printed as a number: 10^10
+
+
+class Support(NamedTuple):
+    """An edge and the score that its child loses without it; negative for an edge that costs score."""
+
+    parent: str
+    child: str
+    nats: float
+
+
+class Replacement(NamedTuple):
+    """Better parents of one variable, the others unchanged, and the score that they gain."""
+
+    child: str
+    parents: tuple[str, ...]
+    nats: float
+
+
+class HeldOut(NamedTuple):
+    """Log-likelihood of rows that nothing was learned from; probabilities fitted by bdeu on the other rows."""
+
+    rows: int
+    network: float
+    best: float
+    empty: float  # of the graph without edges
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A network beside the best one for the same rows, with the same score and states."""
+
+    network: Network = field(repr=False)
+    learned: Learned = field(repr=False)  # the best network; its bound holds for the sets that were searched
+    score: float
+    edges: tuple[Support, ...] = field(repr=False)  # the least support first
+    replacements: tuple[Replacement, ...] = field(repr=False)  # the largest gain first
+    outside: tuple[str, ...]  # variables whose parents were not searched: too many, or against prior knowledge
+    held_out: HeldOut | None = None
+
+    @property
+    def below(self) -> float:
+        """Score of the best network found less the score of this one, in nats."""
+        return self.learned.solution.score - self.score
+
+    @property
+    def below_at_most(self) -> float:
+        """Bound on the score of the searched networks less the score of this one, in nats."""
+        return self.learned.solution.bound - self.score
+
+    @property
+    def optimal(self) -> bool:
+        """True if no searched network scores more, up to rounding, and this one was searched."""
+        return not self.outside and self.below_at_most <= 1e-9 * max(1.0, abs(self.score))
+
+    @property
+    def bayes_factor(self) -> float | None:
+        """How many times as probable the best network found is, given equal priors; None for aic and loglik.
+
+        With bic it is an approximation.
+        """
+        chosen = self.learned.settings.chosen_score
+        if chosen.formula(self.learned.dataset.rows).prior == 0.0 and chosen.name != "bic":
+            return None
+        return math.exp(self.below) if self.below < 700.0 else math.inf
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes judge --json` prints."""
+        solution, graph, factor = self.learned.solution, cpdag(self.network), self.bayes_factor
+        return {
+            "score": self.score,
+            "score_name": solution.stamp.score,
+            "ess": solution.stamp.ess,
+            "rows": self.learned.dataset.rows,
+            "n": self.network.n,
+            "max_parents": self.learned.settings.max_parents,
+            "best": solution.as_json(),
+            "below": self.below,
+            "below_at_most": self.below_at_most,
+            "bayes_factor": factor if factor is None or factor < math.inf else None,
+            "log_bayes_factor": None if factor is None else self.below,
+            "optimal": self.optimal,
+            "outside": list(self.outside),
+            "edges": [support._asdict() for support in self.edges],
+            "replacements": [replacement._asdict() for replacement in self.replacements],
+            "equivalence_class": {"compelled": len(graph.directed), "reversible": len(graph.undirected)},
+            "compared_with_best": compare(self.network, self.learned.network).as_json(),
+            "held_out": self.held_out and self.held_out._asdict(),
+            "interrupted": self.learned.interrupted,
+        }
+
+    def describe(self, most: int = 5) -> list[str]:
+        """Return the judgement in lines for people, with `most` edges and replacements."""
+        learned, solution, graph = self.learned, self.learned.solution, cpdag(self.network)
+        kind = (
+            solution.stamp.score
+            if solution.stamp.ess is None
+            else f"{solution.stamp.score}, ess {solution.stamp.ess:g}"
+        )
+        distance, most_parents = compare(self.network, learned.network), learned.settings.max_parents
+        lines = [
+            f"score {self.score:,.6f} ({kind}) on {learned.dataset.rows:,} rows",
+            f"best network with at most {most_parents} parent{'s' * (most_parents != 1)}: {solution.score:,.6f}, "
+            + (solution.describe_gap() if solution.proved else f"not proved: none exceeds {solution.bound:,.6f}"),
+            self._distance(),
+        ]
+        if self.outside:
+            lines.append(
+                f"the parents of {some(self.outside)} were not searched: more than {most_parents}, or "
+                "against the prior knowledge"
+            )
+        lines.append(
+            f"{len(self.edges):,} edges, in the equivalence class {len(graph.directed):,} compelled and "
+            f"{len(graph.undirected):,} reversible; structural Hamming distance to the best network "
+            f"{distance.distance}, of the classes {distance.cpdag_distance}"
+        )
+        if self.edges:
+            lines.append("edges of the least support, and the nats that the score loses without them:")
+            lines += [f"  {edge.parent} -> {edge.child} {edge.nats:,.3f}" for edge in self.edges[:most]]
+        if self.replacements:
+            lines.append("better parents of one variable, the others unchanged, and the nats that they gain:")
+            lines += [
+                f"  {each.child}: {', '.join(each.parents) or 'none'} {each.nats:,.3f}"
+                for each in self.replacements[:most]
+            ]
+        if self.held_out:
+            rows, *values = self.held_out
+            this, best, empty = (f"{value / rows:,.6f}" for value in values)
+            lines.append(
+                f"log-likelihood per row on {rows:,} held-out rows: {this}; best network {best}; no edges {empty}"
+            )
+        return lines
+
+    def _distance(self) -> str:
+        """Return how far the network is from the optimum, in words."""
+        low, high, factor = self.below, self.below_at_most, self.bayes_factor
+        if self.optimal:
+            return "this network is optimal: no network that was searched scores more"
+        if low < 0:
+            rest = f"; at most {high:,.3f} nats below the optimum" if high > 0 else ", and than any that was searched"
+            return f"{-low:,.3f} nats more than the best network that was found{rest}"
+        where = "below the optimum" if self.learned.solution.proved else f"to {high:,.3f} nats below the optimum"
+        text = f"{low:,.3f} {'nats ' * self.learned.solution.proved}{where}"
+        if factor is None:
+            return text
+        shown = f"{factor:.3g}" if low <= LARGEST_EXPONENT else f"e^{low:,.1f}"
+        about = "about " if self.learned.settings.chosen_score.name == "bic" else ""
+        return f"{text}; Bayes factor of the best network against this one {about}{shown}"
+
+
+def judge(
+    data: Any,
+    network: Network | str | PathLike[str],
+    max_parents: int = 3,
+    *,
+    holdout: Any = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+    **options: Any,
+) -> Judgement:
+    """Return how good the network is for the data: a file, a data frame or a `Dataset`.
+
+    The best network is learned with the `options` of `learn` (score, ess, knowledge, solver, time_limit, seed, bins,
+    ...) among the variables and states of the network. `holdout` is other data of the same columns, or the share of
+    the rows that are held out (drawn by the seed): then everything else is computed from the other rows.
+
+    >>> import polars
+    >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
+    >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
+    >>> found = judge(table, Network(("rain", "wet", "coin"), ((), (), (0,))))
+    >>> found.optimal, [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges], found.replacements[0][:2]
+    (False, [('rain', 'coin', True)], ('rain', ('wet',)))
+    """
+    settings = LearnSettings.of(max_parents=max_parents, **options)
+    network = replace(network if isinstance(network, Network) else read_network(Path(network)), tables=None)
+    network, rows = _in_one_spelling(network, read(data, settings.reading, like=network), settings.reading)
+    held: Any = holdout
+    if isinstance(holdout, int | float):
+        rows, held = _split(rows, float(holdout), settings.seed)
+    learned = learn_with(settings, rows, workers=workers, on_progress=on_progress)
+    score = learned.settings.chosen_score
+    own = vertex_scores(network, rows, score)
+    edges = [
+        Support(
+            network.names[parent],
+            network.names[child],
+            float(own[child]) - local_score(rows, child, [other for other in parents if other != parent], score),
+        )
+        for child, parents in enumerate(network.parents)
+        for parent in parents
+    ]
+    return Judgement(
+        network,
+        learned,
+        math.fsum(own.tolist()),
+        tuple(sorted(edges, key=lambda edge: edge.nats)),
+        _replacements(network, learned, own.tolist()),
+        _outside(network, learned),
+        None if held is None else _held_out(network, learned, read(held, settings.reading, like=rows)),
+    )
+
+
+def _in_one_spelling(network: Network, dataset: Dataset, reading: ReadSettings | None) -> tuple[Network, Dataset]:
+    """Return both with the same columns and states: the network's, unless others are declared or the data have more."""
+    plain = replace(network, states=None)
+    if network.states is None or (reading is not None and reading.arities is not None):
+        return plain, in_states_of(plain, dataset)
+    try:
+        return network, in_states_of(network, dataset)
+    except DataError:
+        return plain, in_states_of(plain, dataset)
+
+
+def _split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Return the rows to learn from and those to hold out, a random share."""
+    count = round(share * dataset.rows)
+    if not 0 < count < dataset.rows:
+        raise SettingError(
+            f"a share of {share:g} of {dataset.rows} rows is held out; give a number between 0 and 1 that leaves at "
+            "least one row on both sides, or other data"
+        )
+    order = np.random.default_rng(seed).permutation(dataset.rows)
+    learned, held = np.sort(order[count:]), np.sort(order[:count])
+    return replace(dataset, codes=frozen(dataset.codes[:, learned])), replace(
+        dataset, codes=frozen(dataset.codes[:, held])
+    )
+
+
+def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple[Replacement, ...]:
+    """Return for each variable the best candidate set without its descendants, where that gains score."""
+    candidates, names = learned.candidates, network.names
+    arcs: Bools = np.zeros((network.n, network.n), np.bool_)
+    for child, parents in enumerate(network.parents):
+        arcs[list(parents), child] = True
+    best = candidates.families.best_inside(~reachable(arcs))
+    gains = [float(candidates.scores[number]) - own[child] for child, number in enumerate(best.tolist())]
+    found = [
+        Replacement(names[child], tuple(names[p] for p in candidates.families.set_at(int(best[child]))), gain)
+        for child, gain in enumerate(gains)
+        if best[child] >= 0 and gain > 1e-9 * max(1.0, abs(own[child]))
+    ]
+    return tuple(sorted(found, key=lambda each: -each.nats))
+
+
+def _outside(network: Network, learned: Learned) -> tuple[str, ...]:
+    """Return the variables whose parents no searched network has."""
+    settings = learned.settings
+    allowed = settings.search.knowledge.resolve(network.names, settings.max_parents)
+    return tuple(
+        name
+        for name, parents, required, excluded, limit in zip(network.names, network.parents, *allowed, strict=True)
+        if len(parents) > limit or set(required) - set(parents) or set(excluded) & set(parents)
+    )
+
+
+def _held_out(network: Network, learned: Learned, held: Dataset) -> HeldOut:
+    """Return the log-likelihoods of the rows; with the prior of bdeu no row is impossible."""
+    prior = Score("bdeu", learned.settings.chosen_score.ess)
+    graphs = network.parents, learned.network.parents, ((),) * network.n
+    fitted = [fit(Network(network.names, parents), learned.dataset, prior) for parents in graphs]
+    return HeldOut(held.rows, *(log_likelihood(each, held) for each in fitted))
