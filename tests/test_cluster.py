@@ -14,6 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
+from qubayes import learn
 from qubayes.candidates import Search, identify, write_candidates
 from qubayes.foundation import workers as cluster_module
 from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
@@ -152,19 +153,39 @@ def test_no_work_at_all(client):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "carrier-pigeon://x:1"])
 def test_nobody_answers(address, monkeypatch, tmp_path, capsys):
-    waits = []
+    """A bad address fails before anything is read (the data do not exist), and Dask does not try it again and again."""
+    clients = []
 
     class Recorded(Client):
         def __init__(self, *arguments, **options):
-            waits.append(options["timeout"])
+            clients.append(arguments)
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr("distributed.Client", Recorded)
-    monkeypatch.setattr(cluster_module, "_PATIENCE", 1)
-    data = data_file(tmp_path, DATASET)
-    code, _, err = run(capsys, "candidates", data, "-m", 1, "-o", tmp_path / "x.jkl", "--cluster", address)
-    assert_one_line(code, err, f"no Dask scheduler answers at {address}", "start one", "--cluster")
-    assert waits == [1] and not (tmp_path / "x.jkl").exists()
+    data, output = tmp_path / "missing.csv", tmp_path / "x.jkl"
+    for command in (["candidates", data, "-o", output], ["learn", data]):
+        code, _, err = run(capsys, *command, "-m", 1, "--cluster", address)
+        assert_one_line(code, err, f"no Dask scheduler answers at {address}", "start one", "--cluster")
+    assert not output.exists()
+    assert bool(clients) == (address == "carrier-pigeon://x:1")
+
+
+def test_one_connection_for_all_stages(cluster, monkeypatch):
+    clients = []
+
+    class Recorded(Client):
+        def __init__(self, *arguments, **options):
+            clients.append(self)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr("distributed.Client", Recorded)
+    there = Workers(cluster=cluster.scheduler_address)
+    options = {"solver": "anneal", "moves": 500, "bootstrap": 2, "possible_parents": 5}
+    found = learn(DATASET, 2, **options, workers=there)
+    assert len(clients) == 1 and clients[0].status == "closed"
+    expected = learn(DATASET, 2, **options, threads=1)
+    assert found.solution.choice.tolist() == expected.solution.choice.tolist()
+    assert np.array_equal(found.confidence.frequencies, expected.confidence.frequencies)
 
 
 def test_a_cluster_without_workers(monkeypatch):

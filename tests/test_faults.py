@@ -213,6 +213,9 @@ class Answers:
     def __init__(self, answer: object) -> None:
         self.answer = answer
 
+    def nthreads(self) -> dict[str, int]:
+        return {"tcp://127.0.0.1:1": 1}
+
     def run(self, *arguments: object, **more: object) -> dict[str, object]:
         return {"tcp://127.0.0.1:1": self.answer}
 

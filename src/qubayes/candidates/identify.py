@@ -79,7 +79,8 @@ def identify(
     """
     search = checked(dataset, search or Search())
     if search.possible_parents is not None:
-        return _identify_among(dataset, search, workers or Workers(), on_progress)
+        with (workers or Workers()).connected() as joined:
+            return _identify_among(dataset, search, joined, on_progress)
     level = first_level(dataset, search)
     blocks: list[Block] = []
     total = sum(comb(dataset.n, k) for k in range(1, search.max_parents + 2))

@@ -1,19 +1,21 @@
 """Parallel work: on threads of this process, or on an existing Dask cluster.
 
 Work is a list of items and a function of a shared input and one item. Kernels release the GIL, so threads suffice on
-one machine.
+one machine. On a cluster the shared input is sent once; each task takes its item and brings its result back.
 """
 
 import logging
+import math
 import os
+import socket
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from .. import __version__
 from .environment import optional
@@ -27,6 +29,7 @@ _PATIENCE = 10  # seconds for a scheduler to answer
 _PATIENCE_FOR_WORKERS = 30  # seconds without any worker; a nanny needs some of them to replace one that died
 _TICK = 0.005  # seconds between two looks for a finished task; a task takes some tenths of a second
 _MOST_LOSSES = 3  # times that all workers may die without a finished task in between
+_checked: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # client -> workers that have this version of qubayes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +50,53 @@ class Workers:
             return self.threads
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    @property
+    def slots(self) -> int:
+        """Number of tasks at once: threads of this process, or of all workers of the cluster it is connected to."""
+        return self.count if self.cluster is None else max(1, sum(self.cluster.nthreads().values()))
+
+    @property
+    def here(self) -> "Workers":
+        """The threads of this process alone, for work that is too small for a cluster."""
+        return Workers(self.threads)
+
+    @contextmanager
+    def connected(self) -> Iterator["Workers"]:
+        """Yield these workers with one connection to the cluster for all work inside the block.
+
+        It is closed at the end, unless the cluster is a client of the caller. Raises if no scheduler answers, or if a
+        worker has another version of qubayes.
+        """
+        if self.cluster is None or isinstance(self.cluster, _distributed().Client):
+            yield self
+            return
+        with _client(self.cluster) as client:
+            _check_versions(client)
+            yield replace(self, cluster=client)
+
 
 def run(
     task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], workers: Workers
 ) -> Generator[tuple[int, Result], None, None]:
-    """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun."""
+    """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun.
+
+    The list of items may grow while the iterator is read: the tasks of later items share the same input.
+    """
     if workers.cluster is not None:
-        yield from _run_on_cluster(task, shared, items, workers.cluster)
+        with workers.connected() as joined:
+            yield from _run_on_cluster(task, shared, items, joined.cluster)
         return
     if workers.count == 1 or len(items) == 1:
         for index, item in enumerate(items):
             yield index, task(shared, item)
         return
-    pool = ThreadPoolExecutor(workers.count)
-    waiting = deque(enumerate(items))
+    pool, begun = ThreadPoolExecutor(workers.count), 0
     pending: dict[Future[Result], int] = {}
     try:
-        while waiting or pending:
-            while waiting and len(pending) < 2 * workers.count:  # few: results do not pile up while the caller is slow
-                index, item = waiting.popleft()
-                pending[pool.submit(task, shared, item)] = index
+        while begun < len(items) or pending:
+            while begun < len(items) and len(pending) < 2 * workers.count:  # few: results do not pile up
+                pending[pool.submit(task, shared, items[begun])] = begun
+                begun += 1
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
@@ -75,28 +105,28 @@ def run(
 
 
 def _run_on_cluster(
-    task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], cluster: Any
+    task: Callable[[Shared, Item], Result], shared: Shared, items: Sequence[Item], client: Any
 ) -> Iterator[tuple[int, Result]]:
-    waiting = deque(range(len(items)))
-    with _connected(cluster) as client:
-        batch = _Batch(client, task, shared)
-        try:
-            while waiting or batch.pending:
-                while waiting and batch.has_room:
-                    index = waiting.popleft()
-                    batch.submit(index, items[index])
-                index, future, sent = batch.next()
-                try:
-                    result = batch.result(future)
-                except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
-                    batch.renew(sent)
-                    waiting.append(index)
-                    continue
-                yield index, result
-        except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
-            raise _scheduler_lost(error) from error
-        finally:
-            batch.close()
+    begun, again = 0, list[int]()  # items to repeat
+    batch = _Batch(client, task, shared)
+    try:
+        while begun < len(items) or again or batch.pending:
+            while (begun < len(items) or again) and batch.has_room:
+                index = again.pop() if again else begun
+                begun += index == begun
+                batch.submit(index, items[index])
+            index, future, sent = batch.next()
+            try:
+                result = batch.result(future)
+            except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
+                batch.renew(sent)
+                again.append(index)
+                continue
+            yield index, result
+    except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
+        raise _scheduler_lost(error) from error
+    finally:
+        batch.close()
 
 
 class _Batch:
@@ -108,12 +138,20 @@ class _Batch:
         self._finished = _distributed().as_completed(loop=client.loop)
         self._losses = 0
         self._remote = self._send()
+        self._count, self._counted = 0, -math.inf
 
     @property
     def has_room(self) -> bool:
         """True if there are fewer than two tasks for each thread of the cluster."""
-        threads: int = sum(self._client.nthreads().values())
-        return len(self.pending) < max(2, 2 * threads)
+        return len(self.pending) < max(2, 2 * self._threads)
+
+    @property
+    def _threads(self) -> int:
+        """Threads of the cluster: asked for once in a second, because it takes as long as the submission of a task."""
+        now = time.monotonic()
+        if now - self._counted > 1:
+            self._count, self._counted = sum(self._client.nthreads().values()), now
+        return self._count
 
     def submit(self, index: int, item: object) -> None:
         """Submit the task of one item. If its worker dies, another worker repeats the task."""
@@ -123,14 +161,11 @@ class _Batch:
 
     def next(self) -> tuple[int, Any, Any]:
         """Return (index, future, shared input) of the next task that ends; raise if all workers are gone for long."""
-        seen = looked = time.monotonic()
+        seen = time.monotonic()
         while not self._finished.has_ready():
             time.sleep(_TICK)
-            now = time.monotonic()
-            if now - looked > 1:
-                looked = now
-                seen = now if self._client.nthreads() else seen
-            if now - seen > _PATIENCE_FOR_WORKERS:
+            seen = time.monotonic() if self._threads else seen
+            if time.monotonic() - seen > _PATIENCE_FOR_WORKERS:
                 raise _no_worker()
         future = next(self._finished)
         index, sent = self.pending.pop(future)
@@ -205,21 +240,27 @@ def _scheduler_lost(error: OSError) -> QubayesError:
 
 
 def _check_versions(client: Any) -> None:
-    """Raise unless all workers have this version of qubayes: a worker dies of a task that it cannot unpack."""
-    for place, installed in client.run(version, "qubayes", on_error="return").items():
-        if installed != __version__ and not isinstance(installed, OSError):  # OSError: the worker has just died
+    """Raise unless all workers have this version of qubayes: a worker dies of a task that it cannot unpack.
+
+    Each worker is asked once.
+    """
+    known = _checked.setdefault(client, set())
+    new = [place for place in client.nthreads() if place not in known]
+    for place, installed in client.run(version, "qubayes", workers=new, on_error="return").items() if new else ():
+        if isinstance(installed, OSError):  # the worker has just died
+            continue
+        if installed != __version__:
             found = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
             raise QubayesError(f"the worker {place} has {found}; install qubayes {__version__} on the whole cluster")
+        known.add(place)
 
 
 @contextmanager
-def _connected(cluster: Any) -> Iterator[Any]:
-    """Yield a client of the cluster, closed at the end unless it is the caller's own."""
+def _client(cluster: Any) -> Iterator[Any]:
+    """Yield a client of the cluster, closed at the end."""
     distributed = _distributed()
-    if isinstance(cluster, distributed.Client):
-        yield cluster
-        return
     try:
+        _check_address(cluster)
         client = distributed.Client(cluster, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise QubayesError(
@@ -229,6 +270,14 @@ def _connected(cluster: Any) -> Iterator[Any]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         yield client
+
+
+def _check_address(cluster: Any) -> None:
+    """Raise an OSError or a ValueError if nothing listens at the address; Dask would try again for many seconds."""
+    addresses = _distributed().comm
+    scheme, place = addresses.parse_address(cluster) if isinstance(cluster, str) else ("", "")
+    if scheme in ("tcp", "tls"):
+        socket.create_connection(addresses.parse_host_port(place), timeout=_PATIENCE).close()
 
 
 def _distributed() -> Any:

@@ -117,7 +117,10 @@ def learn_with(
     """
     if workers is not None and not isinstance(workers, Workers):
         raise SettingError(f"workers = {workers!r}; give Workers(threads=2)")
-    with RunFolder(Path(run_dir) if run_dir is not None else None) as folder:
+    with (
+        (workers or Workers()).connected() as joined,
+        RunFolder(Path(run_dir) if run_dir is not None else None) as folder,
+    ):
         began = time.perf_counter()
         dataset = read(data, settings.reading)
         if outputs is not None and outputs.network is not None:
@@ -127,7 +130,7 @@ def learn_with(
         for doubt in doubts(dataset):
             log.warning(doubt)
         log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
-        return _Pipeline(settings, folder, workers or Workers(), on_progress, began).run(dataset, source)
+        return _Pipeline(settings, folder, joined, on_progress, began).run(dataset, source)
 
 
 @dataclass
@@ -316,19 +319,20 @@ def identify_file(
         raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
     if output:
         check_output(output)
-    dataset = read(data, reading)
-    if output:
-        check_output(output, dataset.names)
-    for doubt in doubts(dataset):
-        log.warning(doubt)
-    if dataset.dropped:
-        log.warning("%d rows with missing values were dropped", dataset.dropped)
-    if not resume:
-        check_cost(dataset, search, workers or Workers())
-    if output is None:
-        return identify(dataset, search, workers=workers, on_progress=on_progress)
-    blocks = blocks_file(output)
-    found = identify(dataset, search, workers=workers, checkpoint=blocks, resume=resume, on_progress=on_progress)
+    with (workers or Workers()).connected() as joined:
+        dataset = read(data, reading)
+        if output:
+            check_output(output, dataset.names)
+        for doubt in doubts(dataset):
+            log.warning(doubt)
+        if dataset.dropped:
+            log.warning("%d rows with missing values were dropped", dataset.dropped)
+        if not resume:
+            check_cost(dataset, search, joined)
+        if output is None:
+            return identify(dataset, search, workers=joined, on_progress=on_progress)
+        blocks = blocks_file(output)
+        found = identify(dataset, search, workers=joined, checkpoint=blocks, resume=resume, on_progress=on_progress)
     write_candidates(found, output)
     blocks.unlink(missing_ok=True)  # not before: a full disk must not cost the search
     return found
