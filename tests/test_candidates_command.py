@@ -106,7 +106,7 @@ def test_names_that_the_format_cannot_hold_are_refused_before_the_search(tmp_pat
     data = tmp_path / "data.csv"
     data.write_text(GOOD.replace("a,b,c", "a,b c,d"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qubayes.learning.pipeline.identify", None)
+        patch.setattr("qubayes.learning.stages.identify", None)
         refused(capsys, tmp_path, [data, "-m", 1, "-o", tmp_path / "x.jkl"], ["'b c'", ".qbc"])
     code, _, err = run(capsys, "candidates", data, "-m", 1, "-o", tmp_path / "x.qbc")
     assert code == 0 and read_candidates(tmp_path / "x.qbc").names == ("a", "b c", "d"), err

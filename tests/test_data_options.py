@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from qubayes.cli.options import DataFile, Seed, with_reading_options
+from qubayes.cli.options import DataFile, Seed, made_by, reading_options, spelled_out
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import SettingError
 
@@ -17,8 +17,8 @@ app = typer.Typer()
 
 
 @app.command()
-@with_reading_options
-def show(data: DataFile, reading: ReadSettings, seed: Seed = 3) -> None:
+@spelled_out
+def show(data: DataFile, reading: ReadSettings = made_by(reading_options), seed: Seed = 3) -> None:
     """Show what is read."""
     found = read(data, reading)
     print(json.dumps([found.states, found.rows, found.arities_from, seed]))
@@ -65,3 +65,20 @@ def test_help_names_every_option():
     for option in ("--missing", "--bins", "--bin-method", "--arities", "--ignore", "--format", "--seed"):
         assert option in text
     assert "reading" not in text
+
+
+def test_groups_of_options_nest_and_share_names():
+    def limit(seed: Seed = 3, most: int = 1) -> tuple[int, int]:
+        return seed, most
+
+    def settings(limits: tuple[int, int] = made_by(limit), name: str = "x") -> list[object]:
+        return [limits, name]
+
+    @spelled_out
+    def command(path: str, both: list[object] = made_by(settings), seed: Seed = 9) -> None:
+        print(path, both, seed)
+
+    nested = typer.Typer()
+    nested.command()(command)
+    assert CliRunner().invoke(nested, ["p"]).stdout == "p [(3, 1), 'x'] 3\n"
+    assert CliRunner().invoke(nested, ["p", "--seed", "5", "--most", "2"]).stdout == "p [(5, 2), 'x'] 5\n"

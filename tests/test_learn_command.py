@@ -57,6 +57,15 @@ def test_places_are_checked_before_the_work(data, tmp_path, monkeypatch, capsys,
     assert_refused(capsys, complaint, "learn", data, *options)
 
 
+def test_report_and_qubo_search_the_subsets_once(data, tmp_path, monkeypatch, capsys):
+    module = import_module("qubayes.qubo.formulation")
+    searches, cover = [], module.cover
+    monkeypatch.setattr(module, "cover", lambda *given, **named: searches.append(1) or cover(*given, **named))
+    files = tmp_path / "x.html", tmp_path / "x.bqm"
+    assert run(capsys, "learn", data, "-m", 2, "--report", files[0], "--qubo", files[1])[0] == 0
+    assert searches == [1] and all(file.exists() for file in files)
+
+
 @pytest.mark.parametrize("option", ["-o", "--trace"])
 def test_data_are_not_written_over(tmp_path, capsys, option):
     data = data_file(tmp_path, DATA)

@@ -1,17 +1,15 @@
 """The command line: one thin command for each verb."""
 
 import gc
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .. import __version__
 from ..foundation.errors import flags_in_messages
-from .candidates_commands import candidates, plan
-from .learn_command import learn
+from .learn_commands import candidates, learn, plan
 from .network_commands import compare, convert, draw, fit, judge, sample, score
-from .options import with_reading_options
+from .options import spelled_out
 from .qubo_commands import decode, embed, formulate, quadratize, subsets
 from .shell import guarded, log_on_stderr
 from .solve_commands import check, presolve, solve
@@ -47,12 +45,10 @@ def common(
     context.with_resource(log_on_stderr(verbose=verbose))
 
 
-_COMMANDS: tuple[Callable[..., Any], ...] = (
-    *(with_reading_options(command) for command in (learn, plan, candidates, score, judge, fit, formulate)),
-    *(solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample),
-)
-for _command in _COMMANDS:
-    app.command()(_command)
+_FROM_DATA = learn, plan, candidates, score, judge, fit
+_FROM_FILES = formulate, solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample
+for _command in (*_FROM_DATA, *_FROM_FILES):
+    app.command()(spelled_out(_command))
 
 
 def main() -> None:

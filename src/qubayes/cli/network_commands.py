@@ -11,28 +11,30 @@ from .options import (
     AsJson,
     DataFile,
     Ess,
-    KnowledgeFile,
-    MaxParents,
-    PossibleParents,
+    NetworkFile,
     ScoreName,
     Seed,
     Threads,
-    TimeLimit,
+    TotalSeconds,
+    made_by,
+    reading_options,
+    search_options,
 )
-from .shell import Clock, fail_after_printing, on_one_line, print_json, progress_bar, say
+from .shell import Clock, fail_after_printing, on_one_line, print_json, print_result, progress_bar, say
 
 if TYPE_CHECKING:
+    from ..candidates import Search
     from ..data import ReadSettings
 
 
 def score(
     data: DataFile,
-    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
-    reading: "ReadSettings",
+    network: NetworkFile,
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     per_vertex: Annotated[bool, typer.Option("--per-vertex", help="List the score of every vertex.")] = False,
     as_json: AsJson = False,
+    reading: "ReadSettings" = made_by(reading_options),
 ) -> None:
     """Score a network on data; with probabilities, also the log-likelihood of the rows.
 
@@ -53,14 +55,9 @@ def score(
 
 def judge(
     data: DataFile,
-    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
-    reading: "ReadSettings",
-    max_parents: MaxParents = 3,
-    score: ScoreName = "bdeu",
-    ess: Ess = 1.0,
-    knowledge: KnowledgeFile = None,
-    possible_parents: PossibleParents = None,
-    time_limit: TimeLimit = None,
+    network: NetworkFile,
+    search: "Search" = made_by(search_options),
+    time_limit: TotalSeconds = None,
     holdout: Annotated[
         str | None,
         typer.Option(metavar="FILE|SHARE", help="Rows for the likelihood: other data, or a share of these, as 0.2."),
@@ -68,6 +65,7 @@ def judge(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
+    reading: "ReadSettings" = made_by(reading_options),
 ) -> None:
     """Judge a network: its score beside the proved optimum or a bound, its weakest edges, held-out likelihood."""
     from ..foundation.workers import Workers
@@ -80,35 +78,31 @@ def judge(
         found = judge_network(
             data,
             network,
-            max_parents,
+            search.max_parents,
             holdout=share,
             workers=Workers(threads),
             on_progress=show,
-            score=score,
-            ess=ess,
-            knowledge=knowledge,
-            possible_parents=possible_parents,
+            score=search.score,
+            knowledge=search.knowledge,
+            possible_parents=search.possible_parents,
             time_limit=time_limit,
             seed=seed,
             reading=reading,
         )
-    if as_json:
-        print_json(found.as_json())
-    else:
-        say("\n".join(found.describe()))
+    print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.learned.interrupted and "the best network is the best so far")
 
 
 def fit(
-    network: Annotated[Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.")],
+    network: NetworkFile,
     data: DataFile,
-    reading: "ReadSettings",
     output: Annotated[Path, typer.Option("--output", "-o", help="The fitted network: .bif, .xmlbif or .json.")],
     score: Annotated[
         str, typer.Option("--score", metavar="NAME", help="Prior of this score, as bdeu or k2; ml for frequencies.")
     ] = "bdeu",
     ess: Ess = 1.0,
     as_json: AsJson = False,
+    reading: "ReadSettings" = made_by(reading_options),
 ) -> None:
     """Estimate the probabilities of a network from data."""
     from ..foundation.errors import FormatError
@@ -139,11 +133,7 @@ def compare(
     """Compare the network A with the network B: structural Hamming distance, precision and recall of edges."""
     from ..network import compare, read_network
 
-    found = compare(read_network(learned), read_network(truth))
-    if as_json:
-        print_json(found.as_json())
-    else:
-        say("\n".join(found.describe()))
+    print_result(compare(read_network(learned), read_network(truth)), as_json=as_json)
 
 
 def convert(

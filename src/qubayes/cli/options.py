@@ -1,15 +1,26 @@
-"""Options that several commands share."""
+"""Options of commands: single ones, and groups that become one settings object.
+
+A parameter with the default `made_by(make)` is spelled out on the command line as the parameters of the function
+`make`, and gets what that returns. Parameters of the same name are one option. The functions import what they make when
+they are called: the command line starts without numpy.
+"""
 
 import functools
 import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ..foundation.errors import SettingError
+
+if TYPE_CHECKING:
+    from ..candidates import Search
+    from ..data import ReadSettings
+    from ..foundation.workers import Workers
+    from ..search import Limits
 
 DataFile = Annotated[
     Path,
@@ -21,20 +32,12 @@ DataFile = Annotated[
 CandidatesFile = Annotated[
     Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False)
 ]
+NetworkFile = Annotated[
+    Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.", show_default=False)
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
-Cluster = Annotated[str | None, typer.Option("--cluster", metavar="ADDRESS", help="Run on this Dask cluster.")]
-
-MaxParents = Annotated[int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")]
-PossibleParents = Annotated[
-    int | None,
-    typer.Option(
-        "--possible-parents",
-        metavar="K",
-        help="Consider only the K parents of each variable that score best alone.",
-    ),
-]
 ScoreName = Annotated[
     str, typer.Option("--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; a wrong name lists all.")
 ]
@@ -42,34 +45,19 @@ Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bde
 KnowledgeFile = Annotated[
     Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
 ]
-
-TimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", help="Seconds for the solver; 10 unless this or --moves is given.")
+ArityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--arities", help="Declare states: a .bif network, or JSON with the states or their number by column."
+    ),
 ]
-Moves = Annotated[
-    int | None, typer.Option("--moves", help="End after this many moves instead: repeatable on any machine.")
-]
-SolverSettings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the solver; may be repeated.")
+TotalSeconds = Annotated[
+    float | None, typer.Option("--time-limit", help="Seconds for all stages; 10 for the solver unless given.")
 ]
 NetworkOutput = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
 ]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
-BootstrapSamples = Annotated[
-    int,
-    typer.Option(
-        "--bootstrap", metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings."
-    ),
-]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a page to look at: .html.")]
-QuboFile = Annotated[
-    Path | None, typer.Option("--qubo", help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
-]
-RunDirectory = Annotated[
-    Path | None, typer.Option("--run-dir", help="Keep the result of every stage here, and resume from it.")
-]
-
 Order = Annotated[
     str, typer.Option("--order", help="Order bits: chordal; scc as in the paper; on demand: adjacent, minimal.")
 ]
@@ -84,114 +72,119 @@ PresolveSeconds = Annotated[
 SubsetsFile = Annotated[
     Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
 ]
-ModelOutput = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .qplib .json; a picture: .svg",
-    ),
-]
-SolverName = Annotated[
-    str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
-]
-StartNetwork = Annotated[Path | None, typer.Option(help="Start from this network (any network file).")]
-NamesFile = Annotated[
-    Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
-]
-BoundSeconds = Annotated[float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")]
-CheckBits = Annotated[
-    bool | None,
-    typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
-]
-CertificateFile = Annotated[
-    Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
-]
-BestCount = Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")]
-WithinFactor = Annotated[
-    float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
-]
-CoverChoice = Annotated[
-    str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
-]
-Ordering = Annotated[
-    str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
-]
-KnownNetwork = Annotated[
-    Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
-]
-UnionData = Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")]
-UnionScore = Annotated[str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")]
-UnionEss = Annotated[float, typer.Option(help="Equivalent sample size of --score.")]
-Scales = Annotated[
-    str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
-]
-Digits = Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")]
-Precision = Annotated[
-    int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
-]
 
-_READING = {
-    "missing": Annotated[
-        str,
-        typer.Option("--missing", metavar="error|drop|state", help="Missing values: refuse, drop rows, or a state."),
-    ],
-    "bins": Annotated[
+
+class _MadeBy(NamedTuple):
+    """The default of a parameter that stands for a group of options."""
+
+    make: Callable[..., Any]
+
+
+def made_by(make: Callable[..., Any]) -> Any:
+    """Return the default that marks a parameter as a group: what `make` returns for the options in its signature."""
+    return _MadeBy(make)
+
+
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with each group of options replaced by the options themselves, for typer to read."""
+
+    def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+        found: dict[str, inspect.Parameter] = {}
+        for name, parameter in inspect.signature(function).parameters.items():
+            group = isinstance(parameter.default, _MadeBy)
+            new = parameters_of(parameter.default.make) if group else {name: parameter}
+            found |= {each: new[each].replace(kind=parameter.KEYWORD_ONLY) for each in new if each not in found}
+        return found
+
+    def call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+        parameters = inspect.signature(function).parameters
+        groups = {name: each.default.make for name, each in parameters.items() if isinstance(each.default, _MadeBy)}
+        return function(**{name: call(groups[name], given) if name in groups else given[name] for name in parameters})
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        call(command, given)
+
+    options = parameters_of(command)
+    with_options.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+    with_options.__annotations__ = {name: each.annotation for name, each in options.items()}
+    del with_options.__wrapped__  # typer would look through to the command's parameters
+    return with_options
+
+
+def reading_options(
+    missing: Annotated[
+        str, typer.Option(metavar="error|drop|state", help="Missing values: refuse, drop rows, or a state.")
+    ] = "error",
+    bins: Annotated[
         list[str] | None,
         typer.Option(
-            "--bins",
             metavar="K|COLUMN=K|COLUMN=A,B,...",
             help="Cut into K intervals, or at these bounds: a column, or all of fractions or over 20 whole numbers.",
         ),
-    ],
-    "bin_method": Annotated[
-        str, typer.Option("--bin-method", metavar="quantile|width", help="Intervals with equal counts or equal widths.")
-    ],
-    "arities": Annotated[
-        Path | None,
-        typer.Option(
-            "--arities", help="Declare states: a .bif network, or JSON with the states or their number by column."
-        ),
-    ],
-    "ignore": Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="Leave a column out; may be repeated.")
-    ],
-    "format": Annotated[
+    ] = None,
+    bin_method: Annotated[
+        str, typer.Option(metavar="quantile|width", help="Intervals with equal counts or equal widths.")
+    ] = "quantile",
+    arities: ArityFile = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
+    ] = None,
+    format: Annotated[
         str | None,
-        typer.Option(
-            "--format", metavar="NAME", help="csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given."
-        ),
-    ],
-}
-_DEFAULTS = {"missing": "error", "bin_method": "quantile"}
+        typer.Option(metavar="NAME", help="csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given."),
+    ] = None,
+) -> "ReadSettings":
+    """Return how the data are read."""
+    from ..data import ReadSettings
+
+    given: dict[str, Any] = {"missing": missing, "bin_method": bin_method, "format": format}  # `ReadSettings` checks
+    return ReadSettings(**given, bins=parsed_bins(bins or []), arities=arities, ignore=tuple(ignore or ()))
 
 
-def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with its parameter `reading` (a ReadSettings) replaced by six options.
+def search_options(
+    max_parents: Annotated[
+        int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")
+    ] = 3,
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    knowledge: KnowledgeFile = None,
+    possible_parents: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Consider only the K parents of each variable that score best alone."),
+    ] = None,
+) -> "Search":
+    """Return what candidate sets are searched for."""
+    from ..candidates import Knowledge, Search, read_knowledge
+    from ..scores import Score
 
-    Typer makes options of a function's parameters; the command gets a signature that has these in place of `reading`.
-    """
+    known = read_knowledge(knowledge) if knowledge else Knowledge()
+    return Search(max_parents, Score(score, ess), known, possible_parents)
 
-    @functools.wraps(command)
-    def spelled_out(**arguments: Any) -> Any:
-        from ..data import ReadSettings
 
-        given = {name: arguments.pop(name) for name in _READING}
-        given["bins"] = parsed_bins(given["bins"] or [])
-        given["ignore"] = tuple(given["ignore"] or ())
-        return command(**arguments, reading=ReadSettings(**given))
+def limit_options(
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds for the solver; 10 unless this or --moves is given.")
+    ] = None,
+    moves: Annotated[
+        int | None, typer.Option(help="End after this many moves instead: repeatable on any machine.")
+    ] = None,
+    seed: Seed = 0,
+) -> "Limits":
+    """Return the limits of a solver."""
+    from ..learning import limits_of
 
-    signature = inspect.signature(command, eval_str=False)
-    own = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name != "reading"]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=kind)
-        for name, kind in _READING.items()
-    ]
-    spelled_out.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    kept = {name: kind for name, kind in command.__annotations__.items() if name != "reading"}
-    spelled_out.__annotations__ = {**kept, **_READING}
-    del spelled_out.__wrapped__  # typer would look through to the original's annotations
-    return spelled_out
+    return limits_of(time_limit, moves, seed)
+
+
+def worker_options(
+    threads: Threads = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster.")] = None,
+) -> "Workers":
+    """Return the threads, or the cluster."""
+    from ..foundation.workers import Workers
+
+    return Workers(threads, cluster)
 
 
 def parsed_bins(texts: list[str]) -> int | dict[str, int | list[float]] | None:

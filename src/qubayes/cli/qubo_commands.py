@@ -9,29 +9,23 @@ from ..foundation.errors import SettingError
 from .options import (
     AsJson,
     CandidatesFile,
-    Cluster,
     Cover,
-    CoverChoice,
-    Digits,
-    KnownNetwork,
-    ModelOutput,
     Order,
-    Ordering,
     Penalty,
-    Precision,
     PresolveSeconds,
-    Scales,
     Seed,
     SubsetsFile,
     Threads,
-    UnionData,
-    UnionEss,
-    UnionScore,
+    made_by,
+    reading_options,
+    worker_options,
 )
-from .shell import Clock, fail_after_printing, print_json, print_written, progress_bar, say
+from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
 
 if TYPE_CHECKING:
     from ..data import ReadSettings
+    from ..foundation.workers import Workers
+    from ..learning import FormulateSettings
 
 SHOWN = 10  # samples, and violations
 
@@ -45,91 +39,96 @@ def subsets(
         Path | None, typer.Option("--output", "-o", help="A .qbs file, for `formulate --subsets`.")
     ] = None,
     seed: Seed = 0,
-    threads: Threads = None,
-    cluster: Cluster = None,
+    workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
     """Find the smallest families whose unions of two give every candidate parent set."""
     from ..candidates import read_candidates
-    from ..foundation.workers import Workers
     from ..qubo.subsets import Budget, check_output, write_subsets
     from ..qubo.subsets import cover as find
 
     if output:
         check_output(output)
-    budget, workers = Budget(seconds=seconds, effort=effort), Workers(threads, cluster)
+    budget = Budget(seconds=seconds, effort=effort)
     with progress_bar(quiet=quiet) as show:
         found = find(read_candidates(file), method=cover, budget=budget, seed=seed, workers=workers, on_progress=show)
     if output:
         write_subsets(found, output)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        say("\n".join(found.describe()))
-        print_written([output])
+    print_result(found, [output], as_json=as_json)
     if found.status != "finished":
         raise typer.Exit(130)
 
 
-def formulate(
-    file: CandidatesFile,
-    reading: "ReadSettings",
+def formulate_options(
     order: Order = "chordal",
     penalty: Penalty = "tight",
-    cover: CoverChoice = None,
+    cover: Annotated[
+        str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
+    ] = None,
     subsets_file: SubsetsFile = None,
     presolve: PresolveSeconds = 0.0,
-    ordering: Ordering = "penalties",
-    output: ModelOutput = None,
-    network: KnownNetwork = None,
-    data: UnionData = None,
-    score: UnionScore = None,
-    ess: UnionEss = 1.0,
-    scale: Scales = "",
-    digits: Digits = None,
-    bits_of_precision: Precision = None,
+    network: Annotated[
+        Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
+    ] = None,
+    ess: Annotated[float, typer.Option(help="Equivalent sample size of --score.")] = 1.0,
+    reading: "ReadSettings" = made_by(reading_options),
+    scale: Annotated[
+        str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
+    ] = "",
+    digits: Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")] = None,
+    bits_of_precision: Annotated[
+        int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
+    ] = None,
     seed: Seed = 0,
-    threads: Threads = None,
-    cluster: Cluster = None,
+) -> "FormulateSettings":
+    """Return how the QUBO is made."""
+    from ..learning import FormulateSettings
+    from ..scores import Score
+
+    union, finding = Score(score, ess) if score else None, (cover, subsets_file, presolve, seed)
+    rounding = digits, bits_of_precision
+    return FormulateSettings(order, penalty, *finding, network, data, reading, union, parsed_factors(scale), *rounding)
+
+
+def formulate(
+    file: CandidatesFile,
+    settings: "FormulateSettings" = made_by(formulate_options),
+    ordering: Annotated[
+        str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
+    ] = "penalties",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the model: .bqm .coo .qubo .mtx .npz; constrained: .cqm .lp .qplib .json; a picture: .svg",
+        ),
+    ] = None,
+    workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
 ) -> None:
     """Turn candidate parent sets into a QUBO with few bits, and print its size."""
-    from ..foundation.workers import Workers
-    from ..learning import FormulateSettings, formulate_file
-    from ..scores import Score
+    from ..learning import formulate_file
 
-    union, factors = Score(score, ess) if score else None, parsed_factors(scale)
-    settings = FormulateSettings(
-        order,
-        penalty,
-        cover,
-        subsets_file,
-        presolve,
-        seed,
-        network,
-        data,
-        reading,
-        union,
-        factors,
-        digits,
-        bits_of_precision,
-    )
-    workers = Workers(threads, cluster)
     with progress_bar(quiet=as_json) as show:
         formulation, written = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
     if as_json:
         print_json(formulation.as_json(written))
     else:
         say("\n".join(formulation.describe(written)))
-        if subsets_file:
-            say(f"subsets read from {subsets_file}")
+        if settings.subsets:
+            say(f"subsets read from {settings.subsets}")
         print_written([output])
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
         say(f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win", error=True)
     status = formulation.subsets.status
-    fail_after_printing(interrupted=not subsets_file and status != "finished" and f"subsets: {status}")
+    fail_after_printing(interrupted=not settings.subsets and status != "finished" and f"subsets: {status}")
 
 
 def parsed_factors(text: str) -> dict[str, float]:

@@ -6,10 +6,10 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
@@ -159,6 +159,22 @@ def _abandon_stdout() -> None:
     """Let what is still unwritten go nowhere; Python would try it once more at its end, and complain."""
     with suppress(OSError):  # io.UnsupportedOperation too: a stdout without a file needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Result(Protocol):
+    """What a command prints: in lines for people, or as JSON."""
+
+    def describe(self) -> Sequence[str]: ...
+    def as_json(self) -> Mapping[str, Any]: ...
+
+
+def print_result(result: Result, written: Iterable[Path | None] = (), *, as_json: bool) -> None:
+    """Print the result as JSON; or in lines, and where its files are."""
+    if as_json:
+        print_json(result.as_json())
+    else:
+        say("\n".join(result.describe()))
+        print_written(written)
 
 
 def print_written(paths: Iterable[Path | None]) -> None:

@@ -7,99 +7,102 @@ import typer
 
 from .options import (
     AsJson,
-    BestCount,
-    BoundSeconds,
     CandidatesFile,
-    CertificateFile,
-    CheckBits,
     Cover,
     KnowledgeFile,
-    Moves,
-    NamesFile,
     NetworkOutput,
     Order,
     Penalty,
     PresolveSeconds,
-    Seed,
-    SolverName,
-    SolverSettings,
-    StartNetwork,
     Threads,
-    TimeLimit,
     TraceFile,
-    WithinFactor,
+    limit_options,
+    made_by,
     parsed_settings,
 )
-from .shell import fail_after_printing, print_json, print_written, progress_bar, say
+from .shell import fail_after_printing, print_json, print_result, progress_bar, say
 
 if TYPE_CHECKING:
+    from ..learning import SolveSettings
     from ..search import Limits
 
 
-def solve(
-    file: CandidatesFile,
-    solver: SolverName = "anneal",
-    time_limit: TimeLimit = None,
-    moves: Moves = None,
-    setting: SolverSettings = None,
-    start: StartNetwork = None,
-    names: NamesFile = None,
-    knowledge: KnowledgeFile = None,
-    bound: BoundSeconds = 0.0,
+def solve_options(
+    solver: Annotated[
+        str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
+    ] = "anneal",
+    limits: "Limits" = made_by(limit_options),
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the solver; may be repeated.")
+    ] = None,
+    bound: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")
+    ] = 0.0,
     presolve: PresolveSeconds = 0.0,
     order: Order = "chordal",
     penalty: Penalty = "tight",
     cover: Cover = "auto",
-    bits: CheckBits = None,
+    bits: Annotated[
+        bool | None,
+        typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
+    ] = None,
+) -> "SolveSettings":
+    """Return how the best network is searched for."""
+    from ..foundation.errors import SettingError
+    from ..learning import SolveSettings
+
+    options = parsed_settings(setting)
+    if certificate is not None:
+        if solver not in ("anneal", "exact") or presolve:
+            raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")
+        solver, options = "exact", {**options, "certificate": certificate}
+    return SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
+
+
+def solve(
+    file: CandidatesFile,
+    settings: "SolveSettings" = made_by(solve_options),
+    start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
+    names: Annotated[
+        Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
+    ] = None,
+    knowledge: KnowledgeFile = None,
     output: NetworkOutput = None,
     trace: TraceFile = None,
-    certificate: CertificateFile = None,
-    best: BestCount = None,
-    within: WithinFactor = None,
-    seed: Seed = 0,
+    best: Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")] = None,
+    within: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
+    ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
-    from ..foundation.files import check_places
     from ..foundation.workers import Workers
-    from ..learning import SolveSettings, limits_of, solve_file
-
-    limits, options = limits_of(time_limit, moves, seed), parsed_settings(setting)
-    if best is not None or within is not None:
-        if solver not in ("anneal", "exact") or presolve or moves is not None or certificate or output or trace:
-            raise SettingError("a list of networks needs --solver exact, and takes --time-limit and --json alone")
-        _show_alternatives(file, best, within, limits, as_json)
-        return
-    if certificate is not None:
-        if solver not in ("anneal", "exact") or presolve:
-            raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")
-        check_places([certificate, output, trace], [file, start])
-        solver, options = "exact", {**options, "certificate": certificate}
-    settings = SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
-    with progress_bar(quiet=as_json) as show:
-        given = {"start": start, "names": names, "knowledge": knowledge}
-        solution = solve_file(file, settings, output, trace, **given, workers=Workers(threads), on_progress=show)
-    if as_json:
-        print_json(solution.as_json())
-    else:
-        say("\n".join(solution.describe()))
-        print_written([output, trace])
-    fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
-
-
-def _show_alternatives(file: Path, best: int | None, within: float | None, limits: "Limits", as_json: bool) -> None:
-    """Print the networks close to the best."""
-    from ..candidates import read_candidates
+    from ..learning import candidates_of, solve_file
     from ..search.exact import alternatives
 
+    if best is None and within is None:
+        given = {"start": start, "names": names, "knowledge": knowledge}
+        with progress_bar(quiet=as_json) as show:
+            workers = Workers(threads)
+            solution = solve_file(file, settings, output, trace, **given, workers=workers, on_progress=show)
+        print_result(solution, [output, trace], as_json=as_json)
+        fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
+        return
+    limits, other = settings.limits, (settings.options, settings.presolve_seconds, start, output, trace)
+    if settings.solver not in ("anneal", "exact") or limits.moves is not None or any(other):
+        raise SettingError(
+            "a list of networks needs --solver exact, and takes no other option but --time-limit, --names,"
+            " --knowledge and --json"
+        )
     with progress_bar(quiet=as_json) as show:
-        found = alternatives(read_candidates(file), best, within=within, limits=limits, on_progress=show)
-    if as_json:
-        print_json(found.as_json())
-    else:
-        say("\n".join(found.describe()))
+        problem = candidates_of(file, names, knowledge)
+        found = alternatives(problem, best, within=within, limits=limits, on_progress=show)
+    print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")
 
 

@@ -3,19 +3,18 @@
 from .confidence import Confidence, bootstrap
 from .forecast import Forecast, largest_that_fits, plan
 from .judge import Judgement, judge
-from .learned import Learned
-from .outputs import Outputs, RunFolder
-from .pipeline import (
+from .learned import Learned, Outputs, RunFolder
+from .pipeline import learn, learn_with
+from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
+from .stages import (
     blocks_file,
+    candidates_of,
     decode_file,
     formulate_file,
     identify_file,
-    learn,
-    learn_with,
     solve_candidates,
     solve_file,
 )
-from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 
 __all__ = [
     "Confidence",
@@ -29,6 +28,7 @@ __all__ = [
     "SolveSettings",
     "blocks_file",
     "bootstrap",
+    "candidates_of",
     "decode_file",
     "formulate_file",
     "identify_file",

@@ -1,4 +1,4 @@
-"""`learn`: from data to a network, one method per stage; `identify_file` and `solve_candidates`: parts of it."""
+"""`learn`: from data to a network, one method per stage."""
 
 import logging
 import time
@@ -13,37 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..candidates import (
-    Candidates,
-    Search,
-    check_output,
-    identify,
-    read_candidates,
-    read_knowledge,
-    rename,
-    restrict,
-    write_candidates,
-)
-from ..data import Dataset, ReadSettings, read
-from ..data.dataset import MOST_CODES
-from ..foundation.errors import FormatError, QubayesError, SettingError, TooLargeError, option
-from ..foundation.files import check_places, ending
+from ..candidates import Candidates, identify, read_candidates, write_candidates
+from ..data import Dataset
+from ..foundation.errors import FormatError, QubayesError, SettingError, TooLargeError
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
-from ..network import Network, check_network_path, fit, read_network, write_network
-from ..report import write_model_drawing
-from ..search import Limits, Solution, solve, solver_named
-from ..search.exact import presolve
+from ..network import Network, check_network_path, fit
+from ..search import Solution, solve, solver_named
 from ..search.solution import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .forecast import check_cost
-from .learned import Learned
-from .outputs import Outputs, RunFolder, key_of
-from .settings import FormulateSettings, LearnSettings, SolveSettings
+from .learned import Learned, Outputs, RunFolder, key_of
+from .settings import LearnSettings
+from .stages import read_for_search
 
 if TYPE_CHECKING:
-    from ..machines import ModelSize
-    from ..qubo import Decoded, Formulation
+    from ..qubo import Formulation
 
 LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
 log = logging.getLogger("qubayes")
@@ -122,13 +107,11 @@ def learn_with(
         RunFolder(Path(run_dir) if run_dir is not None else None) as folder,
     ):
         began = time.perf_counter()
-        dataset = read(data, settings.reading)
+        dataset = read_for_search(data, settings.reading)
         if outputs is not None and outputs.network is not None:
             check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         settings = settings.fitted_to(data, dataset)
-        for doubt in doubts(dataset):
-            log.warning(doubt)
         log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
         return _Pipeline(settings, folder, joined, on_progress, began).run(dataset, source)
 
@@ -152,7 +135,8 @@ class _Pipeline:
             key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
         }
         candidates = self.find_candidates(dataset)
-        problem = self.problem_of(candidates)
+        formulation = self.formulation_of(candidates)
+        problem = candidates if formulation is None else formulation
         solution = self.find_solution(problem)
         interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
@@ -174,8 +158,8 @@ class _Pipeline:
             interrupted=bool(interrupted[0]) or samples < self.settings.bootstrap,
             source=source,
         )
-        if problem is not candidates:
-            learned.keep_formulation(problem)
+        if formulation is not None:
+            learned.keep_formulation(formulation)
         return learned
 
     def find_candidates(self, dataset: Dataset) -> Candidates:
@@ -204,10 +188,10 @@ class _Pipeline:
                 blocks.unlink(missing_ok=True)
         return found
 
-    def problem_of(self, candidates: Candidates) -> Any:
-        """Return what the solver takes: the candidate sets, or their QUBO."""
+    def formulation_of(self, candidates: Candidates) -> "Formulation | None":
+        """Return the QUBO if the solver takes one."""
         if solver_named(self.settings.solver_name).takes != "formulation":
-            return candidates
+            return None
         from ..qubo import quick_formulation  # the QUBO wing, which few solvers need
 
         with self._timed("formulation"):
@@ -216,7 +200,7 @@ class _Pipeline:
             raise KeyboardInterrupt  # no network exists yet
         return made
 
-    def find_solution(self, problem: Any) -> Solution:
+    def find_solution(self, problem: "Candidates | Formulation") -> Solution:
         name, limits = self.settings.solver_name, self.settings.limits
         spent = time.perf_counter() - self.began
         left = limits
@@ -245,7 +229,7 @@ class _Pipeline:
         self.on_progress(Progress(name, 1.0, 1.0, f"score {found.score:,.3f}"))
         return found
 
-    def earlier_network(self, problem: Any) -> Network | None:
+    def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""
         place = self.folder.file("solution.json")
         if place is None or self.settings.moves is not None or not self.folder.noted(SEARCH_INPUTS, self.inputs):
@@ -282,222 +266,3 @@ class _Pipeline:
         yield
         self.seconds[stage] = time.perf_counter() - began
         log.info("%s: %.3f s", stage, self.seconds[stage])
-
-
-def doubts(dataset: Dataset) -> list[str]:
-    """Return a sentence for each column in which nearly every row has a state of its own."""
-    rows, limit = dataset.rows, max(MOST_CODES, dataset.rows // 2)
-    return [
-        f"{name!r} has {arity} states in {rows} rows and may be an identifier; leave it out with "
-        f"{option('ignore', [name])}, or cut numbers with {option('bins', {name: 5})}"
-        for name, arity in zip(dataset.names, dataset.arities.tolist(), strict=True)
-        if arity > limit
-    ]
-
-
-def blocks_file(output: Path) -> Path:
-    """Return the file beside `output` in which `identify_file` keeps finished blocks."""
-    return output.with_name(output.name + ".blocks")
-
-
-def identify_file(
-    data: Any,
-    search: Search,
-    output: Path | None = None,
-    reading: ReadSettings | None = None,
-    *,
-    resume: bool = False,
-    workers: Workers | None = None,
-    on_progress: OnProgress = silent,
-) -> Candidates:
-    """Return the candidate sets of the data, and write them to `output`.
-
-    Finished blocks are kept beside the output until it is written; `resume` continues from them.
-    """
-    if resume and output is None:
-        given, needed = option("resume"), option("output")
-        raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
-    if output:
-        check_output(output)
-    with (workers or Workers()).connected() as joined:
-        dataset = read(data, reading)
-        if output:
-            check_output(output, dataset.names)
-        for doubt in doubts(dataset):
-            log.warning(doubt)
-        if dataset.dropped:
-            log.warning("%d rows with missing values were dropped", dataset.dropped)
-        if not resume:
-            check_cost(dataset, search, joined)
-        if output is None:
-            return identify(dataset, search, workers=joined, on_progress=on_progress)
-        blocks = blocks_file(output)
-        found = identify(dataset, search, workers=joined, checkpoint=blocks, resume=resume, on_progress=on_progress)
-    write_candidates(found, output)
-    blocks.unlink(missing_ok=True)  # not before: a full disk must not cost the search
-    return found
-
-
-def solve_candidates(
-    candidates: Candidates,
-    settings: SolveSettings,
-    *,
-    start: Network | None = None,
-    workers: Workers | None = None,
-    on_progress: OnProgress = silent,
-) -> Solution:
-    """Return the best network of the candidate sets; presolve and the formulation of the QUBO are done on the way.
-
-    Interrupted before the search, it returns the start.
-    """
-    solver = solver_named(settings.solver, **settings.options)
-    problem: Any = candidates
-    presolved = None
-    if settings.presolve_seconds:
-        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
-        if presolved.interrupted:
-            return _start_as_solution(candidates, settings, start)
-        problem = presolved.candidates
-    if settings.needs_formulation(solver):
-        from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
-
-        problem = quick_formulation(problem, settings.order, settings.penalty, settings.cover, workers, on_progress)
-        if problem is None:
-            return _start_as_solution(candidates, settings, start)
-    solution = solve(
-        problem,
-        solver,
-        limits=settings.limits,
-        start=start,
-        bound_seconds=settings.bound_seconds,
-        workers=workers,
-        on_progress=on_progress,
-    )
-    return presolved.restore(solution) if presolved else solution
-
-
-def solve_file(
-    file: Path,
-    settings: SolveSettings,
-    output: Path | None = None,
-    trace: Path | None = None,
-    *,
-    start: Path | None = None,
-    names: Path | None = None,
-    knowledge: Path | None = None,
-    workers: Workers | None = None,
-    on_progress: OnProgress = silent,
-) -> Solution:
-    """Return `solve_candidates` of the sets in a file, and write the network and the score over time.
-
-    `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
-    """
-    check_places([output, trace], [file, names, knowledge])
-    known = read_knowledge(knowledge) if knowledge else None
-    if output is not None:
-        check_network_path(output, tables=False)
-    solver_named(settings.solver, **settings.options)  # raises before anything is read
-    first = read_network(start) if start else None
-    candidates = read_candidates(file)
-    if names is not None:
-        candidates = rename(candidates, names)
-    if known is not None:
-        candidates = restrict(candidates, known)
-    solution = solve_candidates(candidates, settings, start=first, workers=workers, on_progress=on_progress)
-    if output is not None:
-        write_network(solution.network, output)
-    if trace is not None:
-        solution.write_trace(trace)
-    return solution
-
-
-def formulate_file(
-    file: Path,
-    settings: FormulateSettings,
-    output: Path | None = None,
-    ordering: str = "penalties",
-    *,
-    workers: Workers | None = None,
-    on_progress: OnProgress = silent,
-) -> "tuple[Formulation, ModelSize | None]":
-    """Return the QUBO of the candidate sets in a file, and the size of the model that was written.
-
-    An output that ends in .svg is a picture.
-    """
-    from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
-    from ..qubo.subsets import cover, read_subsets
-
-    coefficients = Coefficients(settings.scale, settings.digits, settings.precision)
-    known = read_network(settings.network) if settings.network else None
-    places = [output, companion_of(output)] if output is not None else []
-    check_places(places, [file, settings.subsets, settings.network, settings.data])
-    candidates = read_candidates(file)
-    if settings.presolve_seconds:
-        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
-        if presolved.interrupted:
-            raise KeyboardInterrupt  # nothing is written yet
-        candidates = presolved.candidates
-    if settings.subsets:
-        subsets = read_subsets(settings.subsets)
-    else:
-        method = settings.cover or "auto"
-        subsets = cover(candidates, method=method, seed=settings.seed, workers=workers, on_progress=on_progress)
-    threads = Workers(workers.threads) if workers else None
-    unions = None
-    if settings.data is not None:
-        unions = data_scores(candidates, read(settings.data, settings.reading), settings.score)
-    formulation = formulate(
-        candidates,
-        subsets,
-        order=settings.order,
-        penalty=settings.penalty,
-        union_scores=unions,
-        coefficients=coefficients,
-        demand=Demand(known, seed=settings.seed),
-        workers=threads,
-        on_progress=on_progress,
-    )
-    if output is not None and ending(output) == ".svg":
-        write_model_drawing(formulation, output)
-    elif output is not None:
-        return formulation, formulation.write(output, ordering=ordering)
-    return formulation, None
-
-
-def decode_file(
-    model: Path,
-    answer: Path,
-    settings: FormulateSettings,
-    output: Path | None = None,
-    *,
-    repair: bool = True,
-    workers: Workers | None = None,
-) -> "tuple[tuple[str, ...], tuple[Decoded, ...], Decoded | None]":
-    """Return (names, samples, best network) of an answer, and write the best network.
-
-    The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the settings.
-    """
-    from ..machines import ENDINGS  # the QUBO wing
-    from ..qubo import decode, read_answer, read_formulation
-
-    check_places([output], [model, answer, settings.subsets])
-    if output is not None:
-        check_network_path(output, tables=False)
-    if ending(model) in (*ENDINGS, ".qbf"):
-        formulation = read_formulation(model, workers)
-    else:
-        formulation, _ = formulate_file(model, settings, workers=workers)
-    found = decode(formulation, read_answer(answer, formulation), repair=repair)
-    samples = found if isinstance(found, tuple) else (found,)
-    networks = [sample.final for sample in samples if sample.final.feasible]
-    best = max(networks, key=lambda network: network.score, default=None)
-    if output is not None and best is not None:
-        write_network(Network(formulation.candidates.names, best.parents), output)
-    return formulation.candidates.names, samples, best
-
-
-def _start_as_solution(candidates: Candidates, settings: SolveSettings, start: Network | None) -> Solution:
-    """Return the start as the solution of a run that was interrupted before the search."""
-    found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
-    status = "interrupted before the search; the start is returned"
-    return replace(found, interrupted=True, status=status, solver=settings.solver, statistics={})

@@ -1,0 +1,156 @@
+"""Commands that start from data: `learn`, and its parts `plan` (what it would cost) and `candidates`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import (
+    ArityFile,
+    AsJson,
+    DataFile,
+    Ess,
+    KnowledgeFile,
+    NetworkOutput,
+    ScoreName,
+    Seed,
+    Threads,
+    TotalSeconds,
+    TraceFile,
+    made_by,
+    reading_options,
+    search_options,
+    worker_options,
+)
+from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
+
+if TYPE_CHECKING:
+    from ..candidates import Search
+    from ..data import ReadSettings
+    from ..foundation.workers import Workers
+    from ..learning import LearnSettings
+
+
+def learn_options(
+    search: "Search" = made_by(search_options),
+    solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
+    time_limit: TotalSeconds = None,
+    moves: Annotated[
+        int | None, typer.Option(help="End after this many moves instead: repeatable on any machine.")
+    ] = None,
+    seed: Seed = 0,
+    bootstrap: Annotated[
+        int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
+    ] = 0,
+    reading: "ReadSettings" = made_by(reading_options),
+) -> "LearnSettings":
+    """Return everything that the network depends on besides the data."""
+    from ..learning import LearnSettings
+
+    return LearnSettings(
+        search.max_parents,
+        search.score,
+        knowledge=search.knowledge,
+        solver=solver,
+        time_limit=time_limit,
+        moves=moves,
+        seed=seed,
+        bootstrap=bootstrap,
+        reading=reading,
+        possible_parents=search.possible_parents,
+    )
+
+
+def learn(
+    data: DataFile,
+    settings: "LearnSettings" = made_by(learn_options),
+    output: NetworkOutput = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page to look at: .html.")] = None,
+    qubo: Annotated[
+        Path | None, typer.Option(help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
+    ] = None,
+    trace: TraceFile = None,
+    run_dir: Annotated[
+        Path | None, typer.Option(help="Keep the result of every stage here, and resume from it.")
+    ] = None,
+    workers: "Workers" = made_by(worker_options),
+    as_json: AsJson = False,
+    knowledge: KnowledgeFile = None,
+    arities: ArityFile = None,
+) -> None:
+    """Learn the best network for the data, with a proof or a bound."""
+    from ..foundation.workers import Workers
+    from ..learning import Outputs, learn_with
+
+    outputs = Outputs(output, report, trace, qubo)
+    outputs.check([data, knowledge, arities], run_dir)
+    with progress_bar(quiet=as_json) as show:
+        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs)
+        written, failure = outputs.write(learned, Workers(workers.threads), show)
+    print_result(learned, [*written, run_dir], as_json=as_json)
+    fail_after_printing(failure, interrupted=learned.interrupted and "this is the best network so far")
+
+
+def candidates(
+    data: DataFile,
+    search: "Search" = made_by(search_options),
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
+    ] = False,
+    workers: "Workers" = made_by(worker_options),
+    as_json: AsJson = False,
+    reading: "ReadSettings" = made_by(reading_options),
+) -> None:
+    """Find the parent sets that score more than all their subsets."""
+    from ..learning import blocks_file, identify_file
+
+    clock = Clock()
+    try:
+        with progress_bar() as show:
+            found = identify_file(data, search, output, reading, resume=resume, workers=workers, on_progress=show)
+    except KeyboardInterrupt:
+        if output and blocks_file(output).exists():
+            say(f"qubayes: finished blocks are kept in {blocks_file(output)}; continue with --resume", error=True)
+        raise
+    if as_json:
+        print_json({**found.as_json(), "seconds": clock.seconds})
+        return
+    most, kept = found.stamp.max_parents, found.stamp.possible_parents
+    among = "" if kept is None else f" among {kept} possible parents of each variable"
+    say(f"{found.total:,} candidate sets of {found.n} variables ({search.score.name}, at most {most} parents{among})")
+    print_written([output])
+
+
+def plan(
+    data: DataFile,
+    max_parents: Annotated[int, typer.Option("--max-parents", "-m", help="Plan for 1 to this many parents.")] = 5,
+    score: ScoreName = "bdeu",
+    ess: Ess = 1.0,
+    knowledge: KnowledgeFile = None,
+    seconds: Annotated[float, typer.Option(help="The time you have.")] = 3600.0,
+    memory: Annotated[float, typer.Option(help="The memory you have, in GB.")] = 8.0,
+    threads: Threads = None,
+    as_json: AsJson = False,
+    reading: "ReadSettings" = made_by(reading_options),
+) -> None:
+    """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
+    from ..data import read
+    from ..foundation.workers import Workers
+    from ..learning import Forecast, largest_that_fits
+    from ..learning import plan as forecast
+
+    dataset = read(data, reading)
+    search = search_options(max_parents, score, ess, knowledge)
+    forecasts = forecast(dataset, search, workers=Workers(threads))
+    fits = largest_that_fits(forecasts, seconds, memory * 1e9)
+    if as_json:
+        rows = [item.as_json() for item in forecasts]
+        print_json({"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits})
+        return
+    say(f"{dataset.n} variables, {dataset.rows} rows, {score}")
+    say("\n".join([Forecast.HEAD, *(item.describe() for item in forecasts)]))
+    if fits:
+        say(f"-m {fits} fits in {seconds:g} s and {memory:g} GB")
+    else:
+        say(f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge")

@@ -1,0 +1,253 @@
+"""Stages of `learn` by themselves, from files to files: candidate sets, search, QUBO, decoding of answers."""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..candidates import (
+    Candidates,
+    Search,
+    check_output,
+    identify,
+    read_candidates,
+    read_knowledge,
+    rename,
+    restrict,
+    write_candidates,
+)
+from ..data import Dataset, ReadSettings, read
+from ..data.dataset import MOST_CODES
+from ..foundation.errors import SettingError, option
+from ..foundation.files import check_places, ending
+from ..foundation.progress import OnProgress, silent
+from ..foundation.workers import Workers
+from ..network import Network, check_network_path, read_network, write_network
+from ..report import write_model_drawing
+from ..search import Limits, Solution, solve, solver_named
+from ..search.exact import presolve
+from .forecast import check_cost
+from .settings import FormulateSettings, SolveSettings
+
+if TYPE_CHECKING:
+    from ..machines import ModelSize
+    from ..qubo import Decoded, Formulation
+
+log = logging.getLogger("qubayes")
+
+
+def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
+    """Return the data, and warn of each column in which nearly every row has a state of its own."""
+    dataset = read(data, reading)
+    limit = max(MOST_CODES, dataset.rows // 2)
+    for name, arity in zip(dataset.names, dataset.arities.tolist(), strict=True):
+        if arity > limit:
+            log.warning(
+                "%r has %d states in %d rows and may be an identifier; leave it out with %s, or cut numbers with %s",
+                *(name, arity, dataset.rows, option("ignore", [name]), option("bins", {name: 5})),
+            )
+    return dataset
+
+
+def blocks_file(output: Path) -> Path:
+    """Return the file beside `output` in which `identify_file` keeps finished blocks."""
+    return output.with_name(output.name + ".blocks")
+
+
+def identify_file(
+    data: Any,
+    search: Search,
+    output: Path | None = None,
+    reading: ReadSettings | None = None,
+    *,
+    resume: bool = False,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Candidates:
+    """Return the candidate sets of the data, and write them to `output`.
+
+    Finished blocks are kept beside the output until it is written; `resume` continues from them.
+    """
+    if resume and output is None:
+        given, needed = option("resume"), option("output")
+        raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
+    if output:
+        check_output(output)
+    with (workers or Workers()).connected() as joined:
+        dataset = read_for_search(data, reading)
+        if output:
+            check_output(output, dataset.names)
+        if dataset.dropped:
+            log.warning("%d rows with missing values were dropped", dataset.dropped)
+        if not resume:
+            check_cost(dataset, search, joined)
+        if output is None:
+            return identify(dataset, search, workers=joined, on_progress=on_progress)
+        blocks = blocks_file(output)
+        found = identify(dataset, search, workers=joined, checkpoint=blocks, resume=resume, on_progress=on_progress)
+    write_candidates(found, output)
+    blocks.unlink(missing_ok=True)  # not before: a full disk must not cost the search
+    return found
+
+
+def solve_candidates(
+    candidates: Candidates,
+    settings: SolveSettings,
+    *,
+    start: Network | None = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Solution:
+    """Return the best network of the candidate sets; presolve and the formulation of the QUBO are done on the way.
+
+    Interrupted before the search, it returns the start.
+    """
+    solver, problem = solver_named(settings.solver, **settings.options), candidates
+    presolved, formulation = None, None
+    if settings.presolve_seconds:
+        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
+        problem = presolved.candidates
+    stopped = presolved is not None and presolved.interrupted
+    if settings.needs_formulation(solver) and not stopped:
+        from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
+
+        made_by = settings.order, settings.penalty, settings.cover
+        formulation = quick_formulation(problem, *made_by, workers, on_progress)
+        stopped = formulation is None
+    if stopped:
+        found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
+        status = "interrupted before the search; the start is returned"
+        return replace(found, interrupted=True, status=status, solver=settings.solver, statistics={})
+    solution = solve(
+        formulation or problem,
+        solver,
+        limits=settings.limits,
+        start=start,
+        bound_seconds=settings.bound_seconds,
+        workers=workers,
+        on_progress=on_progress,
+    )
+    return presolved.restore(solution) if presolved else solution
+
+
+def candidates_of(file: Path, names: Path | None = None, knowledge: Path | None = None) -> Candidates:
+    """Return the candidate sets in a file.
+
+    `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
+    """
+    known = read_knowledge(knowledge) if knowledge else None
+    candidates = read_candidates(file)
+    candidates = rename(candidates, names) if names else candidates
+    return restrict(candidates, known) if known else candidates
+
+
+def solve_file(
+    file: Path,
+    settings: SolveSettings,
+    output: Path | None = None,
+    trace: Path | None = None,
+    *,
+    start: Path | None = None,
+    names: Path | None = None,
+    knowledge: Path | None = None,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> Solution:
+    """Return `solve_candidates` of `candidates_of`, and write the network and the score over time."""
+    certificate = settings.options.get("certificate")
+    check_places([output, trace, certificate], [file, names, knowledge])
+    check_places([certificate], [start])  # the start may be replaced by the better network
+    if output is not None:
+        check_network_path(output, tables=False)
+    solver_named(settings.solver, **settings.options)  # raises before anything is read
+    first = read_network(start) if start else None
+    candidates = candidates_of(file, names, knowledge)
+    solution = solve_candidates(candidates, settings, start=first, workers=workers, on_progress=on_progress)
+    if output is not None:
+        write_network(solution.network, output)
+    if trace is not None:
+        solution.write_trace(trace)
+    return solution
+
+
+def formulate_file(
+    file: Path,
+    settings: FormulateSettings,
+    output: Path | None = None,
+    ordering: str = "penalties",
+    *,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
+) -> "tuple[Formulation, ModelSize | None]":
+    """Return the QUBO of the candidate sets in a file, and the size of the model that was written.
+
+    An output that ends in .svg is a picture.
+    """
+    from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
+    from ..qubo.subsets import cover, read_subsets
+
+    coefficients = Coefficients(settings.scale, settings.digits, settings.precision)
+    known = read_network(settings.network) if settings.network else None
+    places = [output, companion_of(output)] if output is not None else []
+    check_places(places, [file, settings.subsets, settings.network, settings.data])
+    candidates = read_candidates(file)
+    if settings.presolve_seconds:
+        presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
+        if presolved.interrupted:
+            raise KeyboardInterrupt  # nothing is written yet
+        candidates = presolved.candidates
+    if settings.subsets:
+        subsets = read_subsets(settings.subsets)
+    else:
+        method, seed = settings.cover or "auto", settings.seed
+        subsets = cover(candidates, method=method, seed=seed, workers=workers, on_progress=on_progress)
+    unions = None
+    if settings.data is not None:
+        unions = data_scores(candidates, read(settings.data, settings.reading), settings.score)
+    formulation = formulate(
+        candidates,
+        subsets,
+        order=settings.order,
+        penalty=settings.penalty,
+        union_scores=unions,
+        coefficients=coefficients,
+        demand=Demand(known, seed=settings.seed),
+        workers=Workers(workers.threads) if workers else None,
+        on_progress=on_progress,
+    )
+    if output is not None and ending(output) == ".svg":
+        write_model_drawing(formulation, output)
+        output = None
+    return formulation, formulation.write(output, ordering=ordering) if output else None
+
+
+def decode_file(
+    model: Path,
+    answer: Path,
+    settings: FormulateSettings,
+    output: Path | None = None,
+    *,
+    repair: bool = True,
+    workers: Workers | None = None,
+) -> "tuple[tuple[str, ...], tuple[Decoded, ...], Decoded | None]":
+    """Return (names, samples, best network) of an answer, and write the best network.
+
+    The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the settings.
+    """
+    from ..machines import ENDINGS  # the QUBO wing
+    from ..qubo import decode, read_answer, read_formulation
+
+    check_places([output], [model, answer, settings.subsets])
+    if output is not None:
+        check_network_path(output, tables=False)
+    if ending(model) in (*ENDINGS, ".qbf"):
+        formulation = read_formulation(model, workers)
+    else:
+        formulation, _ = formulate_file(model, settings, workers=workers)
+    found = decode(formulation, read_answer(answer, formulation), repair=repair)
+    samples = found if isinstance(found, tuple) else (found,)
+    networks = [sample.final for sample in samples if sample.final.feasible]
+    best = max(networks, key=lambda network: network.score, default=None)
+    if output is not None and best is not None:
+        write_network(Network(formulation.candidates.names, best.parents), output)
+    return formulation.candidates.names, samples, best
