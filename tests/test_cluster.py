@@ -1,5 +1,6 @@
 """The same work on threads and on a real Dask cluster of two worker processes."""
 
+import json
 import operator
 import os
 import signal
@@ -15,13 +16,15 @@ from distributed import Client, LocalCluster
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learn
-from qubayes.candidates import Search, identify, write_candidates
+from qubayes.candidates import Knowledge, Search, identify, screening, write_candidates
 from qubayes.foundation import workers as cluster_module
 from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_tasks
+from qubayes.learning import bootstrap, confidence
 from qubayes.scores import Score
 
+identify_module = sys.modules["qubayes.candidates.identify"]  # the function has the module's name
 DATASET, SEARCH = dependent_data(25, 200, seed=5), Search(3, Score("bds"))
 
 
@@ -69,6 +72,58 @@ def test_a_search_survives_a_killed_worker(client, expected):
 
     assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=client), on_progress=kill_one), expected)
     assert len(reports) > SEARCH.max_parents + 5 and sorted(set(reports)) == reports
+
+
+def names_of_tasks(monkeypatch, module) -> list[str]:
+    """The names of the tasks that a module runs on a cluster from now on."""
+    names = []
+
+    def recorded(task, shared, items, workers):
+        names.extend([task.__name__] if workers.cluster is not None else [])
+        return run_tasks(task, shared, items, workers)
+
+    monkeypatch.setattr(module, "run", recorded)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("dataset", "score", "known"),
+    [
+        (dependent_data(8, 150, seed=1), "bdeu", Knowledge()),
+        (dependent_data(8, 150, seed=2), "k2", Knowledge(required=[("v0", "v3")], forbidden=[("v1", "v2")])),
+        (dependent_data(8, 150, seed=3, states=2), "bds", Knowledge()),  # rows as bits
+    ],
+)
+def test_lower_levels_are_tasks_as_well(client, monkeypatch, dataset, score, known):
+    search = Search(3, Score(score), known)
+    expected = identify(dataset, search, workers=Workers(threads=1))
+    monkeypatch.setattr(identify_module, "_LEAST_FOR_CLUSTER", 1)
+    names = names_of_tasks(monkeypatch, identify_module)
+    assert_same(identify(dataset, search, workers=Workers(cluster=client)), expected)
+    assert names == ["scan_apart", "scan_apart", "scan"]  # levels 2, 3 and 4; level 1 is scanned here
+
+
+def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
+    monkeypatch.setattr(screening, "_CELLS", 300)  # several blocks of children
+    search = Search(2, Score("bds"), possible_parents=4)
+    expected = identify(DATASET, search, workers=Workers(threads=1))
+    names = names_of_tasks(monkeypatch, screening)
+    assert_same(identify(DATASET, search, workers=Workers(cluster=client)), expected)
+    assert names == ["_best_parents", "_candidates_of"]
+
+
+def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
+    data, search, kept = dependent_data(16, 100, seed=3), Search(2), tmp_path / "kept.json"
+    expected = bootstrap(data, search, 4, seed=3, workers=Workers(threads=1))
+    names = names_of_tasks(monkeypatch, confidence)
+    found = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
+    assert names == ["parents_of_sample"] and found.samples == 4
+    assert np.array_equal(found.frequencies, expected.frequencies) and found.consensus == expected.consensus
+    networks = json.loads(kept.read_text())["networks"]
+    kept.write_text(json.dumps({"networks": [None, *networks[1:3]]}))  # as it was when the third one came first
+    again = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
+    assert np.array_equal(again.frequencies, expected.frequencies)
+    assert json.loads(kept.read_text())["networks"] == networks
 
 
 def test_command_line(client, cluster, expected, tmp_path, capsys):

@@ -54,12 +54,13 @@ def assert_is_definition(dataset, search):
 @given(datasets(min_variables=2), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 100.0]))
 def test_all_pairs_are_scored_exactly(dataset, name, ess):
     rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
-    children = []
-    for child, found in screening.pair_scores(dataset, Score(name, ess).formula(dataset.rows)):
-        children.append(child)
-        for parent in set(range(dataset.n)) - {child}:
-            wanted = scores.local_score(rows, arities, child, (parent,), name, ess)
-            assert found[parent] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    pairs, children = screening.prepare_pairs(dataset, Score(name, ess).formula(dataset.rows)), []
+    for block in screening.blocks_of_children(pairs.kinds):
+        children += block.tolist()
+        for child, found in zip(block.tolist(), screening.pair_scores(pairs, block), strict=True):
+            for parent in set(range(dataset.n)) - {child}:
+                wanted = scores.local_score(rows, arities, child, (parent,), name, ess)
+                assert found[parent] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
     assert sorted(children) == list(range(dataset.n))
 
 

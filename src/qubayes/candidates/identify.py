@@ -27,6 +27,7 @@ from .levels import (
     prepare_constraints,
     prepare_rule,
     scan,
+    scan_apart,
     sets_of_heads,
     split,
     start_level,
@@ -37,6 +38,7 @@ from .screening import identify_among, possible_parents
 
 _ROWS_PER_BLOCK = 200_000_000  # sets times rows (bits count 1/16): some tenths of a second a block, fewer with bounds
 _LEAST_BLOCKS = 32
+_LEAST_FOR_CLUSTER = 200_000_000  # sets times rows of a lower level: less is done here before a cluster has its input
 MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has memory, and ranks of sets would overflow
 
 
@@ -88,12 +90,12 @@ def identify(
     def report(done: int) -> None:
         on_progress(Progress("candidates", done, total, f"{done:,} of {total:,} sets of variables"))
 
-    here = Workers(workers.threads if workers else None)
     before = 0
     with ExitStack() as stack:
+        joined = stack.enter_context((workers or Workers()).connected())
         while level.k <= search.max_parents:
             above = make_above(level, last=False)
-            blocks += [block for _, block in scan_level(level, above, here)]
+            blocks += [block for _, block in scan_level(level, above, joined)]
             before += comb(dataset.n, level.k)
             report(before)
             level = next_level(level, above)
@@ -101,7 +103,7 @@ def identify(
         if checkpoint:
             kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
         level = with_bounds(level)
-        for done, block in scan_level(level, make_above(level, last=True), workers or Workers(), kept):
+        for done, block in scan_level(level, make_above(level, last=True), joined, kept):
             blocks.append(block)
             report(before + done)
     return assemble(dataset.names, blocks, stamp_of(dataset, search))
@@ -112,7 +114,7 @@ def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progr
     most = search.possible_parents or 0
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     on_progress(Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables"))
-    kept = possible_parents(dataset, search.score, allowed, most)
+    kept = possible_parents(dataset, search.score, allowed, most, workers)
     blocks: list[Block] = []
     for done, found in enumerate(identify_among(dataset, search.score, allowed, kept, workers), 1):
         blocks += found
@@ -162,9 +164,13 @@ def first_level(dataset: Dataset, search: Search) -> Level:
 
 def sets_per_block(level: Level) -> int:
     """Return the number of sets of a block: a function of the problem alone, so that a checkpoint fits any machine."""
-    rows = max(1, int(level.rows.bits.shape[1]) * 4 or int(level.rows.codes.shape[1]))
     total = int(sets_of_heads(level).sum())
-    return max(1, min(_ROWS_PER_BLOCK // rows, max(total // _LEAST_BLOCKS, 1000)))
+    return max(1, min(_ROWS_PER_BLOCK // _rows(level), max(total // _LEAST_BLOCKS, 1000)))
+
+
+def _rows(level: Level) -> int:
+    """Return the rows that are counted for a set; bits count 1/16."""
+    return max(1, int(level.rows.bits.shape[1]) * 4 or int(level.rows.codes.shape[1]))
 
 
 def scan_level(
@@ -182,11 +188,23 @@ def scan_level(
         done += int(work[slice(*ranges[index])].sum())
         yield done, block
     missing = [index for index in range(len(ranges)) if index not in finished]
-    for place, block in run(scan, (level, above), [ranges[index] for index in missing], workers):
+    for place, block in _blocks(level, above, [ranges[index] for index in missing], workers):
         if kept:
             kept.add(missing[place], block)
         done += int(work[slice(*ranges[missing[place]])].sum())
         yield done, block
+
+
+def _blocks(level: Level, above: Above, ranges: list[tuple[int, int]], workers: Workers) -> Iterator[tuple[int, Block]]:
+    """Yield (place, block) of these ranges of heads, on threads or, for the last level and large ones, on a cluster."""
+    if workers.cluster is None or len(above.cells) == 0:
+        yield from run(scan, (level, above), ranges, workers)
+    elif level.k == 1 or int(sets_of_heads(level).sum()) * _rows(level) < _LEAST_FOR_CLUSTER:
+        yield from run(scan, (level, above), ranges, workers.here)
+    else:
+        for place, (block, left) in run(scan_apart, level, ranges, workers):
+            left.write(above)
+            yield place, block
 
 
 def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:

@@ -54,6 +54,23 @@ class Block(NamedTuple):
         )
 
 
+class Left(NamedTuple):
+    """What one block leaves for the next level, where it was scanned in another process."""
+
+    first: int  # rank of its first set; the ranks of the others follow
+    terms: Floats  # (sets, classes)
+    cells: SmallInts  # (sets,)
+    ones: SmallInts  # (sets,) if rows are bits
+    where: Ints  # (sets * k,) places in `Above.best`, row by row
+    best: Floats  # (sets * k,)
+
+    def write(self, above: Above) -> None:
+        """Write it to the tables of the level."""
+        ranks = slice(self.first, self.first + len(self.cells))
+        above.terms[ranks], above.cells[ranks], above.ones[ranks] = self.terms, self.cells, self.ones
+        above.best.reshape(-1)[self.where] = self.best
+
+
 def prepare_rule(
     dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet], children: Sequence[int] | None = None
 ) -> Rule:
@@ -171,7 +188,7 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
     """Return the candidates among the sets of the level that start with heads[0] .. heads[1]-1."""
     level, above = shared
     k, n, rows, capacity = level.k, level.rule.children.shape[1], level.rows, _FIRST_CAPACITY
-    prefixes, visit = _prefixes(level.heads[heads[0] : heads[1]], n, k), make_visit(k, n, rows)
+    prefixes, visit = _extended(level.heads[heads[0] : heads[1]], n, k, k - 1), make_visit(k, n, rows)
     labels, bits = None, None
     if rows.bits.shape[1]:
         start = np.concatenate([[0], np.cumsum(level.below.binomials[:, 0])])
@@ -190,10 +207,33 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
         capacity = count
 
 
-def _prefixes(heads: Ints, n: int, k: int) -> SmallInts:
-    """(prefixes, k-1) all but the largest member of the sets of k variables that start with these heads, in order."""
+def scan_apart(level: Level, heads: tuple[int, int]) -> tuple[Block, Left]:
+    """Return the candidates of a block, as `scan` does, and what it leaves for the next level (k is 2 or more)."""
+    above, k, n = make_above(level, last=False), level.k, level.rule.children.shape[1]
+    block = scan((level, above), heads)
+    sets = _extended(level.heads[heads[0] : heads[1]], n, k, k).astype(np.int64)
+    first, binomials = int(_ranks(sets[:1], level.below.binomials)[0]), level.below.binomials
+    parents = [_ranks(np.delete(sets, t, axis=1), binomials) for t in range(k)]
+    where = (sets * above.best.shape[1] + np.stack(parents, axis=1)).reshape(-1)
+    ranks = slice(first, first + len(sets))
+    return block, Left(
+        first, above.terms[ranks], above.cells[ranks], above.ones[ranks], where, above.best.reshape(-1)[where]
+    )
+
+
+def _ranks(sets: Ints, binomials: Ints) -> Ints:
+    """Return the lexicographic ranks of sets of one size, one in each row."""
+    size = sets.shape[1]
+    ranks = np.full(len(sets), binomials[size, 0] - 1)
+    for j in range(size):
+        ranks -= binomials[size - j][sets[:, j] + 1]
+    return ranks
+
+
+def _extended(heads: Ints, n: int, k: int, length: int) -> SmallInts:
+    """(., length) the first `length` members of the sets of k variables that start with these heads, in order."""
     prefixes = heads
-    for depth in range(heads.shape[1], k - 1):
+    for depth in range(heads.shape[1], length):
         first = prefixes[:, -1] + 1
         times = n - k + depth + 1 - first
         start = np.cumsum(times) - times

@@ -6,6 +6,8 @@ may be missed where one of its members is not kept.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,66 +25,105 @@ _CELLS = 1 << 22  # cells of pairs that are scored together
 _LONG_TABLE = 1 << 17  # counts beyond this are not tabulated but scored one by one
 
 
-def possible_parents(dataset: Dataset, score: Score, allowed: Allowed, most: int) -> tuple[VertexSet, ...]:
+class Pairs(NamedTuple):
+    """The data in the form in which all pairs are scored, and the score."""
+
+    codes: AnyArray  # (n, rows) observed states, numbered from 0
+    kinds: Ints  # (n, 2) numbers of declared and of observed states
+    formula: Formula
+
+
+def possible_parents(
+    dataset: Dataset, score: Score, allowed: Allowed, most: int, workers: Workers | None = None
+) -> tuple[VertexSet, ...]:
     """Return for each child its required parents and the `most` others that score best alone (ties: the first ones)."""
-    kept: list[VertexSet] = [()] * dataset.n
-    for child, scores in pair_scores(dataset, score.formula(dataset.rows)):
+    pairs, kept = prepare_pairs(dataset, score.formula(dataset.rows)), dict[int, VertexSet]()
+    blocks = blocks_of_children(pairs.kinds)
+    # Here one block follows the other: a product of matrices takes all threads.
+    spread = workers if workers and workers.cluster is not None else Workers(1)
+    for _, found in run(_best_parents, (pairs, allowed, most), blocks, spread):
+        kept.update(found)
+    return tuple(kept[child] for child in range(dataset.n))
+
+
+def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
+    """Return the data in the form in which pairs are scored."""
+    observed = [np.unique(column, return_inverse=True) for column in dataset.codes]
+    kinds = [(len(states), len(seen)) for states, (seen, _) in zip(dataset.states, observed, strict=True)]
+    codes = [column.astype(dataset.codes.dtype) for _, column in observed]
+    return Pairs(np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula)
+
+
+def blocks_of_children(kinds: Ints) -> list[Ints]:
+    """Return blocks of variables of the same numbers of declared and of observed states."""
+    blocks: list[Ints] = []
+    for kind in np.unique(kinds, axis=0):
+        children = np.flatnonzero((kinds == kind).all(axis=1))
+        width = max(1, _CELLS // int(kind[1] * kinds[:, 1].sum()))
+        blocks += [children[start : start + width] for start in range(0, len(children), width)]
+    return blocks
+
+
+def _best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, VertexSet]:
+    """Return the possible parents of the children of a block."""
+    pairs, allowed, most = shared
+    kept: dict[int, VertexSet] = {}
+    for child, scores in zip(children.tolist(), pair_scores(pairs, children), strict=True):
         scores[list(allowed.excluded[child])] = -np.inf
         scores[list(allowed.required[child])] = -np.inf
         count = min(most, int(np.isfinite(scores).sum()))
         best = np.argsort(-scores, kind="stable")[:count] if count else np.zeros(0, np.int64)
         kept[child] = tuple(sorted({*best.tolist(), *allowed.required[child]}))
-    return tuple(kept)
+    return kept
 
 
-def pair_scores(dataset: Dataset, formula: Formula) -> Iterator[tuple[int, Floats]]:
-    """Yield (child, local score with each single parent); children come in any order.
+def pair_scores(pairs: Pairs, children: Ints) -> Floats:
+    """(children, n) local scores of the children of a block with each single parent.
 
     Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared and of observed
     states make a group: its pairs with another group share the prior.
     """
-    n, rows, (spread, prior, penalty) = dataset.n, dataset.rows, formula
-    observed = [np.unique(column, return_inverse=True) for column in dataset.codes]
-    kinds = np.array([(len(dataset.states[i]), len(observed[i][0])) for i in range(n)])
-    groups = {(r, o): np.flatnonzero((kinds == (r, o)).all(axis=1)) for r, o in np.unique(kinds, axis=0).tolist()}
-    tables: dict[float, Floats] = {}
-
-    def terms(counts: Ints, s: float) -> Floats:
-        if rows > _LONG_TABLE:
-            values, places = np.unique(counts, return_inverse=True)
-            listed: Floats = np.array([rising(c, s) for c in values.tolist()])[places].reshape(counts.shape)
-            return listed
-        if s not in tables:
-            tables[s] = np.array([rising(c, s) for c in range(rows + 1)])
-        looked_up: Floats = tables[s][counts]
-        return looked_up
+    (n, rows), (spread, prior, penalty) = pairs.codes.shape, pairs.formula
+    states, seen = pairs.kinds[children[0]].tolist()
 
     def one_hot(group: Ints, states: int, first: int) -> AnyArray:
         """Return (variables * states, rows) from this row on, as 32-bit floats."""
-        codes = np.stack([observed[i][1][first : first + _ROWS] for i in group])
+        codes = pairs.codes[group, first : first + _ROWS]
         hot: AnyArray = (codes[:, None, :] == np.arange(states)[None, :, None]).astype(np.float32)
         return hot.reshape(len(group) * states, -1)
 
-    for (states, seen), children in groups.items():
-        width = max(1, _CELLS // (seen * int(kinds[:, 1].sum())))
-        for start in range(0, len(children), width):
-            block = children[start : start + width]
-            scores = np.empty((len(block), n))
-            for (other_states, other_seen), parents in groups.items():
-                counts = np.zeros((len(block) * seen, len(parents) * other_seen), np.int64)
-                for first in range(0, rows, _ROWS):
-                    counts += (one_hot(block, seen, first) @ one_hot(parents, other_seen, first).T).astype(np.int64)
-                cells = counts.reshape(len(block), seen, len(parents), other_seen)
-                if spread == EACH:
-                    per_cell, per_state = prior, prior * states
-                elif spread == DECLARED:
-                    per_cell, per_state = prior / other_states / states, prior / other_states
-                else:
-                    per_cell, per_state = prior / other_seen / seen, prior / other_seen
-                joint = terms(cells, per_cell).sum(axis=(1, 3))
-                marginal = terms(cells[0].sum(axis=0), per_state).sum(axis=1)
-                scores[:, parents] = joint - marginal - penalty * (states - 1) * other_states
-            yield from zip(block.tolist(), scores, strict=True)
+    scores = np.empty((len(children), n))
+    for other_states, other_seen in np.unique(pairs.kinds, axis=0).tolist():
+        parents = np.flatnonzero((pairs.kinds == (other_states, other_seen)).all(axis=1))
+        counts = np.zeros((len(children) * seen, len(parents) * other_seen), np.int64)
+        for first in range(0, rows, _ROWS):
+            counts += (one_hot(children, seen, first) @ one_hot(parents, other_seen, first).T).astype(np.int64)
+        cells = counts.reshape(len(children), seen, len(parents), other_seen)
+        if spread == EACH:
+            per_cell, per_state = prior, prior * states
+        elif spread == DECLARED:
+            per_cell, per_state = prior / other_states / states, prior / other_states
+        else:
+            per_cell, per_state = prior / other_seen / seen, prior / other_seen
+        joint = _terms(cells, per_cell, rows).sum(axis=(1, 3))
+        marginal = _terms(cells[0].sum(axis=0), per_state, rows).sum(axis=1)
+        scores[:, parents] = joint - marginal - penalty * (states - 1) * other_states
+    return scores
+
+
+def _terms(counts: Ints, s: float, rows: int) -> Floats:
+    """Return `rising` of each count."""
+    if rows <= _LONG_TABLE:
+        looked_up: Floats = _term_table(rows, s)[counts]
+        return looked_up
+    values, places = np.unique(counts, return_inverse=True)
+    listed: Floats = np.array([rising(c, s) for c in values.tolist()])[places].reshape(counts.shape)
+    return listed
+
+
+@lru_cache(maxsize=64)
+def _term_table(rows: int, s: float) -> Floats:
+    return np.array([rising(c, s) for c in range(rows + 1)])
 
 
 def identify_among(

@@ -13,10 +13,11 @@ from ..candidates import Search, identify
 from ..data import Dataset
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import QubayesError, SettingError
+from ..foundation.families import VertexSet
 from ..foundation.files import json_object, read_text, replacing
 from ..foundation.graph import find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
-from ..foundation.workers import Workers
+from ..foundation.workers import Workers, run
 from ..network import Network, cpdag
 from ..search import Limits, solve
 
@@ -77,36 +78,50 @@ def bootstrap(
     """
     if samples < 1:
         raise SettingError(f"{samples} bootstrap samples; give 1 or more")
-    found = kept_networks(keep, dataset.names)[:samples] if keep else []
-    streams = np.random.SeedSequence(seed).spawn(samples)
-    try:
-        for number in range(len(found), samples):
-            rows = np.random.default_rng(streams[number]).integers(dataset.rows, size=dataset.rows)
-            resampled = replace(dataset, codes=frozen(dataset.codes[:, rows]))
-            candidates = identify(resampled, search, workers=workers)
-            limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)  # the same on any machine
-            solution = solve(candidates, "anneal", limits=limits, workers=workers)
-            if solution.interrupted:
-                raise KeyboardInterrupt
-            found.append(solution.network)
-            if keep:
-                with replacing(keep) as file:
-                    json.dump({"networks": [network.parents for network in found]}, file)
-            on_progress(Progress("bootstrap", number + 1, samples, f"{number + 1} of {samples} samples"))
-    except KeyboardInterrupt:
-        if not found:
-            raise
-    frequencies = edge_frequencies(found)
+    kept = kept_networks(keep, dataset.names)[:samples] if keep else []
+    found = {number: network for number, network in enumerate(kept) if network is not None}
+    missing = [number for number in range(samples) if number not in found]
+    with (workers or Workers()).connected() as joined:
+        # A sample is a task of one thread on a cluster. Here samples follow each other, each on all threads.
+        each, spread = (joined, Workers(1)) if joined.cluster is None else (Workers(1), joined)
+        try:
+            for place, parents in run(parents_of_sample, (dataset, search, seed, each), missing, spread):
+                found[missing[place]] = Network(dataset.names, parents)
+                if keep:
+                    networks = [found[number].parents if number in found else None for number in range(max(found) + 1)]
+                    with replacing(keep) as file:
+                        json.dump({"networks": networks}, file)
+                on_progress(Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples"))
+        except KeyboardInterrupt:
+            if not found:
+                raise
+    frequencies = edge_frequencies([found[number] for number in sorted(found)])
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
-def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network]:
-    """Return the networks in the file that `bootstrap` keeps; none where it is absent or damaged."""
+def parents_of_sample(shared: tuple[Dataset, Search, int, Workers], number: int) -> tuple[VertexSet, ...]:
+    """Return the parents of each variable in the network learned from one bootstrap sample."""
+    dataset, search, seed, workers = shared
+    stream = np.random.SeedSequence(seed, spawn_key=(number,))
+    rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
+    candidates = identify(replace(dataset, codes=frozen(dataset.codes[:, rows])), search, workers=workers)
+    limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)  # the same on any machine
+    solution = solve(candidates, "anneal", limits=limits, workers=workers)
+    if solution.interrupted:
+        raise KeyboardInterrupt
+    return solution.network.parents
+
+
+def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
+    """Return the networks in the file that `bootstrap` keeps, None for missing ones; none if it is damaged."""
     if not path.exists():
         return []
     try:
         lists = json_object(read_text(path))["networks"]
-        return [Network(names, tuple(tuple(map(index, members)) for members in parents)) for parents in lists]
+        return [
+            None if parents is None else Network(names, tuple(tuple(map(index, members)) for members in parents))
+            for parents in lists
+        ]
     except (QubayesError, KeyError, TypeError):
         return []
 
