@@ -121,6 +121,36 @@ def missing_values(column: Column) -> Bools:
     return np.array([*(value in tokens for value in column.distinct), True])
 
 
+def complete_rows(columns: list[Column], settings: ReadSettings) -> list[Column]:
+    """Return the columns without the rows that have missing values; raise, or keep them, as the settings say."""
+    if settings.missing == "state":
+        return columns
+    lost: Bools = np.zeros(len(columns[0].codes), dtype=np.bool_)
+    counts: dict[str, int] = {}
+    for column in columns:
+        missing = missing_values(column)[column.codes]
+        if (count := int(missing.sum())) > 0:
+            lost |= missing
+            counts[column.name] = count
+    if not counts:
+        return columns
+    rows, lost_rows = len(lost), int(lost.sum())
+    if settings.missing == "error":
+        listed = ", ".join(f"{name!r} ({count})" for name, count in list(counts.items())[:10])
+        more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
+        raise DataError(
+            f"missing values in {lost_rows} of {rows} rows, column (rows): {listed}{more};"
+            f" drop these rows with {option('missing', 'drop')}, or make missing a state with"
+            f" {option('missing', 'state')}"
+        )
+    if lost_rows == rows:
+        raise DataError(
+            f"all {rows} rows have missing values, so none is left; give {option('missing', 'state')}, or leave out a"
+            f" column with {option('ignore')}"
+        )
+    return [column._replace(codes=column.codes[~lost]) for column in columns]
+
+
 def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], Ints]:
     """Return the names of the states in a stable order, and (distinct + 1,) the state of each value that occurs."""
     counts = np.bincount(column.codes, minlength=len(column.distinct) + 1)
@@ -311,21 +341,13 @@ def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinM
     firsts = np.searchsorted(ordered, edges, side="left")
     inside = (firsts > 0) & (firsts < len(ordered))
     firsts, which = np.unique(firsts[inside], return_index=True)
-    short = [
-        _short_number(ordered[i - 1], ordered[i], edge) for i, edge in zip(firsts, edges[inside][which], strict=True)
-    ]
+    short = []
+    for below_it, first, edge in zip(ordered[firsts - 1], ordered[firsts], edges[inside][which], strict=True):
+        # A number near the edge with few digits that cuts the data in the same place.
+        near = (float(f"{x:.{n}g}") for n in range(_FEWEST_DIGITS, 17) for x in (edge, below_it / 2 + first / 2))
+        short.append(next((number for number in near if below_it < number <= first), float(first)))
     codes: Ints = np.searchsorted(firsts, np.arange(len(ordered)), side="right")[places]
     return _interval_names(short, float(ordered[0])), codes
-
-
-def _short_number(below: float, first: float, edge: float) -> float:
-    """Return a number near the edge with few digits that cuts the data in the same place: below < it <= first."""
-    for digits in range(_FEWEST_DIGITS, 17):
-        for target in (edge, below / 2 + first / 2):
-            number = float(f"{target:.{digits}g}")
-            if below < number <= first:
-                return number
-    return float(first)
 
 
 def _interval_names(edges: list[float], least: float) -> tuple[str, ...]:

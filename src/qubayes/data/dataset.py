@@ -147,23 +147,17 @@ class ReadSettings:
                 raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")
         by_name = isinstance(self.bins, Mapping)
         for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
-            if isinstance(bins, int) and not isinstance(bins, bool):
-                right = 2 <= bins <= MOST_STATES
+            if by_name and isinstance(bins, list | tuple | np.ndarray):
+                finite = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
+                ascending = finite and all(low < high for low, high in pairwise(bins))
+                right = ascending and 1 <= len(bins) < MOST_STATES
             else:
-                right = bins is None or (by_name and _are_bounds(bins))
+                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)  # so True is refused
             if not right:
                 raise SettingError(
                     f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
                     " bounds between intervals, such as {'age': [18, 40, 65]}"
                 )
-
-
-def _are_bounds(bins: Any) -> bool:
-    """Return True for a list of finite ascending numbers."""
-    if not isinstance(bins, list | tuple | np.ndarray) or not 1 <= len(bins) < MOST_STATES:
-        return False
-    numbers = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
-    return numbers and all(low < high for low, high in pairwise(bins))
 
 
 def write(dataset: Dataset, path: str | Path) -> None:
