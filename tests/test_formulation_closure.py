@@ -12,9 +12,9 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import formulate
+from qubayes.qubo.gains import relate
 from qubayes.qubo.order_bits import choose_order
 from qubayes.qubo.penalties import order_bounds, order_losses, third_gain, unused_bound, vertex_gains
-from qubayes.qubo.relative_sets import relate
 from qubayes.qubo.subsets import Subsets
 from reference import energies as reference
 

@@ -18,9 +18,9 @@ from qubayes.network import Network
 from qubayes.qubo import Demand, decode, encode_sets, energy, formulate, read_formulation
 from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
+from qubayes.qubo.gains import relate
 from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, BitWalk, chords, relaxed_order, shortest_cycles
 from qubayes.qubo.order_bits import choose_order, eliminations
-from qubayes.qubo.relative_sets import relate
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 
@@ -207,8 +207,8 @@ def test_four_vertices_have_no_quadratic_penalty_without_an_extra_bit():
 
 
 def test_shortest_cycles():
-    parents = ((2, 4), (0,), (1,), (4,), (3,), ())
-    assert sorted(map(sorted, shortest_cycles(parents))) == [[0, 1, 2], [3, 4]]
+    parents = ((2, 4), (0,), (1,), (5,), (3,), (4,), (8,), (6,), (9,), (7,))
+    assert sorted(map(sorted, shortest_cycles(parents))) == [[0, 1, 2], [3, 4, 5]]  # not the longer 6, 8, 9, 7
     for cycle in shortest_cycles(parents):
         assert all(cycle[i - 1] in parents[cycle[i]] for i in range(len(cycle)))
     assert shortest_cycles(((), (0,), (0, 1))) == []

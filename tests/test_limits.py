@@ -17,7 +17,7 @@ from qubayes.machines.qubo import MOST_BITS, check_bits
 from qubayes.network import Network, fit
 from qubayes.network.parameters import LARGEST_TABLES
 from qubayes.qubo import decode, encode, formulate
-from qubayes.qubo.relative_sets import MOST_SETS, check_sets
+from qubayes.qubo.gains import MOST_SETS, check_sets
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
 from qubayes.scores.score import LARGEST_ESS, LEAST_ESS

@@ -3,7 +3,6 @@
 from ..machines.qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
 from .answers import read_answer, states_of
 from .assembly import ConstrainedForm, annealer_problem, constrain, to_cqm
-from .data_scores import data_scores
 from .decoding import (
     Decoded,
     Violation,
@@ -25,6 +24,7 @@ from .formulation import (
     read_formulation,
 )
 from .formulation_files import companion_of, write_formulation
+from .gains import data_scores
 from .ogorman import OGorman, formulate_ogorman, ogorman_bits
 from .on_demand import Demand
 

@@ -68,7 +68,15 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
     wanted, given = formulation.labels, set(table.labels)
     without_z = plain < len(wanted) and not given & set(wanted[plain:])
     wanted = wanted[:plain] if without_z else wanted
-    _check_labels(table.labels, wanted)
+    counts = Counter(table.labels)
+    for fault, labels in (
+        ("the answer names bits that this formulation does not have", counts.keys() - set(wanted)),
+        ("the answer has no value for bits of this formulation", set(wanted) - counts.keys()),
+        ("the answer names bits twice", {label for label, count in counts.items() if count > 1}),
+    ):
+        if labels:
+            some = ", ".join(shown(label) for label in sorted(labels)[:3])
+            raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
     if values.dtype.kind not in "biuf":
         raise QubayesError("a value is not a number; give 0 or 1 for each bit")
     wrong = np.argwhere(~np.isin(values, (0, 1)))
@@ -126,19 +134,6 @@ def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
         )
 
 
-def _check_labels(given: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise unless each wanted label is given once, and no other."""
-    counts = Counter(given)
-    for fault, labels in (
-        ("the answer names bits that this formulation does not have", counts.keys() - set(wanted)),
-        ("the answer has no value for bits of this formulation", set(wanted) - counts.keys()),
-        ("the answer names bits twice", {label for label, count in counts.items() if count > 1}),
-    ):
-        if labels:
-            some = ", ".join(shown(label) for label in sorted(labels)[:3])
-            raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
-
-
 def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples:
     """Return the answer in a file, for `decode`.
 
@@ -178,21 +173,15 @@ def _from_json(content: Any, formulation: "Formulation", path: str | Path) -> St
     check_checksum(formulation, checksum)
     solution = content.get("qubo_solution", content)
     if isinstance(solution, dict) and isinstance(solution.get("solutions"), list):
-        return _annealer_solutions(solution["solutions"], formulation, path)
+        plain = formulation.subsets.total + len(formulation.order.pairs)
+        numbers, rows = [str(number) for number in range(plain)], []  # which name the bits
+        for one in solution["solutions"]:
+            configuration = one.get("configuration") if isinstance(one, dict) else None
+            if not isinstance(configuration, dict) or configuration.keys() != set(numbers):
+                raise FormatError(f"{path}: a solution does not set the bits 0 to {plain - 1} of this formulation")
+            rows.append([configuration[number] for number in numbers])
+        unknown = np.zeros(len(rows))
+        return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))
     if "samples" in content and "labels" in content:
         return content["samples"], content["labels"]
     return content
-
-
-def _annealer_solutions(found: list[Any], formulation: "Formulation", path: str | Path) -> AnnealerSolutions:
-    """Return the configurations of a Digital Annealer's answer, which name bits by their numbers."""
-    plain = formulation.subsets.total + len(formulation.order.pairs)
-    numbers = [str(number) for number in range(plain)]
-    rows = []
-    for one in found:
-        configuration = one.get("configuration") if isinstance(one, dict) else None
-        if not isinstance(configuration, dict) or configuration.keys() != set(numbers):
-            raise FormatError(f"{path}: a solution does not set the bits 0 to {plain - 1} of this formulation")
-        rows.append([configuration[number] for number in numbers])
-    unknown = np.zeros(len(rows))
-    return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))

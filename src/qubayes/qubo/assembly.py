@@ -12,9 +12,9 @@ from ..foundation.errors import SettingError
 from ..foundation.workers import Workers
 from ..machines import AnnealerProblem, inequalities_of
 from ..machines.qubo import Qubo, check_bits, qubo_from_couplers, to_bqm
+from .gains import Parents, RelativeSets
 from .order_bits import Order
 from .penalties import MARGIN, Penalties, VertexGains, excess_bound, pair_index, vertex_gains
-from .relative_sets import Parents, RelativeSets
 
 if TYPE_CHECKING:
     from dimod import ConstrainedQuadraticModel

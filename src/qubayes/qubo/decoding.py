@@ -16,8 +16,7 @@ from ..foundation.graph import find_cycle, topological_order
 from ..machines.qubo import energy
 from .answers import Samples, State, states_of
 from .assembly import ConstrainedForm, constrain
-from .closure import union_gains
-from .relative_sets import Parents
+from .gains import Parents, union_gains
 
 if TYPE_CHECKING:
     from .formulation import Formulation
@@ -111,7 +110,18 @@ def decode(
 def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | None, repair: bool) -> Decoded:
     """Return the network of a state of the QUBO, or of its constrained form."""
     violations = [*_subset_violations(formulation, state, form is not None), *_order_violations(formulation, state)]
-    parents, score, rounded = _network(formulation, state)
+    relative, candidates = formulation.relative, formulation.candidates
+    if relative.union_scores is None:
+        chosen = closure_sets(formulation, state)
+        parents = candidates.families.sets_at(chosen)
+        score, rounded = (float(scores[chosen].sum()) for scores in (formulation.scores, candidates.scores))
+    else:
+        unions = [tuple(np.flatnonzero(row).tolist()) for row in active_members(formulation, state)]
+        gains = [union_gains(relative, vertex, [union])[0] for vertex, union in enumerate(unions)]
+        score = rounded = float(candidates.base_scores.sum() + sum(gains))
+        bases = [candidates.base(vertex) for vertex in range(candidates.n)]
+        both = [tuple(sorted({*union, *base})) for union, base in zip(unions, bases, strict=True)]
+        parents = tuple(w if len(w) <= relative.largest_set else bases[v] for v, w in enumerate(both))
     if form is None:
         total = float(energy(formulation.qubo, state))
     else:
@@ -134,22 +144,6 @@ def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | N
 def energy_tolerance(formulation: "Formulation") -> float:
     """Return the largest |energy + score| of a feasible state that rounding can cause."""
     return TOLERANCE * (abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0)))
-
-
-def _network(formulation: "Formulation", state: Bools) -> tuple[tuple[VertexSet, ...], float, float]:
-    """Return the parents of every vertex, their score, and the score that was formulated, which may be rounded."""
-    relative, candidates = formulation.relative, formulation.candidates
-    if relative.union_scores is None:
-        chosen = closure_sets(formulation, state)
-        score, rounded = (float(scores[chosen].sum()) for scores in (formulation.scores, candidates.scores))
-        return candidates.families.sets_at(chosen), score, rounded
-    parents, score = [], float(candidates.base_scores.sum())
-    for vertex, row in enumerate(active_members(formulation, state)):
-        union, base = tuple(np.flatnonzero(row).tolist()), candidates.base(vertex)
-        both = tuple(sorted({*union, *base}))
-        parents.append(both if len(both) <= relative.largest_set else base)
-        score += float(union_gains(relative, vertex, [union])[0])
-    return tuple(parents), score, score
 
 
 def closure_sets(formulation: "Formulation", state: Bools) -> Ints:

@@ -24,10 +24,10 @@ from .answers import Samples, State
 from .assembly import annealer_problem, assemble, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
 from .formulation_files import Problem, companion_of, model_companion, read_problem, write_formulation
+from .gains import RelativeSets, UnionScores, relate
 from .on_demand import DEMAND, Demand, order_on_demand
 from .order_bits import EXACT, ORDERS, Order, balanced, choose_order, eliminations
 from .penalties import KINDS, PENALTIES, Penalties, needs_slack, paper, scaled, tight, vertex_gains, weak_kinds
-from .relative_sets import RelativeSets, UnionScores, relate
 from .subsets import Budget, Subsets, cover
 
 if TYPE_CHECKING:
@@ -267,30 +267,31 @@ def formulate(
     `subsets`, they are found by `cover`. With rounded `coefficients`, min H = -(best rounded score). With
     `order="adjacent"` or `"minimal"` order bits are made on demand, and `order_status` says what is known of them.
     """
+    workers = workers or Workers()
     if subsets is None:
         subsets = cover(candidates, workers=workers)
-    start = time.perf_counter()
+    start, status, written = time.perf_counter(), EXACT, coefficients or Coefficients()
     _check_penalty(penalty)
     _check_memory(subsets)
-    written = coefficients or Coefficients()
     if union_scores is not None and (written.digits, written.bits) != (None, None):
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
-    if order not in (*ORDERS, *DEMAND):
-        raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
-    status = EXACT
     if order in DEMAND:
-        demanded = order_on_demand(
-            relate(candidates, subsets), order, demand or Demand(), workers or Workers(), on_progress
-        )
-        pairs, status = demanded.order, demanded.status
-    else:
+        pairs, status = order_on_demand(relate(candidates, subsets), order, demand or Demand(), workers, on_progress)
+    elif order in ORDERS:
         pairs = choose_order(candidates, order)
+    else:
+        raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
+    _check_memory(subsets, len(pairs.triangles))
     problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
-    _check_memory(subsets, len(problem.order.triangles))
     step = 10.0**-written.digits if written.digits is not None else None
-    made = assembled(problem, step, workers or Workers())
-    if written.bits is not None:
-        made = _fitted(problem, made, 2 ** (written.bits - 1) - 1, workers or Workers())
+    made = assembled(problem, step, workers)
+    if written.bits is not None:  # take the least step found whose coefficients are at most `most` steps
+        most = 2 ** (written.bits - 1) - 1
+        step = max(made.coefficient_range[1], 1e-9) / most
+        while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (1 + 1e-9):
+            if not made.relative.gains.any():
+                raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
+            step *= 1.001 * made.coefficient_range[1] / (step * most)
     return replace(made, order_kind=order, order_status=status, seconds=time.perf_counter() - start)
 
 
@@ -329,16 +330,6 @@ def assembled(problem: Problem, step: float | None, workers: Workers) -> Formula
         step=step,
         weak=weak,
     )
-
-
-def _fitted(problem: Problem, made: Formulation, most: int, workers: Workers) -> Formulation:
-    """Return the formulation with the least step found whose coefficients are at most `most` steps."""
-    step = max(made.coefficient_range[1], 1e-9) / most
-    while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (1 + 1e-9):
-        if not made.relative.gains.any():
-            raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
-        step *= 1.001 * made.coefficient_range[1] / (step * most)
-    return made
 
 
 def read_formulation(path: str | Path, workers: Workers | None = None) -> Formulation:

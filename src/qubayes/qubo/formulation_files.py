@@ -21,15 +21,14 @@ from ..foundation.arrays import AnyArray, frozen
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.families import VertexSet
 from ..foundation.files import json_object, opened, replacing, unpacked_limit
+from .gains import RelativeSets, UnionScores, relate
 from .order_bits import Order
-from .relative_sets import RelativeSets, UnionScores, relate
 from .subsets import Subsets, read_subsets, write_subsets
 
 if TYPE_CHECKING:
     from .formulation import Formulation
 
 ENDING = ".qbf"
-SCALARS = ("order", "order_status", "step", "checksum")
 CANDIDATES, SUBSETS, SETTINGS = "candidates.qbc", "subsets.qbs", "settings.json"
 PAIRS, TRIANGLES, COUPLED, UNIONS = "pairs.npy", "triangles.npy", "coupled.npy", "unions.npy"
 
@@ -94,31 +93,36 @@ def model_companion(path: str | Path) -> Path:
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     """Return what the formulation in the file is assembled from, and its settings."""
     try:
-        candidates, subsets, settings, arrays = _contents(path)
-        order = Order(*(frozen(arrays[name].astype(np.int32)) for name in (PAIRS, TRIANGLES, COUPLED)))
-        unions = _union_scores(candidates, subsets, arrays[UNIONS]) if UNIONS in arrays else None
-        settings = {key: settings[key] for key in (*SCALARS, "penalty", "scale")}
-        return Problem(candidates, subsets, order, settings["penalty"], settings["scale"], unions), settings
-    except QubayesError:
-        raise
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, StopIteration) as error:
-        raise FormatError(f"{path} is not a formulation, or is damaged; formulate again") from error
-
-
-def _contents(path: str | Path) -> tuple[Candidates, Subsets, dict[str, Any], dict[str, AnyArray]]:
-    with opened(path, packed=False) as file, zipfile.ZipFile(file) as archive, tempfile.TemporaryDirectory() as folder:
-        sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-        if sum(sizes.values()) > unpacked_limit(Path(path).stat().st_size):
-            raise FormatError(f"{path} would unpack to {sum(sizes.values()):,} bytes; formulate again")
-        for name in (CANDIDATES, SUBSETS):
-            Path(folder, name).write_bytes(archive.read(name))
+        with opened(path, packed=False) as file, zipfile.ZipFile(file) as archive:
+            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+            if sum(sizes.values()) > unpacked_limit(path.stat().st_size):
+                raise FormatError(f"{path} would unpack to {sum(sizes.values()):,} bytes; formulate again")
+            contents = {name: archive.read(name) for name in sizes}
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (CANDIDATES, SUBSETS):
+                Path(folder, name).write_bytes(contents[name])
+            candidates, subsets = read_candidates(Path(folder, CANDIDATES)), read_subsets(Path(folder, SUBSETS))
         arrays = {
-            name: np.lib.format.read_array(io.BytesIO(archive.read(name)), allow_pickle=False)
+            name: np.lib.format.read_array(io.BytesIO(contents[name]), allow_pickle=False)
             for name in (PAIRS, TRIANGLES, COUPLED, UNIONS)
             if name in sizes
         }
-        candidates, subsets = read_candidates(Path(folder, CANDIDATES)), read_subsets(Path(folder, SUBSETS))
-        return candidates, subsets, json_object(archive.read(SETTINGS)), arrays
+        order = Order(*(frozen(arrays[name].astype(np.int32)) for name in (PAIRS, TRIANGLES, COUPLED)))
+        found = json_object(contents[SETTINGS])
+        settings = {key: found[key] for key in ("order", "order_status", "step", "checksum", "penalty", "scale")}
+        unions: UnionScores | None = None
+        if UNIONS in arrays:
+            listed = [(vertex, one) for vertex, sets in _unions(relate(candidates, subsets)) for one in sets]
+            table = dict(zip(listed, arrays[UNIONS].tolist(), strict=True))
+
+            def unions(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
+                return [table[vertex, members] for members in sets]
+
+        return Problem(candidates, subsets, order, settings["penalty"], settings["scale"], unions), settings
+    except QubayesError:
+        raise
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
+        raise FormatError(f"{path} is not a formulation, or is damaged; formulate again") from error
 
 
 def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:
@@ -127,16 +131,3 @@ def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:
         base, sets = relative.candidates.base(vertex), list(relative.subsets.families.sets_of(vertex))
         unions = {tuple(sorted({*base, *first, *second})) for first, second in combinations([(), *sets], 2)}
         yield vertex, sorted(union for union in unions if len(union) <= relative.largest_set)
-
-
-def _union_scores(candidates: Candidates, subsets: Subsets, values: AnyArray) -> UnionScores:
-    """Return the scores of unions by a table of those that `_unions` lists."""
-    table: dict[tuple[int, VertexSet], float] = {}
-    left = iter(values.tolist())
-    for vertex, unions in _unions(relate(candidates, subsets)):
-        table |= {(vertex, union): next(left) for union in unions}
-
-    def look_up(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
-        return [table[vertex, members] for members in sets]
-
-    return look_up

@@ -17,10 +17,9 @@ from ..foundation.errors import QubayesError
 from ..foundation.families import Families, VertexSet
 from ..machines.qubo import Qubo, check_bits
 from .assembly import QuboPart, order_terms, summed
-from .closure import closure_gains, look_up
+from .gains import LocalSets, RelativeSets, closure_gains, look_up, relate
 from .order_bits import Order, choose_order, eliminations
 from .penalties import MARGIN, Penalties, order_bounds
-from .relative_sets import LocalSets, RelativeSets, relate
 from .subsets import Subsets
 
 MOST_PARENTS = 4

@@ -6,9 +6,10 @@ the known DAG decides: the sides of their cycles, and chords of the default elim
 starts with bits for adjacent pairs, `minimal` without any; neither ends with more bits than the default.
 
 For given r bits the least energy over u and z is known: each vertex has the best set that r allows. So the search
-anneals the r bits alone, a million and more per second.
+anneals the r bits alone, millions of tries per second.
 """
 
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,13 +26,13 @@ from ..foundation.random import below, random_stream, uniform
 from ..foundation.workers import Workers
 from ..network import Network
 from ..search import Limits, solve
+from .gains import RelativeSets
 from .order_bits import EXACT, Order, eliminations
 from .penalties import MARGIN, order_bounds
-from .relative_sets import RelativeSets
 
 DEMAND = ("adjacent", "minimal")
 SETTLED = "settled: no state below the best known network was found"
-OPEN = "not settled: a state below the best known network was found in the last round"
+OPEN = "not settled: the search for states below the best known network ended at its limit"
 MOVES = 10_000  # of `anneal` for each vertex, for the known network
 TOLERANCE = 1e-6  # of scores
 HOTS, COLD = (15.0, 7.0), 0.2  # temperatures of the walks from the known network and from the last state below it
@@ -41,83 +42,82 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Settings of the search for order bits."""
+    """Settings of the search for order bits. Without `seconds` the same seed gives the same bits anywhere."""
 
     network: Network | None = None  # the known DAG; found by `anneal` unless given
     sweeps: int = 8000  # of the longest walks; a sweep tries each order bit once
     rounds: int = 500
     seed: int = 0
+    seconds: float | None = None  # after which the search ends, settled or not
 
     def __post_init__(self) -> None:
         """Raise for what is not allowed."""
         if not (self.sweeps >= 1 and self.rounds >= 1):
             raise SettingError(f"sweeps = {self.sweeps}, rounds = {self.rounds}; give 1 or more")
+        if self.seconds is not None and not 0 <= self.seconds < np.inf:
+            raise SettingError(f"a time limit of {self.seconds} s; give 0 or more, or none")
 
 
-class Demanded(NamedTuple):
-    """Order bits, what is known of them, and the best known network."""
+class DefaultPairs(NamedTuple):
+    """Pairs that have an order bit by default, and the elimination that they come from."""
 
-    order: Order
-    status: str
-    choice: Ints  # (n,) the candidate set of each vertex in the best known network
-    rounds: int
+    all: set[Pair]
+    near: set[Pair]  # adjacent in the candidate graph
+    both: set[Pair]  # adjacent, and each may be a parent of the other
+    fixed: set[Pair]  # of required edges
+    place: Ints  # (n,) of a vertex in the elimination of its component
 
 
 def order_on_demand(
     relative: RelativeSets, kind: str, demand: Demand, workers: Workers, on_progress: OnProgress = silent
-) -> Demanded:
-    """Return order bits that no state below the best known network was found to pass.
-
-    A pair in no triangle needs no bit: r would be free, and the u bits of both arcs are coupled instead.
-    """
-    candidates = relative.candidates
-    default: set[Pair] = set()
-    place = np.zeros(candidates.n, np.int64)  # in the default elimination
-    for component, filled in eliminations(candidates, "chordal"):
-        place[component[filled.sequence]] = np.arange(len(component))
-        default |= {tuple(pair) for pair in component[np.argwhere(np.triu(filled.useful | filled.useful.T))].tolist()}
-    arcs = candidates.families.arcs()
-    near = {pair for pair in default if arcs[pair] or arcs[pair[::-1]]}
-    required = zip(relative.required.vertices.tolist(), relative.required.children.tolist(), strict=True)
-    fixed = near & {_pair(*edge) for edge in required}
-    bits = near if kind == "adjacent" else fixed
-    status = SETTLED
+) -> tuple[Order, str]:
+    """Return order bits that no state below the best known network was found to pass, and what is known of them."""
+    deadline = time.monotonic() + (np.inf if demand.seconds is None else demand.seconds)
+    candidates, pairs = relative.candidates, default_pairs(relative)
+    bits = pairs.near if kind == "adjacent" else pairs.fixed
     choice = known_network(candidates, demand, workers)
     last: dict[Pair, bool] = {}  # whether the pair is ascending in the last state below the known network
-    sweeps, rounds = max(1, demand.sweeps // 64), 0
-    while rounds < demand.rounds and bits != default:
+    sweeps, rounds, settled = max(1, demand.sweeps // 64), 0, False
+    while bits != pairs.all and not settled and rounds < demand.rounds and time.monotonic() < deadline:
         rounds += 1
-        walk = BitWalk(relative, relaxed_order(near | bits, bits))
-        more: set[Pair] = set()
-        found = False
+        walk, more, found = BitWalk(relative, relaxed_order(pairs.near | bits, bits)), set(), False
         for number, hot in enumerate(HOTS):
-            r = walk.order_of(choice, last if number else {})
             stream = random_stream(np.random.SeedSequence([demand.seed, rounds, number]))
-            r = walk.anneal(r, sweeps, hot, stream)
-            chosen, lowest = walk.choice_of(r), walk.energy_of(r)
-            if lowest >= -float(candidates.scores[choice].sum()) - TOLERANCE:
-                continue
-            found, last = True, walk.directions(r)
-            cycles = shortest_cycles(candidates.families.sets_at(chosen))
-            shortest = min(map(len, cycles), default=0)  # longer ones may be gone once these are
-            cycles = [cycle for cycle in cycles if len(cycle) == shortest]
-            if not cycles and candidates.scores[chosen].sum() > candidates.scores[choice].sum():
-                choice = chosen
-            more |= {pair for cycle in cycles for pair in chords(cycle, place)}
+            r = walk.anneal(walk.order_of(choice, last if number else {}), sweeps, hot, stream, deadline)
+            if walk.energy_of(r) < -float(candidates.scores[choice].sum()) - TOLERANCE:
+                found, last, chosen = True, walk.directions(r), walk.choice_of(r)
+                cycles = shortest_cycles(candidates.families.sets_at(chosen))
+                more |= {pair for cycle in cycles for pair in chords(cycle, pairs.place)}
+                choice = chosen if not cycles else choice
         on_progress(Progress("order", rounds, demand.rounds, f"{len(bits):,} order bits"))
-        if more:
-            bits = bits | more
-        elif not found and sweeps == demand.sweeps:
-            break
-        elif not found:
-            sweeps = min(4 * sweeps, demand.sweeps)
-    else:
-        status = EXACT if bits == default else OPEN
+        bits = bits | more
+        settled = not found and sweeps == demand.sweeps and time.monotonic() < deadline
+        sweeps = sweeps if found else min(4 * sweeps, demand.sweeps)
+    status = EXACT if bits == pairs.all else SETTLED if settled else OPEN
+    return without_free_pairs(pairs, bits), status
+
+
+def default_pairs(relative: RelativeSets) -> DefaultPairs:
+    """Return the pairs of the default order bits."""
+    arcs, pairs = relative.candidates.families.arcs(), set()
+    place = np.zeros(len(arcs), np.int64)
+    for component, filled in eliminations(relative.candidates, "chordal"):
+        place[component[filled.sequence]] = np.arange(len(component))
+        pairs |= {tuple(pair) for pair in component[np.argwhere(np.triu(filled.useful | filled.useful.T))].tolist()}
+    near, both = ({pair for pair in pairs if graph[pair]} for graph in (arcs | arcs.T, arcs & arcs.T))
+    required = zip(relative.required.vertices.tolist(), relative.required.children.tolist(), strict=True)
+    return DefaultPairs(pairs, near, both, near & {_pair(*edge) for edge in required}, place)
+
+
+def without_free_pairs(pairs: DefaultPairs, bits: set[Pair]) -> Order:
+    """Return the order bits without pairs that are in no triangle: r would be free there (docs/theory.md, Theorem D).
+
+    The u bits of both arcs of an adjacent pair without a bit are coupled instead.
+    """
     order = relaxed_order(bits, bits)
-    needed = {_pair(*order.pairs[side].tolist()) for side in np.unique(order.triangles)} | (bits & fixed)
-    both = sorted(pair for pair in near - needed if arcs[pair] and arcs[pair[::-1]])
-    coupled = frozen(np.array(both, np.int32).reshape(-1, 2))
-    return Demanded(relaxed_order(needed, needed)._replace(coupled=coupled), status, choice, rounds)
+    needed = {_pair(*order.pairs[side].tolist()) for side in np.unique(order.triangles)} | (bits & pairs.fixed)
+    coupled = frozen(np.array(sorted(pairs.both - needed), np.int32).reshape(-1, 2))
+    return relaxed_order(needed, needed)._replace(coupled=coupled)
 
 
 def _pair(a: int, b: int) -> Pair:
@@ -157,7 +157,7 @@ def relaxed_order(pairs: set[Pair], bits: set[Pair]) -> Order:
 
 
 def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-    """Return a shortest directed cycle through each vertex that lies on one, none twice."""
+    """Return the shortest directed cycles that are a shortest one through some vertex; others may end with them."""
     if not find_cycle(parents):
         return []
     arcs = np.zeros((len(parents), len(parents)), np.bool_)
@@ -177,7 +177,8 @@ def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
             while before[cycle[-1]] >= 0:
                 cycle.append(before[cycle[-1]])
             found[frozenset(cycle)] = cycle
-    return list(found.values())
+    shortest = min(map(len, found))
+    return [cycle for cycle in found.values() if len(cycle) == shortest]
 
 
 def chords(cycle: list[int], place: Ints) -> set[Pair]:
@@ -191,19 +192,22 @@ def chords(cycle: list[int], place: Ints) -> set[Pair]:
     return made
 
 
-class _SetMasks(NamedTuple):
-    """Candidate sets as bit sets of possible parents, best first."""
+class _Sets(NamedTuple):
+    """Candidate sets as bit sets of possible parents, best first; possible parents are numbered as edges."""
 
     masks: Words  # (sets, words)
-    start: Ints  # (n + 1,)
+    start: Ints  # (n + 1,) sets of each vertex
     gains: Floats  # (sets,)
+    first: Ints  # (n + 1,) edges of each vertex
+    begin: Ints  # (edges + 1,) into holders
+    holders: Ints  # sets that hold the parent of the edge, best first
 
 
 class _Pairs(NamedTuple):
     """Pairs with r bits, and the triangles of each."""
 
     ends: Ints  # (p, 2)
-    places: Ints  # (p, 2) of the second among the possible parents of the first, and the other way; -1: impossible
+    edges: Ints  # (p, 2) from the second to the first, and the other way; -1: impossible
     movable: Ints  # pairs that no required edge fixes
     begin: Ints  # (p + 1,) triangles of each pair
     sides: SmallInts  # (3 t, 2) the two other pairs
@@ -215,10 +219,11 @@ class _State(NamedTuple):
     """A state of the walk."""
 
     r: Bools  # (p,)
+    fields: Floats  # (p,) change of the penalties on triangles when the bit flips
     allowed: Words  # (n, words) possible parents that r allows
     choice: Ints  # (n,) the best allowed set
-    spare: Words  # (words,)
     best: Bools  # (p,) the r bits of least energy
+    energies: Floats  # (2,) now, and the least, relative to the start
 
 
 class BitWalk:
@@ -226,26 +231,27 @@ class BitWalk:
 
     def __init__(self, relative: RelativeSets, order: Order) -> None:
         self.relative, self.order = relative, order
-        parents, sets = relative.parents, relative.candidate_sets
+        parents, sets, required = relative.parents, relative.candidate_sets, relative.required
         self._words = max(1, -(-int(np.diff(parents.start).max(initial=0)) // 64))
         owner = np.repeat(np.arange(len(sets.set_start) - 1), np.diff(sets.set_start))
+        edge = parents.start[sets.member_owners] + sets.members - 1
         masks = _bit_sets(len(sets.set_start) - 1, self._words, owner, sets.members - 1)
-        self._sets = _SetMasks(masks, np.asarray(sets.vertex_start), np.asarray(relative.gains))
+        holders = owner[np.argsort(edge, kind="stable")]
+        starts = np.asarray(sets.vertex_start), relative.gains, np.asarray(parents.start)
+        self._sets = _Sets(masks, *starts, _offsets(edge, len(parents.vertices)), holders)
         self.deltas = MARGIN * order_bounds(relative, order)[2]
-        ends, required = order.pairs.astype(np.int64), relative.required
-        pair, places = order.pair_of(parents.vertices, parents.children), np.full((len(ends), 2), -1)
+        pair, edges = order.pair_of(parents.vertices, parents.children), np.full((len(order.pairs), 2), -1)
         here = np.flatnonzero(pair >= 0)
-        side = (order.pairs[pair[here], 0] != parents.children[here]).astype(np.int64)
-        places[pair[here], side] = here - parents.start[parents.children[here]]
-        movable = np.setdiff1d(np.arange(len(ends)), order.pair_of(required.vertices, required.children))
+        edges[pair[here], (order.pairs[pair[here], 0] != parents.children[here]).astype(np.int64)] = here
+        movable = np.setdiff1d(np.arange(len(edges)), order.pair_of(required.vertices, required.children))
         around = np.array([True, True, False])  # a -> b -> c -> a; all pairs are written ascending
         rounds = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # each side with the two others
         rows = np.concatenate([order.triangles[:, turn] for turn in rounds])
         senses = np.repeat([around[turn] for turn in rounds], len(order.triangles), axis=0)
         rank = np.argsort(rows[:, 0], kind="stable")
-        begin = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=len(ends)))])
-        others = np.ascontiguousarray(rows[rank, 1:])
-        self._pairs = _Pairs(ends, places, movable, begin, others, senses[rank], np.tile(self.deltas, 3)[rank])
+        begin, others = _offsets(rows[:, 0], len(edges)), np.ascontiguousarray(rows[rank, 1:])
+        deltas = np.tile(self.deltas, 3)[rank]
+        self._pairs = _Pairs(order.pairs.astype(np.int64), edges, movable, begin, others, senses[rank], deltas)
 
     def order_of(self, choice: Ints, directions: dict[Pair, bool]) -> Bools:
         """Return the r bits of an order of the DAG, or of `directions` where they know the pair."""
@@ -280,17 +286,29 @@ class BitWalk:
         cyclic = (ab == bc) & (ab != ac)
         return float(self.deltas[cyclic].sum() - self.relative.candidates.scores[self.choice_of(r)].sum())
 
-    def anneal(self, r: Bools, sweeps: int, hot: float, stream: Words) -> Bools:
+    def anneal(self, r: Bools, sweeps: int, hot: float, stream: Words, deadline: float = np.inf) -> Bools:
         """Return the r bits of least energy met on a walk that starts from these at the temperature `hot`."""
         if not len(self._pairs.movable):
             return r
         parents, free, n = self.relative.parents, self.allowed_edges(r), self.relative.candidates.n
         number = np.arange(len(free)) - parents.start[parents.children]
         allowed = _bit_sets(n, self._words, parents.children[free], number[free])
-        state = _State(r.copy(), allowed, self.choice_of(r), np.zeros(self._words, np.uint64), r.copy())
+        state = _State(r.copy(), np.zeros(len(r)), allowed, self.choice_of(r), r.copy(), np.zeros(2))
+        sense = r[self.order.triangles] == [True, True, False]
+        for side, other, third in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            same = np.where(sense[:, side] == sense[:, other], -self.deltas, self.deltas)
+            np.add.at(state.fields, self.order.triangles[:, side], (sense[:, other] == sense[:, third]) * same)
         tries = max(1, sweeps * len(self._pairs.movable) // STEPS)
-        _walk(self._sets, self._pairs, state, np.geomspace(hot, COLD, STEPS), tries, stream)
+        for temperature in np.geomspace(hot, COLD, STEPS).tolist():
+            _walk(self._sets, self._pairs, state, temperature, tries, stream)
+            if time.monotonic() > deadline:
+                break
         return state.best
+
+
+def _offsets(values: Any, n: int) -> Ints:
+    """Return (n + 1,) where each of 0 .. n - 1 begins when the values are sorted."""
+    return np.concatenate([[0], np.cumsum(np.bincount(values, minlength=n))])
 
 
 def _bit_sets(rows: int, words: int, owners: Ints, members: Any) -> Words:
@@ -301,72 +319,69 @@ def _bit_sets(rows: int, words: int, owners: Ints, members: Any) -> Words:
 
 
 @inner
-def _has(row: Words, member: int) -> Any:
-    return (row[member >> 6] >> np.uint64(member & 63)) & np.uint64(1) != np.uint64(0)
-
-
-@inner
 def _flip(row: Words, member: int) -> None:
     row[member >> 6] ^= np.uint64(1) << np.uint64(member & 63)
 
 
 @inner
-def _first_fit(masks: Words, first: int, last: int, allowed: Words) -> int:
-    """Return the first of these sets that is allowed; the last one, the base, always is."""
-    for number in range(first, last - 1):
-        misses = np.uint64(0)
-        for w in range(len(allowed)):
-            misses |= masks[number, w] & ~allowed[w]
-        if misses == np.uint64(0):
-            return number
-    return last - 1
+def _fits(mask: Words, allowed: Words) -> Any:
+    misses = np.uint64(0)
+    for w in range(len(allowed)):
+        misses |= mask[w] & ~allowed[w]
+    return misses == np.uint64(0)
 
 
 @inner
-def _triangle_change(p: int, pairs: _Pairs, r: Bools) -> float:
-    """Return the change of the penalties on triangles when the r bit p flips."""
-    change = 0.0
+def _turn_pair(p: int, pairs: _Pairs, state: _State) -> None:
+    """Flip the r bit p, and update the fields of the pairs that share a triangle with it."""
+    r, fields = state.r, state.fields
     for e in range(pairs.begin[p], pairs.begin[p + 1]):
-        first, second = r[pairs.sides[e, 0]] == pairs.senses[e, 1], r[pairs.sides[e, 1]] == pairs.senses[e, 2]
-        if first == second:
-            cyclic = first == (r[p] == pairs.senses[e, 0])
-            change += -pairs.deltas[e] if cyclic else pairs.deltas[e]
-    return change
+        q, s = pairs.sides[e, 0], pairs.sides[e, 1]
+        own, first, second = r[p] == pairs.senses[e, 0], r[q] == pairs.senses[e, 1], r[s] == pairs.senses[e, 2]
+        delta = -pairs.deltas[e] if first == second else pairs.deltas[e]
+        fields[q] += -delta if own == second else delta
+        fields[s] += -delta if own == first else delta
+    fields[p] = -fields[p]
+    r[p] = not r[p]
 
 
 @kernel
-def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperatures: Floats, tries: int, words: Words) -> None:
+def _walk(sets: _Sets, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
     """Flip single r bits by Metropolis' rule; each vertex always has its best allowed set."""
-    r, allowed, choice, best = state.r, state.allowed, state.choice, state.best
-    now, least = 0.0, 0.0
-    for temperature in temperatures:
-        for _ in range(tries):
-            p = pairs.movable[below(words, len(pairs.movable))]
-            limit = -np.log(uniform(words)) * temperature
-            change = _triangle_change(p, pairs, r)
-            side = 0 if r[p] else 1  # ends[p, side] comes first now, and may have the other as a parent afterwards
-            later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
-            new, old = pairs.places[p, side], pairs.places[p, 1 - side]
-            won, lost = choice[later], choice[earlier]
-            if new >= 0:
-                _flip(allowed[later], new)
-                won = _first_fit(sets.masks, sets.start[later], won + 1, allowed[later])
-                change -= sets.gains[won] - sets.gains[choice[later]]
-            if old >= 0:
-                _flip(allowed[earlier], old)
-                if change <= limit and _has(sets.masks[lost], old):
-                    lost = _first_fit(sets.masks, lost + 1, sets.start[earlier + 1], allowed[earlier])
-                    change += sets.gains[choice[earlier]] - sets.gains[lost]
-            if change <= limit:
-                r[p] = not r[p]
-                now += change
-                choice[later], choice[earlier] = won, lost
-            else:
-                if new >= 0:
-                    _flip(allowed[later], new)
-                if old >= 0:
-                    _flip(allowed[earlier], old)
-        if now < least - 1e-9:
-            least = now
-            for p in range(len(r)):
-                best[p] = r[p]
+    gains, choice, energies = sets.gains, state.choice, state.energies
+    for _ in range(tries):
+        p = pairs.movable[below(words, len(pairs.movable))]
+        limit = -np.log(uniform(words)) * temperature
+        side = 0 if state.r[p] else 1  # ends[p, side] comes first now, and may have the other as a parent afterwards
+        later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
+        new, old = pairs.edges[p, side], pairs.edges[p, 1 - side]
+        change, won, lost = state.fields[p], choice[later], choice[earlier]
+        if new >= 0:
+            allowed = state.allowed[later]
+            _flip(allowed, new - sets.first[later])
+            least = max(gains[won], gains[won] + change - limit)  # what a better set must gain
+            for h in range(sets.begin[new], sets.begin[new + 1]):
+                if gains[sets.holders[h]] < least or sets.holders[h] >= won:
+                    break
+                if _fits(sets.masks[sets.holders[h]], allowed):
+                    won = sets.holders[h]
+                    break
+            change -= gains[won] - gains[choice[later]]
+        if change <= limit and old >= 0:
+            allowed = state.allowed[earlier]
+            _flip(allowed, old - sets.first[earlier])
+            while not _fits(sets.masks[lost], allowed):  # the base always fits
+                lost += 1
+            change += gains[choice[earlier]] - gains[lost]
+            if change > limit:
+                _flip(allowed, old - sets.first[earlier])
+        if change <= limit:
+            _turn_pair(p, pairs, state)
+            energies[0] += change
+            choice[later], choice[earlier] = won, lost
+        elif new >= 0:
+            _flip(state.allowed[later], new - sets.first[later])
+    if energies[0] < energies[1] - 1e-9:
+        energies[1] = energies[0]
+        for p in range(len(state.r)):
+            state.best[p] = state.r[p]

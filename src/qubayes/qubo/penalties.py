@@ -18,9 +18,8 @@ from ..foundation.errors import QubayesError
 from ..foundation.graph import reachable
 from ..foundation.jit import kernel
 from ..foundation.workers import Workers, run
-from .closure import parent_losses, representations, subset_gains
+from .gains import Parents, RelativeSets, parent_losses, representations, subset_gains
 from .order_bits import Order
-from .relative_sets import Parents, RelativeSets
 
 PENALTIES = ("tight", "paper")
 KINDS = {  # of penalties, for which a factor may be given, and their fields
