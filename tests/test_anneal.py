@@ -19,7 +19,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
-from qubayes.search.orders.order_problem import order_problem
+from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import TickingClock, random_candidates
@@ -77,7 +77,7 @@ def state_of(candidates: Candidates, order, seed=0):
 @given(problems(2, 7), st.sampled_from([1, 5, 1000]))
 def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qubayes.search.orders.order_problem._GROUP", group)
+        patch.setattr("qubayes.search.orders.walks._GROUP", group)
         problem = order_problem(candidates.families, candidates.scores)
     n = candidates.n
     sets = [(vertex, set(members)) for vertex in range(n) for members in candidates.families.sets_of(vertex)]

@@ -41,7 +41,7 @@ from qubayes.network import Network, read_network
 from qubayes.quadratize import Decoder, read_polynomial
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
-from qubayes.search.solution import read_solution, write_solution
+from qubayes.search.solve import read_solution, write_solution
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "benchmarks" / "faults"

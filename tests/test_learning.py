@@ -26,7 +26,7 @@ from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score, local_score
 from qubayes.search import Limits, solve
-from qubayes.search.solution import read_solution, write_solution
+from qubayes.search.solve import read_solution, write_solution
 
 DATA = dependent_data(8, 300, seed=1)
 

@@ -10,8 +10,8 @@ from qubayes.candidates import Candidates
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders.order_problem import order_problem, random_order
 from qubayes.search.orders.swaps import swap_places, swap_state
+from qubayes.search.orders.walks import order_problem, random_order
 from reference import searches
 from solve_cases import random_candidates, with_required_edge
 

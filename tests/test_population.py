@@ -9,7 +9,7 @@ import pytest
 from qubayes.foundation.families import Families
 from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, restarts
 from qubayes.search.orders.insertions import best_of
-from qubayes.search.orders.order_problem import order_problem
+from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all
 from solve_cases import random_candidates
 

@@ -366,7 +366,7 @@ def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
 
 def _solutions(folder: Path) -> tuple[list[bytes], Read]:
     from qubayes.search import Limits, solve
-    from qubayes.search.solution import read_solution, write_solution
+    from qubayes.search.solve import read_solution, write_solution
 
     formulation = _formulation()
     solution = solve(formulation, "anneal", limits=Limits(None, 200, 0))

@@ -42,7 +42,7 @@ from qubayes.network import read_network, write_network
 from qubayes.qubo.formulation_files import read_problem
 from qubayes.qubo.subsets import read_subsets
 from qubayes.scores import Score
-from qubayes.search.solution import read_solution
+from qubayes.search.solve import read_solution
 
 UMASK = 0o027
 MOST_KILLS = 4  # of one run before it is left to end

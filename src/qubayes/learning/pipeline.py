@@ -20,7 +20,7 @@ from ..foundation.progress import OnProgress, Progress, in_notebook, progress_ba
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
 from ..search import Solution, solve, solver_named
-from ..search.solution import read_solution, write_solution
+from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .forecast import check_cost
 from .learned import Learned, Outputs, RunFolder, key_of

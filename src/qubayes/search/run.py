@@ -1,18 +1,27 @@
-"""One run of a solver: the contract of solvers, their limits, and the clock and best network of a run.
+"""One run of a solver: the contract of solvers and their names; limits, clock and best network of a run.
 
-To add a solver, write one file with a class that follows `Solver`, and register it by one line: in `SOLVERS` of
-`registry.py`, or in another package as an entry point of the group "qubayes.solvers".
+To add a solver, write one file with a class that follows `Solver`, and register it by one line: in `SOLVERS`, or in
+another package as an entry point of the group "qubayes.solvers", in its pyproject.toml:
+
+    [project.entry-points."qubayes.solvers"]
+    genetic = "genetic_orders.solver:Genetic"
+
+Solvers are loaded on first use.
 """
 
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, TypeGuard
+from os import PathLike
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Protocol, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +35,28 @@ from ..foundation.workers import Workers
 
 REPORT_EVERY = 0.1  # seconds
 MOST_MOVES = 2**53  # a count that doubles and 64-bit integers hold exactly
+GROUP = "qubayes.solvers"
+SOLVERS = {
+    "anneal": "qubayes.search.orders.anneal:Anneal",
+    "digital": "qubayes.qubo.samplers.digital:Digital",
+    "sa": "qubayes.qubo.samplers.sa:SimulatedAnnealing",
+    "bqp": "qubayes.qubo.samplers.bqp:QuadraticProgram",
+    "hillclimb": "qubayes.search.orders.hillclimb:HillClimb",
+    "order-sa": "qubayes.search.orders.swaps:OrderAnnealing",
+    "asobs": "qubayes.search.orders.swaps:AcyclicSelection",
+    "exact": "qubayes.search.exact:Exact",
+    "auto": "qubayes.search.exact:ExactThenAnneal",
+    "dimod": "qubayes.qubo.samplers.dimod_bridge:DimodSampler",
+}
+_KINDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    Mapping: "a mapping",
+    PathLike: "a path",
+    NoneType: "none",
+}
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -89,6 +120,51 @@ class Solver(Protocol):
 
     def __call__(self, problem: Any, run: "Run", /) -> Ending:
         """Search the problem, which is of the kind that `takes` says."""
+
+
+def solver_named(name: str, **settings: Any) -> Solver:
+    """Return the solver of this name with these settings; the others keep their defaults."""
+    added = {} if name in SOLVERS else {point.name: point.value for point in entry_points(group=GROUP)}
+    target = SOLVERS.get(name) or added.get(name)
+    if target is None:
+        raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join({**SOLVERS, **added})}")
+    kind = load(target)
+    follows = is_dataclass(kind) and is_solver(kind)
+    if not follows:
+        raise SettingError(f"{target} is registered as the solver {name!r}, but does not follow qubayes.search.Solver")
+    known, annotations = [field.name for field in fields(kind)], get_type_hints(kind)
+    for setting, value in settings.items():
+        if setting not in known:
+            raise SettingError(f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}")
+        _check_setting(f"{name}: {setting}", annotations[setting], value)
+    solver: Solver = kind(**settings)
+    return solver
+
+
+def load(target: str) -> Any:
+    """Return the object that "module:name" names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def is_solver(value: object) -> bool:
+    """True if the value has what `Solver` asks for."""
+    return callable(value) and all(hasattr(value, name) for name in ("name", "takes", "counts", "prepare"))
+
+
+def _check_setting(name: str, annotation: Any, value: object) -> None:
+    """Raise unless the annotation allows the value. A whole number is a number; a boolean is not."""
+    is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
+    kinds = [get_origin(each) or each for each in (get_args(annotation) if is_union else [annotation])]
+    if (
+        Any in kinds
+        or (float in kinds and is_number(value))
+        or (int in kinds and is_whole(value))
+        or isinstance(value, tuple(kind for kind in kinds if kind not in (Any, int, float)))
+    ):
+        return
+    *others, last = [_KINDS.get(kind) or f"a {kind.__name__}" for kind in kinds]
+    raise SettingError(f"{name} = {value!r}; give {', '.join(others)}{' or ' * bool(others)}{last}")
 
 
 class Formulated(Protocol):
@@ -229,7 +305,7 @@ class Run:
             self._end = end
 
     def report(self, note: str = "", *, done: float | None = None, total: float | None = None) -> None:
-        """Report progress, at most ten times a second: the share of the time, unless `done` and `total` are given."""
+        """Report progress, at most ten times a second: the part `done` of a `total` if given, else of the time."""
         now = self.elapsed
         if now - self._reported < REPORT_EVERY:
             return

@@ -25,7 +25,7 @@ from ...foundation.graph import topological_order
 from ...foundation.random import draws_of
 from ...foundation.workers import Workers
 from ...search.orders.insertions import anneal_order, order_state
-from ...search.orders.order_problem import OrderProblem, order_problem
+from ...search.orders.walks import OrderProblem, order_problem
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation, encode_sets
 from ..assembly import constrain

@@ -256,35 +256,32 @@ def _walk(support: Support, need: int, cluster: Cluster, starts: Bytes, start: i
 
 @inner
 def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
-    """Let the vertex enter or leave: subtract what its sets and those with it contribute, flip, and add it again."""
-    own = support.families.vertex_start
+    """Let the vertex enter or leave: subtract what its sets and those with it contribute, flip, and add it again.
+
+    A set contributes to the changes of its vertex and, if that is inside, of its members.
+    """
+    inside, met, change, _, _ = cluster
+    families, own = support.families, support.families.vertex_start
     first = support.child_start[vertex] - (own[vertex + 1] - own[vertex])
     for sign in (-1.0, 1.0):
         for i in range(first, support.child_start[vertex + 1]):
             mine = i < support.child_start[vertex]
             number = own[vertex] + i - first if mine else support.children[i]
             if sign > 0.0 and not mine:
-                cluster.met[number] += 1 if cluster.inside[vertex] else -1
-            _weigh(support, need, cluster, number, sign * support.values[number])
+                met[number] += 1 if inside[vertex] else -1
+            owner, value = support.owners[number], sign * support.values[number]
+            if met[number] < need:
+                change[owner] += -value if inside[owner] else value
+            if inside[owner]:
+                for k in range(families.set_start[number], families.set_start[number + 1]):
+                    member = families.members[k]
+                    if inside[member]:
+                        if met[number] == need:
+                            change[member] += value
+                    elif met[number] == need - 1:
+                        change[member] -= value
         if sign < 0.0:
-            cluster.inside[vertex] ^= 1
-
-
-@inner
-def _weigh(support: Support, need: int, cluster: Cluster, number: int, value: float) -> None:
-    """Add the contribution of one set to the changes of its vertex and its members."""
-    inside, met, change, _, _ = cluster
-    families, owner = support.families, support.owners[number]
-    if met[number] < need:
-        change[owner] += -value if inside[owner] else value
-    if inside[owner]:
-        for i in range(families.set_start[number], families.set_start[number + 1]):
-            member = families.members[i]
-            if inside[member]:
-                if met[number] == need:
-                    change[member] += value
-            elif met[number] == need - 1:
-                change[member] -= value
+            inside[vertex] ^= 1
 
 
 def zero_half_cuts(sets: ScoredSets, numbers: Ints, values: Floats, cuts: ClusterCuts, least: float) -> ClusterCuts:

@@ -14,7 +14,7 @@ from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
 from ..reduction import with_required_edges, without_twins
 from ..run import Ending, Limits, Run, check, warm_up
-from ..solution import Solution
+from ..solve import Solution
 from .branching import branch
 from .certificate import NotCertifiedError, write_certificate
 from .proof import Proof

@@ -27,6 +27,7 @@ import numpy as np
 from ...candidates import example
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
 from ...foundation.jit import inner, kernel
+from ...foundation.words import lowest_bit, popcount
 from ...foundation.workers import Workers
 from ..run import Limits, Run
 from .cuts import Bytes, ScoredSets, cluster_cuts, no_cuts
@@ -53,6 +54,25 @@ class Potential(NamedTuple):
     half_odd: Words  # (zero-half cuts,)
     half_weights: Floats
 
+    @staticmethod
+    def of(sets: ScoredSets, bounded: Bounded) -> "Potential":
+        """Return the lower bound of these multipliers."""
+        single = bounded.cuts.divisors == 1
+        one, many = bounded.cuts.select(single), bounded.cuts.select(~single)
+        weights = bounded.weights[single]
+        least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1])
+        return Potential(
+            least - weights @ one.inside,
+            masks_of(one.inside),
+            one.needs,
+            weights,
+            many.start,
+            masks_of(many.inside),
+            many.needs,
+            masks_of(many.odd),
+            bounded.weights[~single],
+        )
+
 
 class SortedSets(NamedTuple):
     """Sets as masks of vertices, those of a vertex by rising loss."""
@@ -60,6 +80,14 @@ class SortedSets(NamedTuple):
     start: Ints  # (n + 1,)
     masks: Words
     losses: Floats
+
+    @staticmethod
+    def of(sets: ScoredSets, usable: Bools) -> "SortedSets":
+        """Return the usable sets."""
+        numbers = np.flatnonzero(usable)
+        numbers = numbers[np.lexsort((sets.losses[numbers], sets.owners[numbers]))]
+        start = np.searchsorted(sets.owners[numbers], np.arange(sets.families.n + 1))
+        return SortedSets(start, set_masks(sets)[numbers], sets.losses[numbers])
 
 
 class Queue(NamedTuple):
@@ -99,7 +127,7 @@ def search_ideals(
 ) -> IdealSearch:
     """Search the states with g + h up to the threshold, at most `most`, over networks of usable sets."""
     n = sets.families.n
-    potential, sorted_sets = _potential(sets, bounded), _sorted_sets(sets, usable)
+    potential, sorted_sets = Potential.of(sets, bounded), SortedSets.of(sets, usable)
     queue = Queue(
         np.zeros(most, np.uint64),
         np.zeros(most),
@@ -151,50 +179,24 @@ def set_masks(sets: ScoredSets) -> Words:
     return masks
 
 
-def _potential(sets: ScoredSets, bounded: Bounded) -> Potential:
-    single = bounded.cuts.divisors == 1
-    one, many = bounded.cuts.select(single), bounded.cuts.select(~single)
-    weights = bounded.weights[single]
-    least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1])
-    return Potential(
-        least - weights @ one.inside,
-        masks_of(one.inside),
-        one.needs,
-        weights,
-        many.start,
-        masks_of(many.inside),
-        many.needs,
-        masks_of(many.odd),
-        bounded.weights[~single],
-    )
-
-
-def _sorted_sets(sets: ScoredSets, usable: Bools) -> SortedSets:
-    numbers = np.flatnonzero(usable)
-    numbers = numbers[np.lexsort((sets.losses[numbers], sets.owners[numbers]))]
-    start = np.searchsorted(sets.owners[numbers], np.arange(sets.families.n + 1))
-    return SortedSets(start, set_masks(sets)[numbers], sets.losses[numbers])
-
-
 @kernel
 def _expand(sets: SortedSets, potential: Potential, queue: Queue, threshold: float, work: int) -> int:
     """Expand states; return 0 when all are expanded, 1 after looking at `work` sets, 2 if there is no place left."""
-    one, n = np.uint64(1), len(sets.start) - 1
+    one, n, least, most = np.uint64(1), len(sets.start) - 1, queue.least, len(queue.states)
     everything = (one << np.uint64(n)) - one
-    at, end, count = queue.counts[0], queue.counts[1], queue.counts[2]
-    going = 0
-    while at < count and going == 0:
+    at, end, met = queue.counts[0], queue.counts[1], queue.counts[2]
+    while at < met <= most and work > 0:
         if at == end:
-            end = count
+            end = met
         state, g = queue.states[at], queue.losses[at]
         at += 1
         if state == everything:
-            queue.least[1] = g
+            least[1] = g
             continue
         f = g + _fill_falls(potential, state, queue.fall, queue.steps)
         work -= len(potential.clusters)
         if f > threshold:
-            queue.least[0] = min(queue.least[0], f)
+            least[0] = min(least[0], f)
             continue
         low, high = 0, n
         for v in range(n):
@@ -210,46 +212,34 @@ def _expand(sets: SortedSets, potential: Potential, queue: Queue, threshold: flo
             while i < last and sets.masks[i] & ~state and sets.losses[i] <= room:
                 i += 1
             work -= i - sets.start[v] + 1
-            if i == last:
-                continue
-            if sets.losses[i] > room:
-                queue.least[0] = min(queue.least[0], f + sets.losses[i] - queue.fall[v])
-                continue
-            after, cost = state | (one << np.uint64(v)), g + sets.losses[i]
-            place = _place(queue, after, end)
-            known = queue.table[place]
-            if known < end:  # a state of an earlier layer, or none: the place is free
-                if count == len(queue.states):
-                    going = 2
-                    break
-                queue.table[place] = known = count
-                queue.states[known], queue.losses[known] = after, math.inf
-                count += 1
-            if cost < queue.losses[known]:
-                queue.losses[known], queue.before[known] = cost, at - 1
-        if work <= 0 and going == 0:
-            going = 1
-    queue.counts[0], queue.counts[1], queue.counts[2] = at, end, count
-    return going if going == 2 or at < count else 0
+            if i < last and sets.losses[i] > room:
+                least[0] = min(least[0], f + sets.losses[i] - queue.fall[v])
+            elif i < last and met <= most:
+                met = _reach(queue, state | (one << np.uint64(v)), g + sets.losses[i], at - 1, end, met)
+    queue.counts[0], queue.counts[1], queue.counts[2] = at, end, min(met, most)
+    return 2 if met > most else int(at < met)
 
 
 @inner
-def _place(queue: Queue, state: np.uint64, end: int) -> np.uint64:
-    """Return the place of the state in the table, or the free place where it belongs."""
+def _reach(queue: Queue, state: np.uint64, loss: float, before: int, end: int, met: int) -> int:
+    """Enter a state of the next layer, or its smaller loss; return how many states were met, beyond `most` if all are.
+
+    A place of the table that names a state of an earlier layer, before `end`, is free.
+    """
     last = np.uint64(len(queue.table) - 1)
     place = ((state * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & last
     while queue.table[place] >= end and queue.states[queue.table[place]] != state:
         place = (place + np.uint64(1)) & last
-    return place
-
-
-@inner
-def _ones(x: np.uint64) -> np.int64:
-    """Return the number of bits."""
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    known = queue.table[place]
+    if known < end:
+        if met == len(queue.states):
+            return met + 1
+        queue.table[place] = known = met
+        queue.states[known], queue.losses[known] = state, math.inf
+        met += 1
+    if loss < queue.losses[known]:
+        queue.losses[known], queue.before[known] = loss, before
+    return met
 
 
 @inner
@@ -262,21 +252,21 @@ def _fill_falls(p: Potential, state: np.uint64, fall: Floats, steps: Ints) -> fl
         if (outside >> np.uint64(v)) & one:
             h += p.base[v]
     for c in range(len(p.clusters)):
-        short = p.needs[c] - (_ones(p.clusters[c] & state) if p.clusters[c] & state else 0)
+        short = p.needs[c] - popcount(p.clusters[c] & state)
         if short > 0:
             h += p.weights[c] * short
             rest = p.clusters[c] & outside
             while rest:
-                fall[_ones((rest & (~rest + one)) - one)] += p.weights[c]
+                fall[lowest_bit(rest)] += p.weights[c]
                 rest &= rest - one
     for c in range(len(p.half_weights)):
-        total = _ones(p.half_odd[c] & outside)
+        total = popcount(p.half_odd[c] & outside)
         for v in range(n):
             steps[v] = np.int64((p.half_odd[c] & outside) >> np.uint64(v) & one)
         for i in range(p.half_start[c], p.half_start[c + 1]):
             rest = p.half_clusters[i] & outside
-            short = p.half_needs[i] - _ones(p.half_clusters[i] & state)
-            total += _ones(rest)
+            short = p.half_needs[i] - popcount(p.half_clusters[i] & state)
+            total += popcount(rest)
             if short > 0:
                 total -= short
             else:
@@ -288,81 +278,84 @@ def _fill_falls(p: Potential, state: np.uint64, fall: Floats, steps: Ints) -> fl
     return h
 
 
+class Ascent(NamedTuple):
+    """State of a greedy dual ascent."""
+
+    start: Ints  # (n + 1,) sets by vertex
+    masks: Words  # (sets,) their members
+    costs: Floats  # (sets,) reduced
+    zeros: Words  # masks of the sets with reduced cost 0, from start[v] on for vertex v
+    counts: Ints  # (n,) of them
+    clusters: Words  # (most,) found so far
+    weights: Floats  # (most,)
+
+
 def greedy_duals(sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: float, seed: int) -> Bounded:
     """Return the bound raised by greedy dual ascent; vertices leave a cluster in random order."""
-    n, random = sets.families.n, np.random.default_rng(seed)
-    least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1])
-    costs = bounded.prices - least[sets.owners]
+    n, random, start = sets.families.n, np.random.default_rng(seed), sets.families.vertex_start
+    costs = bounded.prices - np.minimum.reduceat(bounded.prices, start[:-1])[sets.owners]
     orders = np.array([random.permutation(n) for _ in range(64)])
-    clusters, weights = np.zeros(MOST_CLUSTERS, np.uint64), np.zeros(MOST_CLUSTERS)
     zeros, counts = np.zeros(len(costs), np.uint64), np.zeros(n, np.int64)
-    count = _ascend(sets.families.vertex_start, set_masks(sets), costs, orders, clusters, weights, zeros, counts)
+    clusters, weights = np.zeros(MOST_CLUSTERS, np.uint64), np.zeros(MOST_CLUSTERS)
+    count = _ascend(Ascent(start, set_masks(sets), costs, zeros, counts, clusters, weights), orders)
     inside = (clusters[:count, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1)
     cuts = bounded.cuts.join(cluster_cuts(inside.astype(np.uint8), 1))
     return lagrangian(sets, cuts, np.concatenate([bounded.weights, weights[:count]]), allowed, scale)
 
 
 @kernel
-def _ascend(
-    start: Ints,
-    masks: Words,
-    costs: Floats,  # changed
-    orders: Ints,
-    clusters: Words,  # written
-    weights: Floats,  # written
-    zeros: Words,  # masks of the sets with reduced cost 0, from start[v] on for vertex v
-    counts: Ints,  # (n,) of them
-) -> int:
-    """Write clusters and their weights; return how many there are."""
-    one, n = np.uint64(1), len(start) - 1
+def _ascend(ascent: Ascent, orders: Ints) -> int:
+    """Find clusters and their weights; return how many there are."""
+    one, n = np.uint64(1), len(ascent.counts)
     everything = (one << np.uint64(n)) - one
-    for v in range(n):
-        for i in range(start[v], start[v + 1]):
-            if costs[i] <= ZERO:
-                zeros[start[v] + counts[v]] = masks[i]
-                counts[v] += 1
-    count = 0
-    while count < len(clusters):
-        cluster = everything & ~_closure(start, zeros, counts, np.uint64(0))
+    _lower(ascent, everything, np.uint64(0), 0.0)
+    for count in range(len(ascent.clusters)):
+        cluster = everything & ~_closure(ascent, np.uint64(0))
         if not cluster:
-            break
+            return count
         for k in range(n):
             u = np.uint64(orders[count % len(orders), k])
             if (cluster >> u) & one:
-                rest = everything & ~_closure(start, zeros, counts, (everything & ~cluster) | (one << u))
+                rest = everything & ~_closure(ascent, (everything & ~cluster) | (one << u))
                 if rest:
                     cluster = rest
         least = np.inf
         for v in range(n):
             if (cluster >> np.uint64(v)) & one:
-                for i in range(start[v], start[v + 1]):
-                    if not masks[i] & cluster and costs[i] < least:
-                        least = costs[i]
+                for i in range(ascent.start[v], ascent.start[v + 1]):
+                    if not ascent.masks[i] & cluster and ascent.costs[i] < least:
+                        least = ascent.costs[i]
         if least == np.inf:  # no network of these sets
-            break
-        for v in range(n):
-            if (cluster >> np.uint64(v)) & one:
-                for i in range(start[v], start[v + 1]):
-                    if not masks[i] & cluster:
-                        costs[i] -= least
-                        if costs[i] <= ZERO:
-                            zeros[start[v] + counts[v]] = masks[i]
-                            counts[v] += 1
-        clusters[count], weights[count] = cluster, least
-        count += 1
-    return count
+            return count
+        _lower(ascent, cluster, cluster, least)
+        ascent.clusters[count], ascent.weights[count] = cluster, least
+    return len(ascent.clusters)
 
 
 @inner
-def _closure(start: Ints, zeros: Words, counts: Ints, state: np.uint64) -> np.uint64:
+def _lower(ascent: Ascent, vertices: np.uint64, cluster: np.uint64, by: float) -> None:
+    """Lower the reduced costs of these vertices' sets outside the cluster; list those that are 0 now."""
+    start, masks, costs = ascent.start, ascent.masks, ascent.costs
+    for v in range(len(ascent.counts)):
+        if (vertices >> np.uint64(v)) & np.uint64(1):
+            for i in range(start[v], start[v + 1]):
+                if not masks[i] & cluster:
+                    costs[i] -= by
+                    if costs[i] <= ZERO:
+                        ascent.zeros[start[v] + ascent.counts[v]] = masks[i]
+                        ascent.counts[v] += 1
+
+
+@inner
+def _closure(ascent: Ascent, state: np.uint64) -> np.uint64:
     """Return the vertices that follow from `state` by sets of reduced cost 0."""
-    one, again = np.uint64(1), True
+    start, one, again = ascent.start, np.uint64(1), True
     while again:
         again = False
-        for v in range(len(counts)):
+        for v in range(len(ascent.counts)):
             if not (state >> np.uint64(v)) & one:
-                for i in range(start[v], start[v] + counts[v]):
-                    if not zeros[i] & ~state:
+                for i in range(start[v], start[v] + ascent.counts[v]):
+                    if not ascent.zeros[i] & ~state:
                         state |= one << np.uint64(v)
                         again = True
                         break

@@ -11,7 +11,7 @@ from ...candidates import example
 from ...foundation.arrays import Bools, Floats, Ints
 from ...foundation.graph import topological_order
 from ..orders.insertions import Ordered, improve
-from ..orders.order_problem import OrderProblem, order_problem
+from ..orders.walks import OrderProblem, order_problem
 from ..reduction import Component, Reduced, join, split
 from ..run import Run
 from .cuts import ClusterCuts, ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
@@ -328,8 +328,15 @@ class ComponentProof:
         self.bounded = self.history = None
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
-        """Add sets with negative reduced costs and violated cuts, remove idle cuts; True if something was added."""
-        fresh = self._cheaper(point, bounded)
+        """Add violated cuts and the cheapest sets with negative reduced costs, remove idle cuts; True if any came."""
+        owners, columns = self.sets.owners, self.relaxation.columns
+        paid, used = np.zeros(self.n), point.values > POSITIVE
+        np.maximum.at(paid, owners[columns[used]], np.minimum(bounded.prices[columns[used]], 1e300))
+        reduced = bounded.prices - paid[owners]
+        fresh = np.flatnonzero((reduced < -1e-7) & ~self.relaxation.is_in)
+        fresh = fresh[np.lexsort((reduced[fresh], owners[fresh]))]
+        places = np.arange(len(fresh)) - np.searchsorted(owners[fresh], owners[fresh])
+        fresh = np.sort(fresh[places < NEW_SETS])
         support = self.support(point)
         cuts, most = violated_clusters(support, 1, LEAST), max(30, self.n)
         if cuts.total < FEW:
@@ -351,18 +358,6 @@ class ComponentProof:
             self.found_cuts += cuts.total
         self.relaxation.allow(allowed)
         return bool(len(fresh) or cuts.total)
-
-    def _cheaper(self, point: Point, bounded: Bounded) -> Ints:
-        """Return the sets of each vertex with the lowest reduced costs, if negative."""
-        owners, columns = self.sets.owners, self.relaxation.columns
-        paid = np.zeros(self.n)
-        used = point.values > POSITIVE
-        np.maximum.at(paid, owners[columns[used]], np.minimum(bounded.prices[columns[used]], 1e300))
-        reduced = bounded.prices - paid[owners]
-        fresh = np.flatnonzero((reduced < -1e-7) & ~self.relaxation.is_in)
-        fresh = fresh[np.lexsort((reduced[fresh], owners[fresh]))]
-        places = np.arange(len(fresh)) - np.searchsorted(owners[fresh], owners[fresh])
-        return np.sort(fresh[places < NEW_SETS])
 
     def _used(self, point: Point) -> tuple[Ints, Floats]:
         """Return the sets with a positive value, ascending, and their values."""

@@ -38,7 +38,7 @@ from ...foundation.families import Families, VertexSet
 from ..reduction import LARGEST, Reduced, best_of_all, join, split, without_twins
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
-from .order_problem import OrderProblem, order_problem, random_order
+from .walks import OrderProblem, order_problem, random_order
 
 SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
 SLICE = 2000  # moves of a walk between looks at the best; more would withhold improvements from the user for seconds
@@ -147,15 +147,13 @@ class _ComponentSearch:
         pace = chosen.moves / chosen.seconds if chosen.seconds else math.inf
         left = _PLANNED * self.run.left * pace if most is None else most
         share = chosen.vertices / sum(population.vertices for population in open_ones)
-        if chosen.advance(share * left, most, self.pool, self.stop, self._watch):
-            self._offer()
 
-    def _watch(self) -> None:
-        self.stop[0] = self.run.over
-        if self.run.moves is None:
-            self.run.report()
-        else:
+        def watch() -> None:
+            self.stop[0] = self.run.over
             self.run.report(done=self.moves, total=self.run.moves)
+
+        if chosen.advance(share * left, most, self.pool, self.stop, watch):
+            self._offer()
 
     def _offer(self) -> None:
         """Offer the best network of every component, joined."""
@@ -270,13 +268,13 @@ class Population:
         if state.totals[1] > self.best.score:
             self.best = max(self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score)
         if self._made >= present.moves:
-            self._update_elite([self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)])
+            self.update_elite([self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)])
             follows = not present.crossover and len(self.elite) > 1
             self._made, self.round = 0, self.crossover(present.moves) if follows else None
         self.seconds += time.perf_counter() - began
         return self.best.score > before
 
-    def _update_elite(self, found: list[Ordered]) -> None:
+    def update_elite(self, found: list[Ordered]) -> None:
         """Keep the best of the elite and these networks, those with different scores."""
         ranked = sorted([*self.elite, *found], key=lambda ordered: -ordered.score)
         self.elite = [ranked[0]]

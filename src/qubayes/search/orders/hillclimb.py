@@ -22,8 +22,7 @@ from ...foundation.random import random_stream
 from ...scores import NAMES, OBSERVED, Formula, Score, is_score
 from ..run import Ending, Run, warm_up
 from .hillclimb_kernels import BEST, CLIMBS, FIRST, KEY, KICKS, POSSIBLE, SIZE, climb_edges
-from .order_problem import order_problem
-from .walks import Advance, Pace, walk_all
+from .walks import Advance, Pace, order_problem, walk_all
 
 MEMORY = 64 << 20  # bytes for rows that were scored before
 

@@ -15,7 +15,7 @@ from ...foundation.random import below
 from ...scores import OBSERVED
 from ...scores.score import LARGE, priors, rising
 from ...scores.sums import TIMES, VALUES
-from .order_problem import holds
+from .walks import holds
 
 TABU = 10  # steps for which a pair may not be changed again, and steps without a better network that end a climb
 KICKS = 10  # random edges that are changed after a climb

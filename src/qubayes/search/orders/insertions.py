@@ -14,7 +14,6 @@ middle of a loop, or passed on with it.
 """
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +22,11 @@ import numpy.typing as npt
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
 from ...foundation.jit import inner, kernel
 from ...foundation.random import below, next_word, random_stream
-from .order_problem import OrderProblem, holds
+from .walks import OrderProblem, holds
 
 _NOISES = 1 << 14
+# A sample of Gumbel's distribution in random order. Moves read it from a random place on.
+_NOISE = np.random.default_rng(0).permutation(-np.log(-np.log((np.arange(_NOISES) + 0.5) / _NOISES))).astype(np.float32)
 _MOST_NOISE = 10.4  # -log(-log(1 - 2^-15)) and no less
 _REGROUP_EVERY = 8  # moves
 _ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
@@ -66,7 +67,7 @@ def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.rand
         totals=np.full(2, -np.inf),
         best=vertices.copy(),
         random=random_stream(seed),
-        noise=_noise(),
+        noise=_NOISE,
         values=np.empty(n),
         reach=np.empty(n),
         other=np.empty(n, np.int64),
@@ -81,13 +82,6 @@ def restart_at(problem: OrderProblem, state: OrderState, order: npt.ArrayLike) -
     """Replace the order; the best order so far and the random stream are kept."""
     state.order[:], state.totals[0] = order, -np.inf
     anneal_order(problem, state, 1.0, 1.0, 0, np.zeros(1, np.bool_))
-
-
-@cache
-def _noise() -> npt.NDArray[np.float32]:
-    """Return a sample of Gumbel's distribution in random order. Moves read it from a random place on."""
-    quantiles = (np.arange(_NOISES) + 0.5) / _NOISES
-    return np.random.default_rng(0).permutation(-np.log(-np.log(quantiles))).astype(np.float32)
 
 
 def best_of(problem: OrderProblem, order: npt.ArrayLike) -> Ordered:

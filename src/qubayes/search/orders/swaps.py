@@ -23,8 +23,7 @@ from ...foundation.jit import inner, kernel
 from ...foundation.random import below, random_stream, uniform
 from ...foundation.words import lowest_bit
 from ..run import Ending, Run, warm_up
-from .order_problem import OrderProblem, holds, order_problem, random_order
-from .walks import Advance, Pace, walk_all
+from .walks import Advance, OrderProblem, Pace, holds, order_problem, random_order, walk_all
 
 EPSILON = 1e-9  # in `asobs` a network is better if its score is larger by more than this
 

@@ -1,21 +1,133 @@
-"""Independent walks of one solver on all threads: each has its own random stream, and the best network wins.
+"""What the searches of this room share: candidate sets as arrays, random orders, and walks on all threads.
+
+The sets are rows of a table, best first inside a vertex, so that "the best set that the order allows" is the first
+one that passes a test. For each edge parent -> child there is a list of the child's sets that contain the parent.
 
 A walk is a search that advances in slices of moves. Its result depends on its random stream and its number of moves,
-not on the slices.
+not on the slices. Walks are independent of each other; the best network of all wins.
 """
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
+from ...foundation.arrays import Floats, Ints, SmallInts, frozen
+from ...foundation.environment import sparse
+from ...foundation.errors import SettingError
+from ...foundation.families import Families, VertexSet
+from ...foundation.graph import topological_order
+from ...foundation.jit import inner
 from ..run import Ending, Run
 
 WALKS = 4  # walks that share a limit of moves, for any number of threads
 SLICE = 0.02  # seconds between two looks at the limits
+_LARGEST = 65_534  # vertices: a member is stored in 16 bits
+_GROUP = 1 << 18  # members of candidate sets that are sorted at once
+
+
+class OrderProblem(NamedTuple):
+    """The candidate sets, best first inside a vertex, and for each edge parent -> child the child's sets with it."""
+
+    first: Ints  # (n + 1,) sets first[v] .. first[v + 1] - 1 belong to v
+    scores: Floats  # (sets,)
+    members: npt.NDArray[np.uint16]  # (sets, largest size), filled up with n
+    skip: npt.NDArray[np.uint16]  # (sets, largest size) from the set to the next one without that member
+    edge_start: Ints  # (n + 1,) edges by parent
+    child: SmallInts  # (edges,)
+    list_start: Ints  # (edges,) the edge's sets are lists[list_start[e] : list_stop[e]], best first
+    list_stop: Ints  # (edges,)
+    lists: SmallInts  # (members,) numbers of sets
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.first) - 1
+
+
+def order_problem(families: Families, scores: Floats) -> OrderProblem:
+    """Return the sets of a component, or of all `Candidates`, in the form that kernels read."""
+    n = families.n
+    if n > _LARGEST:
+        raise SettingError(f"{n} variables in one component; the search over orders takes at most {_LARGEST}")
+    sizes, places = np.diff(families.set_start), families.set_start[families.vertex_start]
+    members = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.uint16)
+    skip, lists = np.ones_like(members), np.empty(len(families.members), np.int32)
+    edges = [np.zeros((4, 0), np.int64)]  # parent, child, begin and end of its list
+    cuts = np.unique([0, *np.searchsorted(places, np.arange(_GROUP, places[-1], _GROUP)), n]).tolist()
+    for begin, end in pairwise(cuts):  # a group of vertices at a time bounds the memory
+        sets = slice(*families.vertex_start[[begin, end]].tolist())
+        used = np.arange(members.shape[1]) < sizes[sets, np.newaxis]
+        listed = _list_edges(families, begin, end)
+        members[sets][used] = families.members[places[begin] : places[end]]
+        skip[sets][used] = listed.skip
+        lists[places[begin] : places[end]] = listed.numbers
+        edges.append(listed.edges)
+    found = np.concatenate(edges, axis=1)
+    parent, child, start, stop = found[:, np.argsort(found[0], kind="stable")]
+    return OrderProblem(
+        frozen(families.vertex_start[:]),
+        frozen(scores[:]),  # a view: kernels are compiled for read-only arrays, and the caller's array stays as it is
+        frozen(members),
+        frozen(skip),
+        frozen(np.searchsorted(parent, np.arange(n + 1)).astype(np.int64)),
+        frozen(child.astype(np.int32)),
+        frozen(start),
+        frozen(stop),
+        frozen(lists),
+    )
+
+
+class _Listed(NamedTuple):
+    edges: Ints  # (4, edges) parent, child, begin and end of its list
+    numbers: SmallInts  # (members,) the lists of sets, by parent and child
+    skip: npt.NDArray[np.uint16]  # (members,) of an `OrderProblem`, in the order of the members
+
+
+def _list_edges(families: Families, begin: int, end: int) -> _Listed:
+    """Return the lists of the edges into the vertices from `begin` up to `end`."""
+    first, last = families.vertex_start[[begin, end]].tolist()
+    start = families.set_start[first : last + 1]
+    flat = families.members[start[0] : start[-1]]
+    table: Any = sparse.csr_array(
+        (np.arange(len(flat), dtype=np.int32), flat, start - start[0]), shape=(last - first, families.n)
+    ).tocsc()
+    parent = np.repeat(np.arange(families.n, dtype=np.int32), np.diff(table.indptr))
+    child = np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(families.vertex_start[begin : end + 1]))[
+        table.indices
+    ]
+    border = np.ones(len(flat) + 1, np.bool_)  # where another list begins
+    border[1:-1] = (np.diff(parent) != 0) | (np.diff(child) != 0)
+    gap = border.copy()  # where a run of consecutive sets begins
+    gap[1:-1] |= np.diff(table.indices) != 1
+    lists, runs = np.flatnonzero(border), np.flatnonzero(gap)
+    skip = np.empty(len(flat), np.uint16)
+    skip[table.data] = np.minimum(np.repeat(runs[1:], np.diff(runs)) - np.arange(len(flat)), 65535)
+    edges = np.stack([parent[lists[:-1]], child[lists[:-1]], start[0] + lists[:-1], start[0] + lists[1:]])
+    return _Listed(edges, table.indices + np.int32(first), skip)
+
+
+def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> tuple[int, ...]:
+    """Return a random order in which parents come first. The order of the data's columns would leak knowledge."""
+    names = np.random.default_rng(seed).permutation(len(parents)).tolist()
+    vertex_of = dict(zip(names, range(len(parents)), strict=True))
+    renamed = [[names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))]
+    return tuple(vertex_of[name] for name in topological_order(renamed))
+
+
+@inner
+def holds(members: Any, number: Any, vertex: Any) -> Any:
+    """Return whether the vertex is a member of the set."""
+    held = False
+    for k in range(members.shape[1]):
+        held |= members[number, k] == vertex
+    return held
 
 
 class Pace(NamedTuple):
@@ -41,32 +153,25 @@ def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -
     def walk(number: int) -> None:
         share = None if run.moves is None else (run.moves + walks - 1 - number) // walks
         advance, moves, seconds = make(number, seeds[number]), 1, 0.0
+        whole = share or run.limits.seconds or math.inf  # moves or seconds
         while not run.over and not enough.is_set() and (share is None or made[number] < share):
             moves = moves if share is None else min(moves, share - made[number])
+            done, each = (run.elapsed, seconds) if share is None else (made[number], 1.0)
             began = time.perf_counter()
-            if share is not None:
-                pace = Pace(made[number] / share, 1.0 / share)
-            elif run.limits.seconds is not None:
-                pace = Pace(run.elapsed / run.limits.seconds, seconds / run.limits.seconds)
-            else:
-                pace = Pace(0.0, 0.0)
-            advance(moves, pace)
+            advance(moves, Pace(done / whole, each / whole))
             seconds = (time.perf_counter() - began) / moves
             made[number] += moves
             moves = max(1, min(2 * moves, int(min(SLICE, run.left) / max(seconds, 1e-9))))
 
     with ThreadPoolExecutor(min(walks, run.workers.count)) as pool:
         futures = [pool.submit(walk, number) for number in range(walks)]
+        waiting: Any = set(futures)
         try:
-            waiting: Any = set(futures)
             while waiting and not enough.is_set():
                 done, waiting = wait(waiting, timeout=SLICE, return_when=FIRST_EXCEPTION)
                 if run.proved or any(future.exception() for future in done):
                     enough.set()
-                if run.moves is None:
-                    run.report()
-                else:
-                    run.report(done=sum(made), total=run.moves)
+                run.report(done=sum(made), total=run.moves)
         finally:  # also if the progress callback raises
             enough.set()
         for future in futures:
