@@ -108,8 +108,6 @@ def test_our_samplers_tell_how_far_they_are(sampler):
 
 @pytest.mark.skipif(not (find_spec("pyscipopt") and find_spec("gurobipy")), reason="needs both backends")
 def test_the_program_is_made_once(monkeypatch):
-    from qubayes.qubo.samplers import bqp_gurobi
-
     made, make = [], bqp.constrained_program
     monkeypatch.setattr(bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1])
     formulation = formulated(random_candidates(9, 3, sets=12))
@@ -119,26 +117,26 @@ def test_the_program_is_made_once(monkeypatch):
 
     for limited in (True, False):  # told beforehand; found out at the end
         made.clear()
-        monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda limited=limited: limited)
-        monkeypatch.setattr(bqp_gurobi, "solve_with_gurobi", refuse)
+        monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda limited=limited: limited)
+        monkeypatch.setattr(bqp, "solve_with_gurobi", refuse)
         solve(formulation, "bqp", limits=Limits(0.5))
         assert len(made) == 1
 
 
 @pytest.mark.skipif(not find_spec("gurobipy"), reason="needs gurobipy")
 def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
-    from qubayes.qubo.samplers import bqp_gurobi
+    import gurobipy
 
-    monkeypatch.setattr(bqp_gurobi, "limited_in_size", lambda: False)
-    monkeypatch.setattr(bqp_gurobi, "ROWS", 10)
-    add, pieces = bqp_gurobi._add, []
+    monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda: False)
+    monkeypatch.setattr(bqp, "ROWS", 10)
+    add, pieces = gurobipy.Model.addMConstr, []
 
     def slow(*arguments):
         pieces.append(arguments)
         time.sleep(0.6)
-        add(*arguments)
+        return add(*arguments)
 
-    monkeypatch.setattr(bqp_gurobi, "_add", slow)
+    monkeypatch.setattr(gurobipy.Model, "addMConstr", slow)
     formulation = formulated(random_candidates(20, 1, sets=20))
     solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.5))
     assert "while the model was built for Gurobi" in solution.status

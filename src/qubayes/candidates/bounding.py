@@ -17,8 +17,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words
 from ..foundation.jit import inner, kernel
-from ..foundation.vectors import LANES, add, append, move, subtract
-from ..foundation.words import popcount
+from ..foundation.words import LANES, add, append, move, popcount, subtract
 from ..scores.score import DECLARED, OBSERVED
 from .counting import Bits, add_to_prefix, set_prefix_cells
 from .scanning import (

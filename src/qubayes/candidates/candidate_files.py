@@ -1,7 +1,7 @@
 """Files of candidate sets, by their ending: `.jkl` or `.scores`, `.pss`, `.qbc`.
 
 `.qbc` is our own format: exact, checked and quick, for results of any size and names of any kind. Its container is that
-of `foundation.array_files`; the facts are names, stamp, number of sets and number of members; the arrays are
+of `foundation.arrays`; the facts are names, stamp, number of sets and number of members; the arrays are
 vertex_start, set_start, scores (8 bytes each) and members (4 bytes each).
 """
 
@@ -16,7 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from ..foundation.array_files import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
+from ..foundation.arrays import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
 from ..foundation.files import check_places, ending, opened, read_text, replacing

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
 from ..foundation.jit import uncompiled
-from ..foundation.vectors import LANES, aligned
+from ..foundation.words import LANES, aligned
 from ..scores.score import EACH, Formula, rising
 from .bounding import PACKED, Scratch, TermBounds, WideRows, find_sets
 from .counting import Bits, Rows

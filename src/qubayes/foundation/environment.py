@@ -104,6 +104,7 @@ class _Lazy:
         return value
 
 
+gurobipy: Any = _Lazy("gurobipy")  # optional
 # Packages whose import takes 20 to 120 ms, and which short runs of a command do without.
 if TYPE_CHECKING:
     import dimod
@@ -119,6 +120,7 @@ __all__ = [
     "address_limit",
     "csgraph",
     "dimod",
+    "gurobipy",
     "highspy",
     "limit_address_space",
     "memory_here",

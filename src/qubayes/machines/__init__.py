@@ -10,8 +10,16 @@ from .digital_annealer import (
     problem_of,
 )
 from .embedding import Embedding, embed
-from .model_files import CONSTRAINED_ENDINGS, ENDINGS, read_model, read_qubo, write_model, write_qubo
-from .ommx_instances import ommx_values, to_ommx
+from .model_files import (
+    CONSTRAINED_ENDINGS,
+    ENDINGS,
+    ommx_values,
+    read_model,
+    read_qubo,
+    to_ommx,
+    write_model,
+    write_qubo,
+)
 from .qubo import ModelSize
 
 __all__ = [

@@ -1,6 +1,7 @@
-"""`write_model`, `read_model`: models to files and back. The ending of the file's name chooses the format.
+"""`write_model`, `read_model`: models to files and back; `to_ommx`: models to instances of OMMX.
 
-A new format is a line in `_QUADRATIC`: ending -> (writer of a QUBO, reader).
+The ending of the file's name chooses the format. A new format is a line in `_QUADRATIC`: ending -> (writer of a QUBO,
+reader). OMMX is a format that several modelling tools and annealing services share.
 """
 
 import gzip
@@ -10,13 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias, Union
 
-from ..foundation.environment import dimod
+from ..foundation.environment import dimod, optional
 from ..foundation.errors import FormatError
 from ..foundation.files import ending, opened, replacing
 from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, write_cqm_of_qubo, write_npz
 from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
-from .lp_files import read_lp, write_lp, write_lp_of_qubo
-from .qplib_files import read_qplib, write_qplib, write_qplib_of_qubo
+from .program_files import read_lp, read_qplib, write_lp, write_lp_of_qubo, write_qplib, write_qplib_of_qubo
 from .qubo import ModelSize, ModelTerms, Qubo, check_labels, coefficient_range, from_bqm
 from .text_files import read_coo, read_matrix_market, read_qbsolv, write_coo, write_matrix_market, write_qbsolv
 
@@ -158,3 +158,54 @@ def _writing(path: str | Path) -> Iterator[IO[bytes]]:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:  # no clock: same bytes each time
             yield packed  # type: ignore[misc]
+
+
+def to_ommx(model: "dimod.BinaryQuadraticModel | dimod.ConstrainedQuadraticModel") -> Any:
+    """Return the `ommx.v1.Instance` of a model: variables and constraints in its order, with their labels as names.
+
+    Spins become bits. Soft constraints are refused.
+    """
+    ommx = optional("ommx.v1", "an OMMX instance", "ommx")
+    if isinstance(model, dimod.BinaryQuadraticModel):
+        model = dimod.ConstrainedQuadraticModel.from_bqm(model.change_vartype(dimod.BINARY, inplace=False))
+    kinds = {"BINARY": ommx.DecisionVariable.binary, "INTEGER": ommx.DecisionVariable.integer}
+    kinds["REAL"] = ommx.DecisionVariable.continuous
+    numbers = {v: number for number, v in enumerate(model.variables)}
+    variables = []
+    for v, number in numbers.items():
+        kind = model.vartype(v).name
+        if kind not in kinds:
+            raise FormatError(f"the variable {str(v)[:40]!r} is a spin; change the model to bits first")
+        bounds = {} if kind == "BINARY" else {"lower": model.lower_bound(v), "upper": model.upper_bound(v)}
+        variables.append(kinds[kind](number, name=str(v), **bounds))
+
+    def function(expression: Any, sign: float = 1.0, constant: float = 0.0) -> Any:
+        """Return sign (expression - constant)."""
+        linear = {numbers[v]: sign * weight for v, weight in expression.iter_linear()}
+        linear_part = ommx.Linear(terms=linear, constant=sign * (float(expression.offset) - constant))
+        pairs = [(numbers[u], numbers[v], sign * weight) for u, v, weight in expression.iter_quadratic()]
+        rows, columns, weights = zip(*pairs, strict=True) if pairs else ((), (), ())
+        return ommx.Quadratic(rows=rows, columns=columns, values=weights, linear=linear_part)
+
+    constraints = []
+    for number, (label, row) in enumerate(model.constraints.items()):
+        if row.lhs.is_soft():
+            raise FormatError(f"the constraint {str(label)[:40]!r} is soft; OMMX has hard constraints only")
+        sense = row.sense.value
+        equality = ommx.Constraint.EQUAL_TO_ZERO if sense == "==" else ommx.Constraint.LESS_THAN_OR_EQUAL_TO_ZERO
+        left = function(row.lhs, -1.0 if sense == ">=" else 1.0, float(row.rhs))
+        constraints.append(ommx.Constraint(function=left, equality=equality, id=number, name=str(label)))
+    return ommx.Instance.from_components(
+        decision_variables=variables,
+        objective=function(model.objective),
+        constraints=constraints,
+        sense=ommx.Instance.MINIMIZE,
+    )
+
+
+def ommx_values(answer: Any) -> list[dict[str, float]]:
+    """Return the values by label of an `ommx.v1.Solution`, or of each sample of an `ommx.v1.SampleSet`."""
+    ommx = optional("ommx.v1", "an OMMX answer", "ommx")
+    if isinstance(answer, ommx.SampleSet):
+        return [values for number in sorted(answer.sample_ids) for values in ommx_values(answer.get(number))]
+    return [{variable.name: variable.value for variable in answer.decision_variables}]

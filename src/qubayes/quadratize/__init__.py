@@ -1,9 +1,8 @@
 """Decomposed quadratization: any polynomial of bits as a quadratic model with few bits, and the way back."""
 
-from .composite import DecomposedQuadratizationComposite
 from .model import Decoder
 from .polynomial import Polynomial, as_polynomial, read_polynomial
-from .quadratize import Quadratization, TradeOff, quadratize, trade_off
+from .quadratize import DecomposedQuadratizationComposite, Quadratization, TradeOff, quadratize, trade_off
 
 __all__ = [
     "Decoder",

@@ -2,9 +2,10 @@
 
 import operator
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import combinations, pairwise
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...foundation.environment import gurobipy, sparse
 from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
 from ...machines.qubo import upper_triangle
@@ -24,6 +26,8 @@ BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 COMPARE = {"==": operator.eq, "<=": operator.le, ">=": operator.ge}
 LOOK_EVERY = 0.02  # seconds between looks at the limits
+MOST, MOST_WITH_PRODUCTS = 2000, 200  # variables without a full licence; as many constraints as variables
+ROWS = 1000  # added to Gurobi's model between two looks at the clock
 
 
 class LicenceError(QubayesError):
@@ -74,20 +78,16 @@ class QuadraticProgram:
         for backend in self._backends():
             import_module(PACKAGES[backend])
             if backend == "gurobi":
-                from .bqp_gurobi import limited_in_size
-
                 with suppress(LicenceError):  # the search reports it, or uses SCIP
-                    limited_in_size()
+                    gurobi_limited_in_size()
         return self
 
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Build the program and solve it by the backend."""
         backends, program = self._backends(), None
         if "gurobi" in backends:
-            from .bqp_gurobi import check_licence, solve_with_gurobi
-
             try:
-                check_licence(formulation)
+                check_gurobi_licence(formulation)
                 program = constrained_program(formulation, run)
                 return solve_with_gurobi(program, run)
             except LicenceError:
@@ -229,3 +229,110 @@ def build_scip_model(model: Any, program: ConstrainedProgram, run: Run) -> tuple
         model.setSolVal(solution, product, start[low] * start[high])
     model.addSol(solution)
     return bits, products
+
+
+@cache
+def gurobi_limited_in_size() -> bool:
+    """Return True if the licence allows small models only. Tries the smallest that is too large: up to a second."""
+    with _gurobi_model() as model:
+        bits = model.addMVar(MOST_WITH_PRODUCTS + 1, vtype=gurobipy.GRB.BINARY)
+        model.setObjective(bits[0] * bits[1])
+        try:
+            model.optimize()
+        except gurobipy.GurobiError as error:
+            if error.errno != gurobipy.GRB.Error.SIZE_LIMIT_EXCEEDED:
+                raise
+            return True
+    return False
+
+
+def check_gurobi_licence(formulation: Formulation) -> None:
+    """Raise if Gurobi will refuse the program, before it is built."""
+    bits, rows = formulation.subsets.total + len(formulation.order.pairs), 2 * len(formulation.order.triangles)
+    products = bool((formulation.subsets.families.sizes > 1).any())
+    if gurobi_limited_in_size() and (rows > MOST or bits > (MOST_WITH_PRODUCTS if products else MOST)):
+        raise _too_large(bits, rows)
+
+
+@contextmanager
+def _gurobi_model() -> Iterator[Any]:
+    """Open an empty model that prints nothing."""
+    try:
+        with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
+            yield model
+    except gurobipy.GurobiError as error:
+        if error.errno == gurobipy.GRB.Error.NO_LICENSE:
+            raise LicenceError(f"Gurobi has no licence ({error}); get one, or set the backend to scip") from error
+        raise
+
+
+def _too_large(variables: int, constraints: int) -> LicenceError:
+    return LicenceError(
+        f"the model has {variables:,} variables and {constraints:,} constraints or more, too many for this Gurobi "
+        f"licence (without one {MOST:,}, or {MOST_WITH_PRODUCTS} variables with products, are allowed); get a full "
+        "licence, or set the backend to scip"
+    )
+
+
+def solve_with_gurobi(program: ConstrainedProgram, run: Run) -> Ending:
+    """Search with Gurobi until optimality, the time limit or an interrupt, the products in the objective."""
+    codes = gurobipy.GRB
+
+    def listen(model: Any, where: int) -> None:
+        if where == codes.Callback.MIPSOL:
+            program.offer(run, model.cbGetSolution(bits.tolist()))
+            run.tighten(-model.cbGet(codes.Callback.MIPSOL_OBJBND))
+        elif where == codes.Callback.MIP:
+            run.tighten(-model.cbGet(codes.Callback.MIP_OBJBND))
+        run.report()
+        if run.over or run.proved:
+            model.terminate()
+
+    try:
+        with _gurobi_model() as model:
+            bits = build_gurobi_model(model, program, run)
+            if run.over:
+                return not_built("Gurobi")
+            model.optimize(listen)
+            optimal = model.Status == codes.OPTIMAL
+            if model.Status == codes.INTERRUPTED and not (run.over or run.proved):
+                run.stop[0] = True  # Gurobi caught the interrupt itself
+            if model.SolCount:
+                program.offer(run, bits.X.tolist())
+            if optimal or model.Status in (codes.TIME_LIMIT, codes.INTERRUPTED):
+                run.tighten(-model.ObjBound)
+            statistics = {"backend": "Gurobi", "nodes": int(model.NodeCount), "variables": len(program.form.labels)}
+            return ended(run, "Gurobi", optimal, statistics)
+    except gurobipy.GurobiError as error:
+        if error.errno == codes.Error.SIZE_LIMIT_EXCEEDED:
+            raise _too_large(len(program.form.labels), len(program.rows)) from error
+        raise
+
+
+def build_gurobi_model(model: Any, program: ConstrainedProgram, run: Run) -> Any:
+    """Add variables, rows, the start and the settings; return the bits. Incomplete if the run is over before."""
+    score, count = program.form.score, len(program.form.labels)
+    bits = model.addMVar(count, vtype=gurobipy.GRB.BINARY)
+    low, high, weights = upper_triangle(score)
+    quadratic = sparse.csr_matrix((weights, (low, high)), shape=(count, count))
+    if run.over:
+        return bits
+    model.setMObjective(quadratic, score.h, score.offset, sense=gurobipy.GRB.MINIMIZE)
+    for first in range(0, len(program.rows), ROWS):
+        if run.over:
+            return bits
+        some = program.rows[first : first + ROWS]
+        rows = np.repeat(np.arange(len(some)), [len(row.weights) for row in some])
+        columns = np.array([bit for row in some for bit in row.weights])
+        entries = np.array([weight for row in some for weight in row.weights.values()])
+        matrix = sparse.csr_matrix((entries, (rows, columns)), shape=(len(some), count))
+        senses = np.array([row.sense[0] for row in some])
+        model.addMConstr(matrix, bits, senses, np.array([row.bound for row in some]))
+    bits.Start = np.array(program.start(run))
+    # The bound must reach the score: the default gap, 1e-4 of the score, exceeds the gain of most edges.
+    for name, value in (("MIPGap", 0.0), ("MIPGapAbs", 1e-9), ("Threads", run.workers.count)):
+        model.setParam(name, value)
+    model.setParam("Seed", run.seed % 2**31)
+    if run.limits.seconds is not None:
+        model.setParam("TimeLimit", run.left)
+    return bits

@@ -1,19 +1,25 @@
-"""Covering of candidate parent sets by as few candidate parent subsets as can be found, vertex by vertex."""
+"""`cover`: as few candidate parent subsets as can be found for the candidate sets of each vertex, and their files.
+
+A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header holds the facts of `Subsets` and the
+number of sets and members; the arrays are vertex_start, set_start, lower_bounds (8 bytes each) and members (4 bytes).
+"""
 
 import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...candidates import Candidates
-from ...foundation.arrays import Bools, Ints, frozen
+from ...foundation.arrays import Bools, Facts, Format, Ints, Layout, frozen, read_arrays, sizes_of, write_arrays
 from ...foundation.environment import csgraph, sparse
-from ...foundation.errors import SettingError
-from ...foundation.families import Families, VertexSet, counting_bound
+from ...foundation.errors import FormatError, SettingError
+from ...foundation.families import Families, VertexSet, counting_bound, well_formed
+from ...foundation.files import replacing
 from ...foundation.progress import OnProgress, Progress, silent, stopping
 from ...foundation.workers import Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
@@ -21,7 +27,6 @@ from .cover_search import search
 from .instance import Incidence, SetSystem, incidence_of, sets_to_cover, uncovered
 from .reductions import CLOSED, OPEN, Core, core_of, covering_positions, presolve, reduce_as_paper
 from .smallest_cover import MOST_COLUMNS, NO_LIMIT, CoverProgram, program_of, smallest_cover, solve_program
-from .subsets import Subsets
 
 METHODS = ("auto", "search", "ilp", "ilp-only")
 SMALL = 1000  # elements of all sets of a vertex, below which threads do not pay
@@ -45,6 +50,65 @@ class Budget:
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0 and self.program >= 0):
             raise SettingError(f"{self}; seconds and effort must be positive, rounds and program not negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Subsets:
+    """For each vertex subsets U such that every candidate set is base | A | B for some A, B in U or empty.
+
+    The sets do not contain the vertex's base (its required parents); none is empty.
+    """
+
+    names: tuple[str, ...]
+    families: Families
+    lower_bounds: Ints  # (n,) the least number of subsets that any cover of the vertex has
+    method: str  # "auto", "search", "ilp", "ilp-only"
+    seconds: float  # wall clock
+    status: str = "finished"  # or why it stopped early; the subsets cover all candidate sets in any case
+    preparing: float = 0.0  # seconds of reductions and of setting up programs, summed over vertices; not in files
+    solving: float = 0.0  # seconds of what follows that, summed likewise
+
+    @property
+    def total(self) -> int:
+        """Number of u bits."""
+        return int(self.families.sizes.sum())
+
+    @property
+    def lower_bound(self) -> int:
+        """Lower bound on the number of u bits of any cover."""
+        return int(self.lower_bounds.sum())
+
+    @property
+    def proved(self) -> Bools:
+        """(n,) whether the vertex's subsets are proved to be the fewest."""
+        proved: Bools = self.families.sizes == self.lower_bounds
+        return proved
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes subsets --json` prints."""
+        return {
+            "n": len(self.names),
+            "bits": self.total,
+            "lower_bound": self.lower_bound,
+            "mu": self.families.sizes.tolist(),
+            "lower_bounds": self.lower_bounds.tolist(),
+            "proved_optimal_vertices": int(self.proved.sum()),
+            "method": self.method,
+            "seconds": round(self.seconds, 3),
+            "status": self.status,
+            "subsets": {
+                name: [[self.names[parent] for parent in members] for members in self.families.sets_of(vertex)]
+                for vertex, name in enumerate(self.names)
+            },
+        }
+
+    def describe(self) -> list[str]:
+        """Return the result in a few lines for people."""
+        proved = int(self.proved.sum())
+        return [
+            f"{self.total} subsets for {len(self.names)} vertices; at least {self.lower_bound} are needed",
+            f"proved smallest for {proved} vertices; {self.method}, {self.seconds:.2f} s, {self.status}",
+        ]
 
 
 def cover(
@@ -262,3 +326,67 @@ def _result(incidence: Incidence, columns: Ints, bound: int, preparing: float) -
     """Return the columns as sets. If subsets had to be left out, only counting bounds the optimum from below."""
     lower = bound if incidence.complete else min(len(columns), counting_bound(incidence.rows))
     return Covered(incidence.sets(np.sort(columns)), lower, preparing)
+
+
+def _layout(facts: Facts) -> Layout:
+    """Return type and length of vertex_start, set_start, lower_bounds and members."""
+    vertices, sets, members = sizes_of(facts)
+    method, seconds, status = (facts.get(key) for key in ("method", "seconds", "status"))
+    timed = type(seconds) is float and math.isfinite(seconds) and seconds >= 0
+    if not (isinstance(method, str) and timed and isinstance(status, str)):
+        raise FormatError("the header does not hold the method, its seconds and its status")
+    return ("<i8", vertices + 1), ("<i8", sets + 1), ("<i8", vertices), ("<i4", members)
+
+
+_FORMAT = Format(b"\x93qubayes-subsets", "subsets", "`qubayes subsets FILE -o x.qbs` makes one", _layout)
+
+
+def check_output(path: str | Path) -> None:
+    """Raise if subsets cannot be written there; called before a long search."""
+    path = Path(path)
+    if path.suffix.lower() != ".qbs":
+        raise FormatError(f"cannot write subsets to {path}; the ending must be .qbs")
+    if not path.absolute().parent.is_dir():
+        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+
+
+def write_subsets(subsets: Subsets, path: str | Path) -> None:
+    """Write the subsets; the file is complete or absent."""
+    check_output(path)
+    families = subsets.families
+    facts = {
+        "names": list(subsets.names),
+        "method": subsets.method,
+        "seconds": float(subsets.seconds),
+        "status": subsets.status,
+        "sets": len(families.set_start) - 1,
+        "members": len(families.members),
+    }
+    arrays = families.vertex_start, families.set_start, subsets.lower_bounds, families.members
+    _check(subsets)
+    with replacing(path, binary=True) as file:
+        write_arrays(file, _FORMAT, facts, arrays)
+
+
+def read_subsets(path: str | Path) -> Subsets:
+    """Return the subsets that `write_subsets` wrote."""
+    path = Path(path)
+    try:
+        facts, (vertex_start, set_start, lower_bounds, members) = read_arrays(path, _FORMAT)
+        families = Families(vertex_start, set_start, members)
+        found = Subsets(
+            tuple(facts["names"]), families, lower_bounds, facts["method"], facts["seconds"], facts["status"]
+        )
+        _check(found)
+        return found
+    except FormatError as error:
+        raise FormatError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
+def _check(found: Subsets) -> None:
+    """Raise unless the arrays hold sets and bounds; whether they cover the candidates is checked by `formulate`."""
+    families, bounds = found.families, found.lower_bounds
+    if not well_formed(families) or not (np.diff(families.set_start) >= 1).all():
+        raise FormatError("the arrays do not describe ascending sets of one parent or more; find the subsets again")
+    if not ((bounds >= 0) & (bounds <= families.sizes)).all():
+        raise FormatError("a lower bound exceeds the number of subsets, or is negative; find the subsets again")
