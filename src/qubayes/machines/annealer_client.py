@@ -93,6 +93,16 @@ class _Request(NamedTuple):
     body: IO[bytes] | dict[str, Any] | None = None
     repeatable: bool = True  # sending it twice has the effect of sending it once
 
+    def content(self) -> tuple[bytes | IO[bytes] | None, dict[str, str]]:
+        """Return the body as it is sent, a file at its beginning, and its headers."""
+        if self.body is None:
+            return None, {}
+        body = json.dumps(self.body).encode() if isinstance(self.body, dict) else self.body
+        size = len(body) if isinstance(body, bytes) else body.seek(0, os.SEEK_END)
+        if not isinstance(body, bytes):
+            body.seek(0)
+        return body, {"Content-Type": "application/json", "Content-Length": str(size)}
+
 
 class DigitalAnnealer:
     """The service at an address such as `https://host/da`. HTTPS is required, except on this machine."""
@@ -347,13 +357,8 @@ def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[fl
     `bounds` are the seconds without progress, in which an answer must also be complete, and its largest size in bytes.
     """
     timeout, largest = bounds
-    headers = {"X-Api-Key": key, "Accept": "application/json", "User-Agent": "qubayes"}
-    body = json.dumps(request.body).encode() if isinstance(request.body, dict) else request.body
-    if body is not None:
-        size = len(body) if isinstance(body, bytes) else body.seek(0, os.SEEK_END)
-        headers |= {"Content-Type": "application/json", "Content-Length": str(size)}
-        if not isinstance(body, bytes):
-            body.seek(0)
+    body, headers = request.content()
+    headers |= {"X-Api-Key": key, "Accept": "application/json", "User-Agent": "qubayes"}
     connection = _connected(address, timeout)
     sock, late = connection.sock, threading.Event()
 

@@ -233,8 +233,13 @@ class _CouplerProgram:
             self.program.at_least(0, [*roles, *self._add_unions(self.splits, mask)], [self.sets[mask]])
         for term in terms:
             self.program.at_least(1, [self.sets[term], *self._add_unions(self.pairs, term)])
-        if penalty == "paper":
-            self._couple_all()
+        for mask, chosen in self.sets.items() if penalty == "paper" else ():
+            parts = in_order(proper_subsets(mask))  # coupled with the set, and two of them if it is their union
+            for number, a in enumerate(parts):
+                self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
+                for b in parts[number + 1 :]:
+                    if a | b == mask:
+                        self.program.at_least(-2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen])
 
     def _coupler(self, a: Mask, b: Mask) -> int:
         """Return the column of the coupler of two sets."""
@@ -279,16 +284,6 @@ class _CouplerProgram:
                 between = [self.roots[s] for s in inside if inner & ~s == 0 and s != inner]
                 coupler = self._coupler(inner, outer)
                 self.program.at_least(-1, [coupler, *between], [self.roots[inner], self.roots[outer]])
-
-    def _couple_all(self) -> None:
-        """Couple every chosen set with its chosen subsets, and every two of these whose union it is."""
-        for mask, chosen in self.sets.items():
-            parts = in_order(proper_subsets(mask))
-            for number, a in enumerate(parts):
-                self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
-                for b in parts[number + 1 :]:
-                    if a | b == mask:
-                        self.program.at_least(-2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen])
 
     def columns_of(self, start: Decomposition) -> set[int]:
         """Return the integer columns that are 1 in a decomposition."""

@@ -213,7 +213,10 @@ class Tempering:
     def advance(
         self, pool: ThreadPoolExecutor, iterations: int, beta: float, look: Callable[[], float], halt: Bools
     ) -> None:
-        """Iterate with every replica, the coldest at this inverse temperature, then exchange neighbours."""
+        """Iterate with every replica, the coldest at this inverse temperature, then exchange neighbours.
+
+        Neighbours i, i + 1 swap with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd i in turn.
+        """
         betas = beta * (np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas)) if len(self.replicas) > 1 else np.ones(1))
         heats = [(beta, 1.0 / beta) for beta in betas.tolist()]
         futures = [
@@ -221,10 +224,6 @@ class Tempering:
             for place, heat in zip(self._places, heats, strict=True)
         ]
         self.iterations += max(watch(futures, look, halt))
-        self._exchange(betas)
-
-    def _exchange(self, betas: Floats) -> None:
-        """Swap neighbours i, i + 1 with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd i in turn."""
         self._rounds += 1
         for i in range(self._rounds % 2, len(self._places) - 1, 2):
             one, two = self.replicas[self._places[i]], self.replicas[self._places[i + 1]]
@@ -268,11 +267,15 @@ class Digital:
     def __call__(self, formulation: Formulation, run: Run, /) -> Ending:
         """Search with all replicas; offer their best states, each after a descent of the complete QUBO."""
         model, reader = FlipModel.of(formulation.qubo), StateReader(formulation, run)
-        cost, statistics = (
-            read_first(reader, model, start_state(formulation, run)),
-            {"iterations": 0, "replicas": self.replicas, "repaired": 0},
-        )
-        tempering = None if run.over else self._tempering(formulation, run)
+        cost = read_first(reader, model, start_state(formulation, run))
+        statistics = {"iterations": 0, "replicas": self.replicas, "repaired": 0}
+        tempering = None
+        if not run.over:
+            form = constrain(formulation, run.workers)
+            qubo = sum_of_qubos(form.score, form.cycles)
+            groups, start = BitGroups.of(form.groups, qubo.bits), start_state(formulation, run)[: qubo.bits]
+            seeds = np.random.SeedSequence(run.seed)
+            tempering = Tempering(FlipModel.of(qubo), groups, [start] * self.replicas, seeds)
         if tempering is None or run.over:
             status = "the time limit is too short to begin; best so far returned"
             return Ending(status, {**statistics, **reader.scores})
@@ -285,13 +288,6 @@ class Digital:
         message = f"{what}, {count:,} iterations of each; {reader.message(repaired, self.replicas)}"
         statistics |= {"iterations": count, "repaired": repaired}
         return Ending(f"{PROVED if run.proved else cut}{message}", {**statistics, **reader.scores})
-
-    def _tempering(self, formulation: Formulation, run: Run) -> "Tempering":
-        form = constrain(formulation, run.workers)
-        qubo = sum_of_qubos(form.score, form.cycles)
-        start = start_state(formulation, run)[: qubo.bits]
-        seeds = np.random.SeedSequence(run.seed)
-        return Tempering(FlipModel.of(qubo), BitGroups.of(form.groups, qubo.bits), [start] * self.replicas, seeds)
 
     def _search(self, run: Run, tempering: Tempering, reader: StateReader, reserve: float) -> None:
         """Iterate until the limit; offer the best state so far after each share of it."""

@@ -13,7 +13,7 @@ import math
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -243,7 +243,7 @@ class SimulatedAnnealing:
 
     def prepare(self) -> "SimulatedAnnealing":
         """Compile the kernels."""
-        warm_up(_with_vertex_moves if self.vertex_moves else SimulatedAnnealing, formulate=formulate_example)
+        warm_up(partial(SimulatedAnnealing, vertex_moves=self.vertex_moves), formulate=formulate_example)
         for kind in EXAMPLES:
             load_sweeps(kind)
         return self
@@ -318,7 +318,3 @@ class SimulatedAnnealing:
             plan = ReadPlan(schedule, run.moves // tries, tries, run.moves % tries)
             slots = [TimeSlot(now, now)] * count
         return [Read(each, plan, slot, halt) for each, slot in zip(moves, slots, strict=True)]
-
-
-def _with_vertex_moves() -> SimulatedAnnealing:
-    return SimulatedAnnealing(vertex_moves=True)

@@ -279,23 +279,12 @@ def _choose_flips(walk: CoverWalk, kicks: Kicks, group: int) -> int:
     return min(total, 1 + total // 10)  # type: ignore[no-any-return]
 
 
-@inner
-def _kick(walk: CoverWalk, kicks: Kicks, group: int) -> None:
-    """Set all weights to 1, return to the best cover, and flip a group of columns."""
-    for row in range(len(walk.uncovered)):
-        if walk.rows[row].weight > 1:
-            _raise(walk, row, 1 - walk.rows[row].weight)
-    for kicking in range(2):  # first back to the best cover: `_flip` is compiled into each place that calls it
-        many = _choose_flips(walk, kicks, group if kicking else -1)
-        for index in range(many):
-            _flip(walk, walk.kicked[index])
-            if kicking:
-                walk.stamp[walk.kicked[index]] = walk.tally[3]
-
-
 @kernel
 def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None:
-    """Descend by row weighting, kick the best cover and descend again, until the work is done."""
+    """Descend by row weighting, kick the best cover and descend again, until the work is done.
+
+    A kick sets all weights to 1, returns to the best cover, and flips a group of columns.
+    """
     groups, columns = len(kicks.start) - 1, len(walk.score)
     best_size, group = columns + 1, groups - 1
     while True:
@@ -306,5 +295,12 @@ def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None:
                 walk.columns[column].best = walk.columns[column].found
         if walk.tally[2] >= work or best_size <= 1:
             return
-        _kick(walk, kicks, group)
+        for row in range(len(walk.uncovered)):
+            if walk.rows[row].weight > 1:
+                _raise(walk, row, 1 - walk.rows[row].weight)
+        for kicking in range(2):  # first back to the best cover: `_flip` is compiled into each place that calls it
+            for index in range(_choose_flips(walk, kicks, group if kicking else -1)):
+                _flip(walk, walk.kicked[index])
+                if kicking:
+                    walk.stamp[walk.kicked[index]] = walk.tally[3]
         group = below(walk.words, groups)
