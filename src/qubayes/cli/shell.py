@@ -187,17 +187,10 @@ def print_written(paths: Iterable[Path | None]) -> None:
 def print_json(value: Any) -> None:
     """The value as one JSON document on stdout, in characters that every terminal shows and none obeys."""
     text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
-    if not text.replace("\n", "").isprintable() or not _is_encodable(text):
+    encoding = sys.stdout.encoding or "utf-8"
+    if not text.replace("\n", "").isprintable() or text.encode(encoding, "replace").decode(encoding) != text:
         text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
     sys.stdout.write(text + "\n")
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @contextmanager

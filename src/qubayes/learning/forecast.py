@@ -88,8 +88,7 @@ def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: flo
 
 def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:
     """Return a forecast for each number of parents from 1 to search.max_parents."""
-    search = checked(dataset, search)
-    workers = workers or Workers()
+    search, workers = checked(dataset, search), workers or Workers()
     if workers.cluster is not None:
         raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     level: Level | None = first_level(dataset, search)
@@ -97,8 +96,7 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
     identify(tiny, Search(0), workers=Workers(1))  # compiles, so that the clock sees the search alone
     forecasts: list[Forecast] = []
     blocks: list[Block] = []
-    resting = peak_memory()
-    seconds, found = 0.0, 0.0
+    resting, seconds, found = peak_memory(), 0.0, 0.0
     before = pace = before_last = last = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
         sets = comb(dataset.n, k)

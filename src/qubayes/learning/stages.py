@@ -196,22 +196,18 @@ def formulate_file(
         if presolved.interrupted:
             raise KeyboardInterrupt  # nothing is written yet
         candidates = presolved.candidates
-    if settings.subsets:
-        subsets = read_subsets(settings.subsets)
-    else:
-        method, seed = settings.cover or "auto", settings.seed
-        subsets = cover(candidates, method=method, seed=seed, workers=workers, on_progress=on_progress)
-    unions = None
-    if settings.data is not None:
-        unions = data_scores(candidates, read(settings.data, settings.reading), settings.score)
+    data = None if settings.data is None else read(settings.data, settings.reading)
+    method, seed = settings.cover or "auto", settings.seed
     formulation = formulate(
         candidates,
-        subsets,
+        read_subsets(settings.subsets)
+        if settings.subsets
+        else cover(candidates, method=method, seed=seed, workers=workers, on_progress=on_progress),
         order=settings.order,
         penalty=settings.penalty,
-        union_scores=unions,
+        union_scores=None if data is None else data_scores(candidates, data, settings.score),
         coefficients=coefficients,
-        demand=Demand(known, seed=settings.seed),
+        demand=Demand(known, seed=seed),
         workers=Workers(workers.threads) if workers else None,
         on_progress=on_progress,
     )

@@ -1,10 +1,21 @@
 """Bayesian networks: graph, equivalence class, parameters, comparison; files; samples."""
 
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
-from .graph_files import from_modelstring, to_modelstring
 from .network import Network, Picture, Vertex
-from .network_files import check_network_path, holds_tables, read_about, read_network, write_cpdag, write_network
-from .packages import from_networkx, from_pgmpy, to_networkx, to_pgmpy, to_pyagrum
+from .network_files import (
+    check_network_path,
+    from_networkx,
+    from_pgmpy,
+    holds_tables,
+    read_about,
+    read_network,
+    to_networkx,
+    to_pgmpy,
+    to_pyagrum,
+    write_cpdag,
+    write_network,
+)
+from .other_formats import from_modelstring, to_modelstring
 from .parameters import NetworkScore, fit, in_states_of, log_likelihood, sample, sample_dataset, score, vertex_scores
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Pictures as SVG and PNG: a network; the bits of a small QUBO."""
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Container, Iterable, Mapping
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -129,42 +129,40 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
 
     A vertex has one colour for its u and z bits. A coupler that lowers the energy is dashed.
     """
-    qubo, labels = formulation.qubo, formulation.labels
-    state = np.zeros(qubo.bits, np.bool_) if state is None else state
-    sizes = formulation.subsets.families.sizes
-    groups: list[Sequence[int | None]] = [
+    from ..machines.qubo import upper_triangle  # the picture of a network needs no QUBO
+
+    labels, sizes = formulation.labels, formulation.subsets.families.sizes
+    groups = [
         np.repeat(np.arange(len(sizes)), sizes).tolist(),  # the vertices of u bits
-        [None] * len(formulation.order.pairs),
-        [int(vertex) for vertex in formulation.slack_vertices],  # the vertices of z bits
+        [-1] * len(formulation.order.pairs),
+        formulation.slack_vertices.tolist(),  # the vertices of z bits
     ]
-    steps = [[_STEP + (_GAP if vertex != before else 0) for before, vertex in pairwise(row)] for row in groups]
-    rows = [(row, list(accumulate(step, initial=0.0))) for row, step in zip(groups, steps, strict=True) if row]
-    widest = max((offsets[-1] for _, offsets in rows), default=0.0)
-    places: list[tuple[float, float]] = []
-    colours: list[str] = []
-    for k, (row, offsets) in enumerate(rows):
-        shift = _BORDER + (widest - offsets[-1]) / 2
-        places += [(shift + offset, _BORDER + k * _ROW) for offset in offsets]
-        colours += ["#555555" if vertex is None else _COLOURS[vertex % len(_COLOURS)] for vertex in row]
+    rows = [row for row in groups if row]
+    steps = [[_STEP + _GAP * (vertex != before) for before, vertex in pairwise(row)] for row in rows]
+    widest = max(map(sum, steps), default=0)
+    places = [
+        (_BORDER + (widest - sum(step)) / 2 + offset, _BORDER + k * _ROW)
+        for k, step in enumerate(steps)
+        for offset in accumulate(step, initial=0)
+    ]
     width, height = (max((place[axis] for place in places), default=0) + _BORDER for axis in (0, 1))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" font-family="system-ui, sans-serif" role="img" aria-label="The bits of a QUBO">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
-    for first in range(qubo.bits):
-        for k in range(qubo.indptr[first], qubo.indptr[first + 1]):
-            second, weight = int(qubo.indices[k]), float(qubo.weights[k])
-            if first < second:
-                (x0, y0), (x1, y1) = places[first], places[second]
-                bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)  # straight between rows, bent inside one
-                title = _text(f"{weight:.4g} · {labels[first]} · {labels[second]}")
-                dash = ' stroke-dasharray="5 4"' if weight < 0 else ""
-                parts.append(
-                    f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
-                    f'stroke="#9aa0a6" stroke-width="1.4"{dash}><title>{title}</title></path>'
-                )
-    for (x, y), label, colour, active in zip(places, labels, colours, state.tolist(), strict=True):
+    for first, second, weight in zip(*(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True):
+        (x0, y0), (x1, y1) = places[first], places[second]
+        bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)  # straight between rows, bent inside one
+        title = _text(f"{weight:.4g} · {labels[first]} · {labels[second]}")
+        dash = ' stroke-dasharray="5 4"' if weight < 0 else ""
+        parts.append(
+            f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
+            f'stroke="#9aa0a6" stroke-width="1.4"{dash}><title>{title}</title></path>'
+        )
+    states = [False] * len(labels) if state is None else state.tolist()
+    for (x, y), label, vertex, active in zip(places, labels, chain.from_iterable(rows), states, strict=True):
+        colour = "#555555" if vertex < 0 else _COLOURS[vertex % len(_COLOURS)]
         fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
         parts.append(
             f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="{colour}" '

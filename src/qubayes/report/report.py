@@ -204,10 +204,20 @@ def page_data(report: Report) -> dict[str, Any]:
     trace = [(float(seconds), float(score)) for seconds, score in report.trace if math.isfinite(seconds + score)]
     step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
-    consensus, network, bif = report.consensus, report.network, None
+    consensus, network, own, bif = report.consensus, report.network, report.network.parents, None
     if network.tables is not None and sum(table.size for table in network.tables) <= _LARGEST_BIF:
         with suppress(QubayesError):  # a name that BIF cannot hold
             bif = bif_text(network)
+    frequencies = consensus.frequencies if consensus else {}
+    found_again = [
+        {
+            "parent": parent,
+            "child": child,
+            "frequency": share,
+            "learned": "same" if parent in own[child] else "turned" if child in own[parent] else "absent",
+        }
+        for (parent, child), share in sorted(frequencies.items(), key=lambda item: (-item[1], item[0]))
+    ]
     provenance = {section: _finite(entries, str) for section, entries in report.provenance.items()}
     return {
         "title": report.title,
@@ -219,7 +229,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "trace": trace[:-1:step] + trace[-1:],
         "bits": both_bits if any(both_bits.values()) else None,
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
-        "consensus": consensus and {"samples": consensus.samples, "edges": _consensus_data(report.network, consensus)},
+        "consensus": consensus and {"samples": consensus.samples, "edges": found_again},
         "provenance": [
             [section, [(name, "(hidden)" if _SECRET.search(name) else value) for name, value in shown.items()]]
             for section, shown in provenance.items()
@@ -289,13 +299,3 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
             }
         )
     return found
-
-
-def _consensus_data(network: Network, consensus: Consensus) -> list[dict[str, Any]]:
-    """Return the edges of the consensus, most frequent first, and whether the network has them, turned or not."""
-    edges = []
-    for (parent, child), frequency in sorted(consensus.frequencies.items(), key=lambda item: (-item[1], item[0])):
-        same, turned = parent in network.parents[child], child in network.parents[parent]
-        learned = "same" if same else "turned" if turned else "absent"
-        edges.append({"parent": parent, "child": child, "frequency": frequency, "learned": learned})
-    return edges
