@@ -1,0 +1,236 @@
+"""Sums over all networks of candidate sets: posterior probabilities of families and edges; the consensus network.
+
+Every network has the weight exp(score): with a Bayesian score this is its posterior probability under a uniform prior
+over the networks that are made of the candidate sets, up to a common factor. Write A_j(U) for the sum of exp(score)
+over the sets of vertex j inside U, and Z(S) for the sum over all acyclic networks on S. By inclusion and exclusion over
+the vertices T that have no child (Tian and He, UAI 2009),
+
+    Z(S) = sum over non-empty T in S of (-1)^(|T| + 1) Z(S - T) prod over j in T of A_j(S - T),
+
+which counts each network once; sums over orders would count it once for each of its orders. Z is linear in each
+A_j(U), so one pass backwards gives the probability of every family. Components of the candidate graph are summed apart;
+one of k vertices takes 3^k steps. The terms of Z(S) add up to at most 2^k Z(S): rounding stays below 2^k * 1e-16.
+"""
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ...candidates import Candidates, prune
+from ...foundation.arrays import Bools, Floats, Ints, frozen
+from ...foundation.errors import TooLargeError
+from ...foundation.graph import strong_components
+from ...foundation.jit import inner, kernel
+from ...network import Network
+from ..run import Limits, Run
+from ..solve import solve
+
+LARGEST = 20  # vertices of a component: 3^20 steps take some 20 s
+SLICE = 50_000_000  # steps between two looks at the clock
+NEGLIGIBLE = -60.0  # logarithm of a relative weight that is left out of Z(S)
+# The same of the largest product of A over orders that begin with U. All signed terms through such U add up to at most
+# e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21: less than 10^-21.
+NEGLIGIBLE_FIRST = -100.0
+MOST_PARENTS = 16  # of a vertex of the consensus that are in question: 2^16 sets
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Probabilities over all networks of the candidate sets, with a uniform prior over these."""
+
+    names: tuple[str, ...]
+    log_mass: float  # logarithm of the sum of exp(score) over all networks
+    families: Floats = field(repr=False)  # (sets,) probability of each candidate set
+    edges: Floats = field(repr=False)  # (n, n) probability of each edge, at [parent, child]
+
+    def consensus(self) -> Network:
+        """Return `consensus` of the probabilities of edges."""
+        return consensus(self.names, self.edges)
+
+
+def posterior(candidates: Candidates, run: Run | None = None) -> Posterior | None:
+    """Return the probability of every candidate set and edge; None if the time of the run is over before.
+
+    >>> from qubayes.candidates import example
+    >>> found = posterior(example())
+    >>> bool(abs(found.families.sum() - 8) < 1e-9)  # every vertex has one set
+    True
+    """
+    components = strong_components(candidates.families.arcs())
+    if (largest := max(map(len, components), default=0)) > LARGEST:
+        raise TooLargeError(
+            f"a component of {largest} variables; sums over all its networks take 3^{largest} steps, at most "
+            f"3^{LARGEST} are allowed: list the best networks instead"
+        )
+    probabilities, log_mass = np.zeros(len(candidates.scores)), 0.0
+    for vertices in components:
+        weights = _weights(candidates, vertices)
+        mass = _sum(weights, probabilities, run)
+        if mass is None:
+            return None
+        log_mass += mass
+    edges = np.zeros((candidates.n, candidates.n))
+    families = candidates.families
+    np.add.at(edges, (families.members, families.member_owners), np.repeat(probabilities, np.diff(families.set_start)))
+    return Posterior(
+        candidates.names, log_mass, frozen(np.clip(probabilities, 0.0, 1.0)), frozen(np.clip(edges, 0.0, 1.0))
+    )
+
+
+class Weights(NamedTuple):
+    """Weights of the sets of one component of k vertices; sets of vertices are bit masks."""
+
+    start: Ints  # (k + 1,) into masks
+    numbers: Ints  # of the candidate sets
+    masks: Ints  # their members inside the component
+    scores: Floats
+    inside: Floats  # (k, 2^k) logarithm of A_j(U)
+    scale: Floats  # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
+    alive: Bools  # (2^k,) whether networks in which U comes first have more than a negligible weight
+
+
+def _weights(candidates: Candidates, vertices: Ints) -> Weights:
+    """Return the weights of the sets of these vertices."""
+    families, k = candidates.families, len(vertices)
+    place = {vertex: bit for bit, vertex in enumerate(vertices.tolist())}
+    numbers = np.concatenate([np.arange(*families.vertex_start[v : v + 2]) for v in vertices.tolist()])
+    masks = np.array([sum(1 << place[p] for p in its if p in place) for its in families.sets_at(numbers)], np.int64)
+    start = np.cumsum([0, *families.sizes[vertices].tolist()])
+    inside, scores = np.full((k, 1 << k), -np.inf), candidates.scores[numbers]
+    with np.errstate(invalid="ignore"):
+        for vertex in range(k):
+            its = slice(start[vertex], start[vertex + 1])
+            np.logaddexp.at(inside[vertex], masks[its], scores[its])
+            for member in range(k):
+                halves = inside[vertex].reshape(-1, 2, 1 << member)
+                np.logaddexp(halves[:, 0], halves[:, 1], out=halves[:, 1])
+    scale, rest = np.full((2, 1 << k), -np.inf)
+    scale[0] = rest[-1] = 0.0
+    _fill_scale(inside, scale, rest)
+    return Weights(start, numbers, masks, scores, inside, scale, scale + rest > scale[-1] + NEGLIGIBLE_FIRST)
+
+
+def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
+    """Write the probabilities of the sets of a component; return the logarithm of Z, None if the time is over."""
+    k, every = len(weights.inside), len(weights.scale)
+    sums, terms, targets = np.zeros((2, every)), np.zeros((2, every)), np.zeros(every, np.int64)
+    sums[0, 0] = 1.0
+    steps = np.cumsum(np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0))
+    cuts = np.searchsorted(steps, np.arange(SLICE, int(steps[-1]), SLICE))
+    slices = list(pairwise(np.unique([0, *cuts, every]).tolist()))
+    for add, order in ((_add_forwards, slices), (_add_backwards, slices[::-1])):
+        for first, last in order:
+            if run is not None and run.over:
+                return None
+            add(weights, sums, terms, targets, first, last, probabilities)
+    return float(weights.scale[-1] + math.log(sums[0, -1]))
+
+
+@kernel
+def _fill_scale(inside: Floats, scale: Floats, rest: Floats) -> None:
+    """Set the largest log product of A over orders of each set of vertices, and over orders of those outside it."""
+    k, full = len(inside), len(scale) - 1
+    for s in range(1, full + 1):
+        for vertex in range(k):
+            if (s >> vertex) & 1:
+                u = s ^ (1 << vertex)
+                scale[s] = max(scale[s], scale[u] + inside[vertex, u])
+    for u in range(full - 1, -1, -1):
+        for vertex in range(k):
+            if not (u >> vertex) & 1:
+                rest[u] = max(rest[u], inside[vertex, u] + rest[u | (1 << vertex)])
+
+
+@inner
+def _fill_terms(weights: Weights, u: int, terms: Floats, targets: Ints) -> int:
+    """Set terms[1] to the signed products of A_j(u) over T, in scaled units, and targets to u + T; return their number.
+
+    T runs over the sets outside u; place 0 is the empty one.
+    """
+    terms[0, 0], terms[1, 0], targets[0], count = 0.0, -1.0, u, 1
+    for vertex in range(len(weights.inside)):
+        if not (u >> vertex) & 1:
+            for place in range(count):
+                terms[0, count + place] = terms[0, place] + weights.inside[vertex, u]
+                terms[1, count + place] = -terms[1, place]
+                targets[count + place] = targets[place] | (1 << vertex)
+            count <<= 1
+    for place in range(1, count):
+        log = weights.scale[u] + terms[0, place] - weights.scale[targets[place]]
+        terms[1, place] *= math.exp(log) if log > NEGLIGIBLE else 0.0  # 0 also where both are -inf
+    terms[1, 0] = 0.0
+    return count
+
+
+@kernel
+def _add_forwards(
+    weights: Weights, sums: Floats, terms: Floats, targets: Ints, first: int, last: int, probabilities: Floats
+) -> None:
+    """Add what Z(u) contributes to larger sets, for u from first to last - 1."""
+    for u in range(first, last):
+        if weights.alive[u]:
+            for place in range(1, _fill_terms(weights, u, terms, targets)):
+                sums[0, targets[place]] += sums[0, u] * terms[1, place]
+
+
+@kernel
+def _add_backwards(
+    weights: Weights, sums: Floats, terms: Floats, targets: Ints, first: int, last: int, probabilities: Floats
+) -> None:
+    """Set the derivative of Z by Z(u) in sums[1], for u from last - 1 to first, and add probabilities of sets inside u.
+
+    The probability that the vertices of u come first, and `vertex` next and without a child, is the signed sum of the
+    terms with `vertex` in T; folding the upper half of the places onto the lower one gives it for each vertex in turn.
+    """
+    full = sums.shape[1] - 1
+    for u in range(last - 1, first - 1, -1):
+        if not weights.alive[u]:
+            continue
+        count = _fill_terms(weights, u, terms, targets)
+        sums[1, u] = 0.0 if u < full else 1.0 / sums[0, full]
+        for place in range(1, count):
+            terms[1, place] *= sums[1, targets[place]]
+            sums[1, u] += terms[1, place]
+        for vertex in range(len(weights.inside) - 1, -1, -1):
+            if (u >> vertex) & 1:
+                continue
+            count >>= 1
+            share = 0.0
+            for place in range(count):
+                share += terms[1, count + place]
+                terms[1, place] += terms[1, count + place]
+            share *= sums[0, u]
+            for s in range(weights.start[vertex], weights.start[vertex + 1]):
+                if share != 0.0 and weights.masks[s] & ~u == 0:
+                    number = weights.numbers[s]
+                    probabilities[number] += share * math.exp(weights.scores[s] - weights.inside[vertex, u])
+
+
+def consensus(names: tuple[str, ...], edges: Floats) -> Network:
+    """Return the network that is expected to be right for the most pairs of variables, given probabilities of edges.
+
+    A network is right for a pair if it has the true edge in its direction, or rightly none. An edge a -> b gains
+    P(a -> b) - P(no edge between a and b); the sum of gains is maximised over acyclic networks by the exact solver.
+    """
+    gains = edges - (1.0 - edges - edges.T)
+    np.fill_diagonal(gains, 0.0)
+    useful = gains > 1e-9
+    component = np.zeros(len(names), np.int64)
+    for number, vertices in enumerate(strong_components(useful)):
+        component[vertices] = number
+    free = useful & (component[:, None] != component)  # such an edge is in no cycle
+    lists = []
+    for child in range(len(names)):
+        always, doubtful = np.flatnonzero(free[:, child]), np.flatnonzero((useful & ~free)[:, child])
+        if len(doubtful) > MOST_PARENTS:
+            raise TooLargeError(
+                f"{len(doubtful)} parents of {names[child]!r} may be in the consensus, at most {MOST_PARENTS} are "
+                "allowed; learn from more data, or take networks within a smaller Bayes factor"
+            )
+        subsets = (more for size in range(len(doubtful) + 1) for more in combinations(doubtful.tolist(), size))
+        sets = [tuple(sorted((*always.tolist(), *more))) for more in subsets]
+        lists.append([(members, float(gains[list(members), child].sum())) for members in sets])
+    return solve(prune(names, lists), "exact", limits=Limits(None)).network
