@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
+from itertools import combinations, product
+from math import exp, fsum, prod
 
 Sets = Sequence[tuple[tuple[int, ...], float]]  # (members, score) of one vertex
 
@@ -43,3 +44,48 @@ def score_inside(sets: Sets, allowed: frozenset[int] | set[int]) -> float:
 def score_of_order(lists: Sequence[Sets], order: Sequence[int]) -> float:
     """The sum over the vertices of the largest score of a set among those that come before."""
     return sum(score_inside(lists[vertex], set(order[:place])) for place, vertex in enumerate(order))
+
+
+def edge_probabilities(lists: Sequence[Sets]) -> tuple[float, dict[tuple[int, int], float]]:
+    """The sum of exp(score) over all acyclic choices, and the share of it with each edge (parent, child)."""
+    total, shares = 0.0, dict[tuple[int, int], float]()
+    for chosen in product(*lists):
+        if acyclic([members for members, _ in chosen]):
+            weight = exp(fsum(score for _, score in chosen))
+            total += weight
+            for child, (members, _) in enumerate(chosen):
+                for parent in members:
+                    shares[parent, child] = shares.get((parent, child), 0.0) + weight
+    return total, {edge: share / total for edge, share in shares.items()}
+
+
+def sum_by_layers(lists: Sequence[Sets]) -> float:
+    """The same sum by layers: each network once, by the longest path that leads to each vertex.
+
+    All terms are positive: a vertex of the next layer has a parent in the last one and none outside the earlier ones.
+    """
+    everything = frozenset(range(len(lists)))
+
+    @cache
+    def inside(vertex: int, allowed: frozenset[int]) -> float:
+        return fsum(exp(score) for members, score in lists[vertex] if set(members) <= allowed)
+
+    @cache
+    def rest(placed: frozenset[int], last: frozenset[int]) -> float:
+        if placed == everything:
+            return 1.0
+        left = sorted(everything - placed)
+        weight = {v: inside(v, placed) - (inside(v, placed - last) if placed else 0.0) for v in left}
+        layers = (frozenset(layer) for size in range(1, len(left) + 1) for layer in combinations(left, size))
+        return fsum(prod(weight[v] for v in layer) * rest(placed | layer, layer) for layer in layers)
+
+    return rest(frozenset(), frozenset())
+
+
+def right_pairs(parents: Sequence[Sequence[int]], probability: dict[tuple[int, int], float]) -> float:
+    """The expected number of pairs for which the network has the true edge, or rightly none."""
+    total = 0.0
+    for a, b in combinations(range(len(parents)), 2):
+        forth, back = probability.get((a, b), 0.0), probability.get((b, a), 0.0)
+        total += forth if a in parents[b] else back if b in parents[a] else 1.0 - forth - back
+    return total

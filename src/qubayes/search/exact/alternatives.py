@@ -12,19 +12,18 @@ optimum.
 """
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
-from ...candidates import Candidates, example
+from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
 from ...foundation.errors import SettingError
 from ...foundation.families import VertexSet
-from ...foundation.jit import kernel
+from ...foundation.graph import strong_components
+from ...foundation.jit import inner, kernel
 from ...foundation.progress import OnProgress, silent, stopping
 from ...foundation.workers import Workers
 from ...network import Network, cpdag
@@ -32,6 +31,7 @@ from ..reduction import without_twins
 from ..run import Limits, Run, check, is_number, is_whole
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 from .exact import Exact
+from .posterior import LARGEST, Posterior, consensus, posterior
 from .proof import QUICK, ROOT, Proof
 from .relaxation import Bounded, lagrangian
 
@@ -58,20 +58,47 @@ class Alternatives:
     statistics: dict[str, int]
     seconds: float
     interrupted: bool = False
+    posterior: Posterior | None = field(default=None, repr=False)  # of all networks of the candidate sets, if summed
 
     def bayes_factors(self) -> list[float]:
         """Return how many times more probable the best network is than each, given a uniform prior."""
         return [math.exp(self.scores[0] - score) for score in self.scores]
 
-    def edge_probabilities(self) -> dict[tuple[str, str], float]:
-        """Return {(parent, child): share} among the listed networks, each weighted by its posterior probability."""
-        weights = np.array([1.0 / factor for factor in self.bayes_factors()])
-        shares: Counter[tuple[str, str]] = Counter()
-        for parents, weight in zip(self.networks, (weights / weights.sum()).tolist(), strict=True):
-            for child, members in enumerate(parents):
-                for parent in members:
-                    shares[self.names[parent], self.names[child]] += weight
-        return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+    @property
+    def left_out(self) -> float | None:
+        """Posterior mass of the networks of the candidate sets that are not listed; None where it is not bounded."""
+        if self.posterior is None:
+            return None
+        return max(0.0, 1.0 - math.fsum(math.exp(score - self.posterior.log_mass) for score in self.scores))
+
+    def edge_shares(self, by_class: bool = False) -> Floats:
+        """Return (n, n) [parent, child] the share of each edge among the listed networks, by posterior weight.
+
+        With `by_class` each equivalence class counts once, and an edge that may go either way counts half each way.
+        """
+        numbers = [its[0] for its in self.classes()] if by_class else range(len(self.networks))
+        weights = np.exp(np.array(self.scores) - self.scores[0])[numbers]
+        shares = np.zeros((len(self.names), len(self.names)))
+        for number, weight in zip(numbers, (weights / weights.sum()).tolist(), strict=True):
+            network = Network(self.names, self.networks[number])
+            pattern = cpdag(network) if by_class else None
+            directed = pattern.directed if pattern else [(p, v) for v, its in enumerate(network.parents) for p in its]
+            for parent, child in directed:
+                shares[parent, child] += weight
+            for a, b in pattern.undirected if pattern else ():
+                shares[[a, b], [b, a]] += weight / 2.0
+        return shares
+
+    def edge_probabilities(self, by_class: bool = False) -> dict[tuple[str, str], float]:
+        """Return {(parent, child): share} of `edge_shares`, the largest first."""
+        return self._by_name(self.edge_shares(by_class))
+
+    def consensus(self) -> Network:
+        """Return the network that is expected to be right for the most pairs of variables (`consensus`).
+
+        The probabilities of edges are those of all networks of the candidate sets if known, else of the listed ones.
+        """
+        return consensus(self.names, self.posterior.edges if self.posterior else self.edge_shares())
 
     def classes(self) -> list[list[int]]:
         """Return the listed networks by equivalence class: networks of a class have the same independencies."""
@@ -80,8 +107,13 @@ class Alternatives:
             found.setdefault(cpdag(Network(self.names, parents)), []).append(number)
         return list(found.values())
 
+    def _by_name(self, shares: Floats) -> dict[tuple[str, str], float]:
+        edges = {(self.names[a], self.names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0.0).tolist()}
+        return dict(sorted(edges.items(), key=lambda item: (-item[1], item[0])))
+
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
+        probabilities = self._by_name(self.posterior.edges) if self.posterior else None
         return {
             "networks": [
                 {
@@ -96,6 +128,9 @@ class Alternatives:
             ],
             "equivalence_classes": self.classes(),
             "edges": [[parent, child, share] for (parent, child), share in self.edge_probabilities().items()],
+            "posterior_edges": probabilities and [[*edge, share] for edge, share in probabilities.items()],
+            "left_out": self.left_out,
+            "consensus": {name: list(found) for name, found in self.consensus().parent_names().items()},
             "complete": self.complete,
             "floor": self.floor,
             "status": self.status,
@@ -105,20 +140,26 @@ class Alternatives:
 
     def describe(self, most: int = 10) -> list[str]:
         """Return the first networks and the least certain edges, as lines for people."""
-        best = {(p, child) for child, members in enumerate(self.networks[0]) for p in members}
-        classes = self.classes()
+        best, classes = set(Network(self.names, self.networks[0]).edges), self.classes()
         class_of = {number: place for place, its in enumerate(classes, 1) for number in its}
         count = len(self.networks)
         lines = [f"{count:,} network{'s' * (count != 1)} in {len(classes):,} equivalence classes: {self.status}"]
         for number, (score, factor) in enumerate(zip(self.scores[:most], self.bayes_factors(), strict=False)):
-            edges = {(p, child) for child, members in enumerate(self.networks[number]) for p in members}
+            edges = set(Network(self.names, self.networks[number]).edges)
             changed = f", {len(edges - best)} edges more and {len(best - edges)} fewer" if number else ""
             lines.append(
                 f"{number + 1}. score {score:,.6f}, Bayes factor {factor:.3g}, class {class_of[number]}{changed}"
             )
-        doubtful = [(edge, share) for edge, share in self.edge_probabilities().items() if share < 1.0 - 1e-9]
+        if self.posterior is None or self.left_out is None:
+            lines.append("the posterior mass of networks that are not listed is not bounded")
+            shares, over = self.edge_shares(), "the listed networks, by posterior weight"
+        else:
+            listed = f"{100.0 * (1.0 - self.left_out):.4g} %"
+            lines.append(f"certified: the listed networks have {listed} of the posterior mass of the candidate sets")
+            shares, over = self.posterior.edges, "all networks of the candidate sets"
+        doubtful = [(edge, share) for edge, share in self._by_name(shares).items() if 1e-3 < share < 1.0 - 1e-3]
         if doubtful:
-            lines.append("edges that not all of them have, and their share by posterior weight among these networks:")
+            lines.append(f"edges that are in doubt, and their probability over {over}:")
             lines += [f"  {parent} -> {child} {share:.3f}" for (parent, child), share in doubtful[: 2 * most]]
         return lines
 
@@ -128,15 +169,19 @@ def alternatives(
     best: int | None = None,
     *,
     within: float | None = None,
+    classes: bool = False,
     limits: Limits | None = None,
     on_progress: OnProgress = silent,
 ) -> Alternatives:
     """Return the `best` networks, or all `within` a Bayes factor of the best one; with both, the fewer of the two.
 
+    With `classes`, `best` counts equivalence classes, and all networks of these that score more than the rest are
+    listed. Where no component has more than 20 variables, all networks are summed for their posterior probabilities.
+
     >>> from qubayes.candidates import example
     >>> found = alternatives(example(), 3)
-    >>> len(found.networks), found.complete
-    (3, True)
+    >>> len(found.networks), found.complete, found.left_out is not None
+    (3, True, True)
     """
     if best is None and within is None:
         raise SettingError("alternatives of what kind? give best, a number of networks, or within, a Bayes factor")
@@ -146,28 +191,92 @@ def alternatives(
         raise SettingError(f"within = {within!r}; give a Bayes factor, 1 or more")
     check(candidates)
     Exact().prepare()
-    _compile()
     run = Run(candidates, limits or Limits(None), Workers(1), None, on_progress, "alternatives")
-    farthest = math.inf if within is None else math.log(within)
+    wanted = Wanted(best, math.inf if within is None else math.log(within), classes)
     with stopping(run.stop):
-        proof = Proof(without_twins(candidates, False), run)
-        for each in proof.components:
-            each.spare = min(farthest, SPARE)
-        proof.prove()
-        for each in proof.components:  # multipliers as good as the relaxation allows make the enumeration short
-            known = each.bounded
-            if not (run.over or (known is not None and each.closes(known.loss)) or len(each.sets.losses) > QUICK):
-                each.relax(run, each.alive, ROOT)
-        return _enumerated(candidates, proof, run, best, farthest)
+        bounded, statistics = _bounded(candidates, run, min(wanted.farthest, SPARE))
+        found = _enumerated(candidates, bounded, run, wanted)
+        small = max(map(len, strong_components(candidates.families.arcs())), default=0) <= LARGEST
+        summed = posterior(candidates, run) if small else None
+    statistics = {**found.statistics, **statistics}
+    return replace(found, posterior=summed, statistics=statistics, seconds=run.elapsed, interrupted=bool(run.stop[0]))
 
 
-@cache
-def _compile() -> None:
-    """Compile the kernel."""
-    candidates = example(3)
+class Wanted(NamedTuple):
+    """Which networks are listed."""
+
+    best: int | None  # at most this number
+    farthest: float  # at most this far from the best
+    classes: bool  # whether `best` counts equivalence classes
+
+    def enough(self, found: Alternatives) -> bool:
+        """Return whether more networks than are wanted, or all within the distance, are listed."""
+        return self.best is not None and len(found.classes() if self.classes else found.networks) >= self.best
+
+    def cut(self, found: Alternatives) -> Alternatives:
+        """Return the list without what is beyond the number."""
+        count = len(found.networks)
+        if self.classes and self.best is not None:
+            count = min((its[0] for its in found.classes()[self.best :]), default=count)
+        elif self.best is not None:
+            count = min(self.best, count)
+        floor = found.scores[count] if count < len(found.scores) else found.floor
+        return replace(found, networks=found.networks[:count], scores=found.scores[:count], floor=floor)
+
+
+def _bounded(candidates: Candidates, run: Run, spare: float) -> tuple[Bounded, dict[str, int]]:
+    """Return multipliers of all components together, over all candidate sets, and the statistics of the proof."""
+    proof = Proof(without_twins(candidates, False), run)
+    for each in proof.components:
+        each.spare = spare
+    proof.prove()
+    cuts, weights = no_cuts(candidates.n), [np.zeros(0)]
+    for each in proof.components:  # multipliers as good as the relaxation allows make the enumeration short
+        if not (run.over or (each.bounded and each.closes(each.bounded.loss)) or len(each.sets.losses) > QUICK):
+            each.relax(run, each.alive, ROOT)
+        if each.bounded is not None:
+            its = each.bounded.cuts
+            inside, odd = (np.zeros((len(rows), candidates.n), np.uint8) for rows in (its.inside, its.odd))
+            inside[:, each.component.vertices], odd[:, each.component.vertices] = its.inside, its.odd
+            cuts = cuts.join(ClusterCuts(its.start, inside, its.needs, odd, its.divisors))
+            weights.append(each.bounded.weights)
     sets = ScoredSets.of(candidates.families, candidates.scores)
-    nothing = lagrangian(sets, no_cuts(3), np.zeros(0), np.ones(len(sets.losses), np.bool_), 0.0)
-    _walk(sets, nothing, 0.0, Run(candidates, Limits(None), Workers(1)))
+    allowed: Bools = np.ones(len(sets.losses), np.bool_)
+    scale = sum(each.scale for each in proof.components)
+    return lagrangian(sets, cuts, np.concatenate(weights), allowed, scale), proof.statistics
+
+
+def _enumerated(candidates: Candidates, bounded: Bounded, run: Run, wanted: Wanted) -> Alternatives:
+    """Enumerate in distances that double until there are enough networks, or all within the farthest."""
+    sets = ScoredSets.of(candidates.families, candidates.scores)
+    least, tried = math.fsum(sets.losses[run.choice].tolist()), 0
+    margin, farthest_loss = 1e-9 * max(1.0, abs(run.score)), float(sets.losses.sum())  # of any network
+    distance, status = wanted.farthest, "all networks within the Bayes factor"
+    if wanted.best is not None:
+        distance, status = min(STEP, wanted.farthest), "the best ones"
+    while True:
+        walk, finished = _walk(sets, bounded, least + distance + margin, run)
+        tried += int(walk.counts[2])
+        choices = walk.found[: walk.counts[1]] if walk.counts[1] else run.choice[None]
+        scores = [math.fsum(candidates.scores[choice].tolist()) for choice in choices]
+        ranked = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+        floor = max(run.score - distance, scores[ranked[0]] - wanted.farthest)
+        ranked = [i for i in ranked if scores[i] >= floor - margin]
+        if not finished:
+            status = f"{'time limit reached' if run.over else 'too many to enumerate'}; others may be missing"
+        found = Alternatives(
+            candidates.names,
+            tuple(candidates.families.sets_at(choices[i]) for i in ranked),
+            tuple(scores[i] for i in ranked),
+            floor,
+            finished,
+            status,
+            {"tried": tried},
+            run.elapsed,
+        )
+        if not finished or distance >= wanted.farthest or wanted.enough(found) or distance > farthest_loss:
+            return wanted.cut(found)
+        distance = min(2.0 * distance, wanted.farthest)
 
 
 class Options(NamedTuple):
@@ -186,6 +295,44 @@ class Options(NamedTuple):
     spare: Ints  # (cuts,) how much less in all leaves no slack
     weights: Floats  # (cuts,)
 
+    @classmethod
+    def of(cls, sets: ScoredSets, bounded: Bounded, limit: float) -> "Options":
+        """Return the sets of networks that lose at most `limit`.
+
+        Each vertex shares much weight of clusters with those before it: slack shows early.
+        """
+        n, cuts = sets.families.n, bounded.cuts
+        least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1]) if n else np.zeros(0)
+        costs = bounded.prices - least[sets.owners]
+        usable = np.flatnonzero((costs <= limit - bounded.loss) & (sets.losses <= limit))
+        weights = np.repeat(bounded.weights, np.diff(cuts.start)) / np.maximum(cuts.inside.sum(axis=1), 1)
+        shared = (cuts.inside.T * weights) @ cuts.inside
+        nearness, vertices = shared.sum(axis=1), list[int]()
+        for _ in range(n):
+            vertices.append(int(np.argmax(nearness)))
+            nearness = shared[vertices].sum(axis=0)
+            nearness[vertices] = -np.inf
+        rank = np.argsort(vertices)[sets.owners] if n else sets.owners
+        usable = usable[np.lexsort((costs[usable], rank[usable]))]
+        start = np.searchsorted(rank[usable], np.arange(n + 1))
+        added = coefficients(sets, usable, cuts)
+        most = np.maximum.reduceat(added, start[:-1], axis=1) if n else added
+        short = csc_array(most[:, rank[usable]] - added)
+        return cls(
+            start,
+            np.array(vertices, np.int64),
+            usable,
+            costs[usable],
+            sets.losses[usable],
+            sets.families.set_start,
+            sets.families.members,
+            short.indptr.astype(np.int64),
+            short.indices.astype(np.int32),
+            short.data.astype(np.int32),
+            most.sum(axis=1) - cuts.rhs,
+            bounded.weights,
+        )
+
 
 class Walk(NamedTuple):
     """State of the enumeration; level d has the first d vertices decided."""
@@ -197,123 +344,54 @@ class Walk(NamedTuple):
     short: Ints  # (cuts,) how much less the options taken so far add to each cut
     counts: Ints  # level; networks found; sets tried
     found: Ints  # (most, n) numbers of candidate sets by vertex
-    found_losses: Floats  # (most,)
-
-
-def _enumerated(candidates: Candidates, proof: Proof, run: Run, best: int | None, farthest: float) -> Alternatives:
-    """Enumerate in distances that double until there are enough networks, or all within the farthest."""
-    sets = ScoredSets.of(candidates.families, candidates.scores)
-    bounded = _joined(candidates, sets, proof)
-    least, tried = math.fsum(sets.losses[run.choice].tolist()), 0
-    margin, farthest_loss = 1e-9 * max(1.0, abs(run.score)), float(sets.losses.sum())  # of any network
-    distance = farthest if best is None else min(STEP, farthest)
-    while True:
-        walk, finished = _walk(sets, bounded, least + distance + margin, run)
-        count, tried = int(walk.counts[1]), tried + int(walk.counts[2])
-        if not finished or distance >= farthest or (best is not None and count >= best) or distance > farthest_loss:
-            break
-        distance = min(2.0 * distance, farthest)
-    scores = [math.fsum(candidates.scores[choice].tolist()) for choice in walk.found[:count]] or [run.score]
-    ranked = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    floor = max(run.score - distance, scores[ranked[0]] - farthest)
-    ranked = [i for i in ranked if scores[i] >= floor - margin]
-    status = "all networks within the Bayes factor" if best is None else "the best ones"
-    if best is not None and len(ranked) > best:
-        ranked, floor = ranked[:best], scores[ranked[best]]
-    if not finished:
-        status = f"{'time limit reached' if run.over else 'too many to enumerate'}; others may be missing"
-    choices = walk.found[ranked] if count else run.choice[None]
-    return Alternatives(
-        candidates.names,
-        tuple(candidates.families.sets_at(choice) for choice in choices),
-        tuple(scores[i] for i in ranked),
-        floor,
-        finished,
-        status,
-        {"tried": tried, **proof.statistics},
-        run.elapsed,
-        bool(run.stop[0]),
-    )
-
-
-def _joined(candidates: Candidates, sets: ScoredSets, proof: Proof) -> Bounded:
-    """Return the multipliers of all components together, over all candidate sets."""
-    cuts, weights = no_cuts(candidates.n), [np.zeros(0)]
-    for each in proof.components:
-        if each.bounded is not None:
-            its = each.bounded.cuts
-            inside, odd = (np.zeros((len(rows), candidates.n), np.uint8) for rows in (its.inside, its.odd))
-            inside[:, each.component.vertices], odd[:, each.component.vertices] = its.inside, its.odd
-            cuts = cuts.join(ClusterCuts(its.start, inside, its.needs, odd, its.divisors))
-            weights.append(each.bounded.weights)
-    allowed: Bools = np.ones(len(sets.losses), np.bool_)
-    scale = sum(each.scale for each in proof.components)
-    return lagrangian(sets, cuts, np.concatenate(weights), allowed, scale)
 
 
 def _walk(sets: ScoredSets, bounded: Bounded, limit: float, run: Run) -> tuple[Walk, bool]:
     """Enumerate the networks that lose at most `limit`; return them, and whether these are all."""
-    n, budget = sets.families.n, limit - bounded.loss
-    least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1]) if n else np.zeros(0)
-    costs = bounded.prices - least[sets.owners]
-    usable = np.flatnonzero((costs <= budget) & (sets.losses <= limit))
-    vertices = _order(bounded, n)
-    rank = np.argsort(vertices)
-    usable = usable[np.lexsort((costs[usable], rank[sets.owners[usable]]))]
-    start = np.searchsorted(rank[sets.owners[usable]], np.arange(n + 1))
-    added = coefficients(sets, usable, bounded.cuts)
-    most = np.maximum.reduceat(added, start[:-1], axis=1) if n else added
-    short = csc_array(most[:, rank[sets.owners[usable]]] - added)
-    options = Options(
-        start,
-        vertices,
-        usable,
-        costs[usable],
-        sets.losses[usable],
-        sets.families.set_start,
-        sets.families.members,
-        short.indptr.astype(np.int64),
-        short.indices.astype(np.int32),
-        short.data.astype(np.int32),
-        most.sum(axis=1) - bounded.cuts.rhs,
-        bounded.weights,
-    )
-    levels = n + 1
+    n, budget, options = sets.families.n, limit - bounded.loss, Options.of(sets, bounded, limit)
     walk = Walk(
-        np.zeros(levels, np.int64),
-        np.zeros(levels),
-        np.zeros(levels),
-        np.zeros((levels, n, (n + 63) // 64), np.uint64),
+        np.zeros(n + 1, np.int64),
+        np.zeros(n + 1),
+        np.zeros(n + 1),
+        np.zeros((n + 1, n, (n + 63) // 64), np.uint64),
         np.zeros(bounded.cuts.total, np.int64),
         np.zeros(3, np.int64),
         np.zeros((MOST, n), np.int64),
-        np.zeros(MOST),
     )
     walk.cost[0] = bounded.weights @ np.maximum(-options.spare, 0)
-    going = 1
+    with run.paused():
+        going = _list_networks(options, walk, budget, limit, 0)  # compiles
     while going == 1 and walk.counts[2] < WORK and not run.over:
         going = _list_networks(options, walk, budget, limit, SLICE)
         run.report(f"{int(walk.counts[1]):,} networks")
     return walk, going == 0
 
 
-def _order(bounded: Bounded, n: int) -> Ints:
-    """Return the vertices so that each shares much weight of clusters with those before it: slack shows early."""
-    cuts = bounded.cuts
-    weights = np.repeat(bounded.weights, np.diff(cuts.start)) / np.maximum(cuts.inside.sum(axis=1), 1)
-    shared = (cuts.inside.T * weights) @ cuts.inside
-    nearness, order = shared.sum(axis=1), list[int]()
-    for _ in range(n):
-        order.append(int(np.argmax(nearness)))
-        nearness = np.where(nearness == -np.inf, -np.inf, shared[order].sum(axis=0))
-        nearness[order] = -np.inf
-    return np.array(order, np.int64)
+@inner
+def _take(options: Options, vertex: int, number: int, above: Words, here: Words) -> bool:
+    """Set the ancestors of each vertex once `vertex` has the set; return False if the set would close a cycle."""
+    one = np.uint64(1)
+    word, bit = vertex >> 6, one << np.uint64(vertex & 63)
+    parents = range(options.set_start[number], options.set_start[number + 1])
+    for k in parents:
+        if above[options.members[k], word] & bit:
+            return False
+    for x in range(len(above)):
+        for w in range(here.shape[1]):
+            here[x, w] = above[x, w]
+        if x == vertex or above[x, word] & bit:
+            for k in parents:
+                parent = options.members[k]
+                here[x, parent >> 6] |= one << np.uint64(parent & 63)
+                for w in range(here.shape[1]):
+                    here[x, w] |= above[parent, w]
+    return True
 
 
 @kernel
 def _list_networks(options: Options, walk: Walk, budget: float, limit: float, work: int) -> int:
     """Continue the enumeration; return 0 at its end, 1 after `work` sets, 2 if there is no place for a network."""
-    n, one = len(options.vertices), np.uint64(1)
+    n = len(options.vertices)
     level, count = walk.counts[0], walk.counts[1]
     going = 1
     left = work
@@ -324,7 +402,6 @@ def _list_networks(options: Options, walk: Walk, budget: float, limit: float, wo
                 break
             for d in range(n):
                 walk.found[count, options.vertices[d]] = options.numbers[walk.place[d] - 1]
-            walk.found_losses[count] = walk.loss[n]
             count += 1
         i = walk.place[level]
         if level == n or i == options.start[level + 1] or walk.cost[level] + options.costs[i] > budget:
@@ -345,25 +422,8 @@ def _list_networks(options: Options, walk: Walk, budget: float, limit: float, wo
             cost += options.weights[cut] * (max(0, over + options.short_by[k]) - max(0, over))
         if loss > limit or cost > budget:
             continue
-        vertex, number = options.vertices[level], options.numbers[i]
-        above, here = walk.above[level], walk.above[level + 1]
-        word, bit = vertex >> 6, one << np.uint64(vertex & 63)
-        cyclic = False
-        for k in range(options.set_start[number], options.set_start[number + 1]):
-            if above[options.members[k], word] & bit:
-                cyclic = True
-        if cyclic:
+        if not _take(options, options.vertices[level], options.numbers[i], walk.above[level], walk.above[level + 1]):
             continue
-        for x in range(n):
-            for w in range(here.shape[1]):
-                here[x, w] = above[x, w]
-        for x in range(n):
-            if x == vertex or above[x, word] & bit:
-                for k in range(options.set_start[number], options.set_start[number + 1]):
-                    parent = options.members[k]
-                    here[x, parent >> 6] |= one << np.uint64(parent & 63)
-                    for w in range(here.shape[1]):
-                        here[x, w] |= above[parent, w]
         for k in range(options.short_start[i], options.short_start[i + 1]):
             walk.short[options.short_cuts[k]] += options.short_by[k]
         level += 1

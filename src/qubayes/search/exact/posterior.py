@@ -121,6 +121,10 @@ def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | No
     steps = np.cumsum(np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0))
     cuts = np.searchsorted(steps, np.arange(SLICE, int(steps[-1]), SLICE))
     slices = list(pairwise(np.unique([0, *cuts, every]).tolist()))
+    if run is not None:
+        with run.paused():  # compile
+            for add in (_add_forwards, _add_backwards):
+                add(weights, sums, terms, targets, 0, 0, probabilities)
     for add, order in ((_add_forwards, slices), (_add_backwards, slices[::-1])):
         for first, last in order:
             if run is not None and run.over:
