@@ -20,8 +20,7 @@ import numpy as np
 from qubayes import Score, Workers, read, read_network
 from qubayes.candidates import Search
 from qubayes.candidates.identify import checked, first_level, scan_level
-from qubayes.candidates.last_level import make_bounds
-from qubayes.candidates.levels import Block, Level, make_above, next_level
+from qubayes.candidates.levels import Block, Level, make_above, make_bounds, next_level
 from qubayes.data import Dataset, ReadSettings, write
 from qubayes.network import sample_dataset
 

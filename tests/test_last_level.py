@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from candidate_cases import dependent_data
 from qubayes import Workers
-from qubayes.candidates import Search, identify, last_level, write_candidates
+from qubayes.candidates import Search, identify, levels, write_candidates
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError
 from qubayes.scores import NAMES, Score
@@ -22,9 +22,9 @@ PRICED = [name for name in NAMES if name != "loglik"]  # with loglik every set i
 @pytest.fixture
 def calls(monkeypatch):
     """Bounds are used however few sets there are; the list holds (sets, counted, kept) of each block."""
-    monkeypatch.setattr(last_level, "_TO_LOAD", -1.0)
-    monkeypatch.setattr(last_level, "_TO_COMPILE", -1.0)
-    blocks, kernel = [], last_level.find_sets
+    monkeypatch.setattr(levels, "_TO_LOAD", -1.0)
+    monkeypatch.setattr(levels, "_TO_COMPILE", -1.0)
+    blocks, kernel = [], levels.find_sets
 
     def watched(prefixes, *more):
         counted = kernel(prefixes, *more)
@@ -32,13 +32,13 @@ def calls(monkeypatch):
         return counted
 
     watched.signatures = kernel.signatures
-    monkeypatch.setattr(last_level, "find_sets", watched)
+    monkeypatch.setattr(levels, "find_sets", watched)
     return blocks
 
 
 def without_bounds(dataset, search, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(last_level, "_TO_LOAD", np.inf)
+        patch.setattr(levels, "_TO_LOAD", np.inf)
         return identify(dataset, search)
 
 
@@ -101,7 +101,7 @@ def test_merged_rows_and_large_counts(name, calls, monkeypatch):
 
 
 def test_too_many_rows_are_counted_exactly(calls):
-    codes = np.random.default_rng(0).integers(0, 3, (4, last_level.MOST_ROWS + 1)).astype(np.uint8)
+    codes = np.random.default_rng(0).integers(0, 3, (4, levels.MOST_BOUNDED_ROWS + 1)).astype(np.uint8)
     identify(Dataset(tuple("abcd"), (("x", "y", "z"),) * 4, codes), Search(2))
     assert not calls
 
@@ -110,14 +110,14 @@ def test_too_many_rows_are_counted_exactly(calls):
 def test_no_set_beats_its_bounds(name, calls, monkeypatch):
     """Brute force over the kernel's tables: the terms of V are below bound B and below the bound by its counts."""
     judged = []
-    kernel = last_level.find_sets
+    kernel = levels.find_sets
 
     def watched(prefixes, wide, bits, rule, bounds, constraints, below, scratch, x_start, xs):
         counted = kernel(prefixes, wide, bits, rule, bounds, constraints, below, scratch, x_start, xs)
         judged.extend((*prefixes[p].tolist(), x) for p in range(len(prefixes)) for x in xs[x_start[p] : x_start[p + 1]])
         return counted
 
-    monkeypatch.setattr(last_level, "find_sets", watched)
+    monkeypatch.setattr(levels, "find_sets", watched)
     dataset = dependent_data(8, 60, seed=3, states=3)
     search = Search(2, Score(name))
     scores = expected(dataset, Search(2, Score(name)))
@@ -135,20 +135,20 @@ def test_bound_b_leaves_sets_uncounted(calls):
 
 
 def test_small_problems_do_not_load_the_kernel(monkeypatch):
-    monkeypatch.setattr(last_level, "find_sets", None)
+    monkeypatch.setattr(levels, "find_sets", None)
     identify(dependent_data(8, 100, seed=0), Search(3))
 
 
 def test_the_kernel_is_compiled_only_where_it_pays(monkeypatch):
-    rows = last_level.Rows(np.zeros((5, 1000), np.uint8), np.full(5, 3), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
+    rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.full(5, 3), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
     formula = Score("bdeu").formula(1000)
 
     class Kernel:
         __module__ = "qubayes.candidates.bounding"
         signatures = ()
 
-    monkeypatch.setattr(last_level, "find_sets", Kernel)
+    monkeypatch.setattr(levels, "find_sets", Kernel)
     for uncompiled, sets in product([set(), {Kernel.__module__}], [10**3, 10**6, 10**8]):
-        monkeypatch.setattr(last_level, "uncompiled", uncompiled)
-        pays = last_level.pays(4, sets, rows, formula)
+        monkeypatch.setattr(levels, "uncompiled", uncompiled)
+        pays = levels.pays(4, sets, rows, formula)
         assert pays == (sets == 10**8 or (sets == 10**6 and not uncompiled)), (uncompiled, sets)

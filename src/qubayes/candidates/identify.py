@@ -34,7 +34,7 @@ from .levels import (
     with_bounds,
 )
 from .scanning import Above
-from .screening import identify_among, possible_parents
+from .screening import candidates_of, possible_parents
 
 _ROWS_PER_BLOCK = 200_000_000  # sets times rows (bits count 1/16): some tenths of a second a block, fewer with bounds
 _LEAST_BLOCKS = 32
@@ -116,7 +116,8 @@ def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progr
     on_progress(Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables"))
     kept = possible_parents(dataset, search.score, allowed, most, workers)
     blocks: list[Block] = []
-    for done, found in enumerate(identify_among(dataset, search.score, allowed, kept, workers), 1):
+    tasks = run(candidates_of, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers)
+    for done, (_, found) in enumerate(tasks, 1):
         blocks += found
         on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
     return assemble(dataset.names, blocks, stamp_of(dataset, search))

@@ -5,7 +5,6 @@ that prior knowledge requires; then all its parent sets among these are searched
 may be missed where one of its members is not kept.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -126,15 +125,7 @@ def _term_table(rows: int, s: float) -> Floats:
     return np.array([rising(c, s) for c in range(rows + 1)])
 
 
-def identify_among(
-    dataset: Dataset, score: Score, allowed: Allowed, kept: tuple[VertexSet, ...], workers: Workers
-) -> Iterator[list[Block]]:
-    """Yield the candidate sets of each child, which are sets of its kept parents; children come in any order."""
-    for _, blocks in run(_candidates_of, (dataset, score, allowed, kept), list(range(dataset.n)), workers):
-        yield blocks
-
-
-def _candidates_of(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int) -> list[Block]:
+def candidates_of(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int) -> list[Block]:
     """Return the candidate sets of one child: a search in which no other variable may have parents."""
     dataset, score, allowed, kept = shared
     members = np.array(sorted((child, *kept[child])))

@@ -37,13 +37,13 @@ def term_tables(formula: Formula, keys: Floats, rows: int) -> TermTables:
     """Return the tables for these keys and counts up to the number of rows."""
     width = min(rows, TABLE_WIDTH - 1) + 1
     kept = keys[(formula.prior == 0.0) | (keys * SMALL_PRIOR <= formula.prior)][:MOST_TABLE_ROWS]
-    terms = np.array([_row(width, prior) for prior in (formula.prior / kept).tolist()])
+    terms = np.array([term_row(width, prior) for prior in (formula.prior / kept).tolist()])
     return TermTables(kept, terms.reshape(len(kept), width), power_series(width))
 
 
 @lru_cache(maxsize=1024)  # every level of a search asks for some of the same rows
-def _row(width: int, prior: float) -> Floats:
-    """(width,) terms of the counts 0, 1, ..."""
+def term_row(width: int, prior: float) -> Floats:
+    """(width,) terms of the counts 0, 1, ..., for one prior."""
     return np.array([rising(count, prior) for count in range(width)])
 
 
