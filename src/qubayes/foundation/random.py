@@ -34,7 +34,7 @@ def random_stream(seed: int | np.random.SeedSequence, lanes: int = 1) -> Words:
 
 
 @inner
-def next_word(words: Any, lane: int) -> Any:
+def next_word(words: Words, lane: int) -> Any:
     """Return the next 64 random bits of a lane. The lowest bits are the least random: prefer `below`."""
     x, y = words[0, lane], words[1, lane]
     x ^= x << np.uint64(23)
@@ -44,13 +44,13 @@ def next_word(words: Any, lane: int) -> Any:
 
 
 @inner
-def below(words: Any, n: int) -> Any:
+def below(words: Words, n: int) -> Any:
     """Return a random integer from 0 .. n - 1; n is below 2^32."""
     return np.int64(((next_word(words, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
 @inner
-def uniform(words: Any) -> Any:
+def uniform(words: Words) -> float:
     """Return a random number from (0, 1], a multiple of 2^-53."""
     return (np.float64(next_word(words, 0) >> np.uint64(11)) + 1.0) * 2.0**-53
 
@@ -70,7 +70,7 @@ def draws_of(seed: np.random.SeedSequence) -> Draws:
 
 
 @kernel
-def _refill_waits(words: Any, waits: Any) -> None:
+def _refill_waits(words: Words, waits: Floats) -> None:
     """Set each of the waits to -log(u), within 1e-9, with u in (0, 1] from the upper 52 bits of a random word.
 
     u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and nothing is divided:
@@ -89,9 +89,9 @@ def _refill_waits(words: Any, waits: Any) -> None:
 
 
 @inlined
-def next_waits(draws: Any) -> Any:
+def next_waits(draws: Draws) -> int:
     """Return where in `waits` the next BLOCK exponential draws begin."""
-    start = draws.used[0]
+    start: int = draws.used[0]
     if start == POOL:
         _refill_waits(draws.words, draws.waits)
         start = 0
@@ -100,15 +100,15 @@ def next_waits(draws: Any) -> Any:
 
 
 @kernel
-def _refill_picks(words: Any, picks: Any, n: int) -> None:
+def _refill_picks(words: Words, picks: Words, n: int) -> None:
     for lane in range(POOL):
         picks[lane] = ((next_word(words, lane) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
 
 
 @inlined
-def next_picks(draws: Any, n: int) -> Any:
+def next_picks(draws: Draws, n: int) -> int:
     """Return where in `picks` the next BLOCK draws begin, from 0 .. n - 1; n is below 2^32, the same in every call."""
-    start = draws.used[1]
+    start: int = draws.used[1]
     if start == POOL:
         _refill_picks(draws.words, draws.picks, n)
         start = 0

@@ -3,7 +3,7 @@
 Its moves drop and add one set; rows without an option gain weight at each step, so that the search leaves local optima.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
 
 
 @inner
-def _set_unsatisfied(state: Any, row: Any, unsatisfied: Any) -> None:
+def _set_unsatisfied(state: ChoiceState, row: int, unsatisfied: bool) -> None:
     place = state.unsatisfied_place[row]
     if unsatisfied and place < 0:
         state.unsatisfied[state.counts[1]] = row
@@ -90,7 +90,7 @@ def _set_unsatisfied(state: Any, row: Any, unsatisfied: Any) -> None:
 
 
 @inner
-def _flip(rows: Any, uses: Any, state: Any, changed: Any, step: Any) -> None:
+def _flip(rows: OptionRows, uses: SetUses, state: ChoiceState, changed: int, step: int) -> None:
     """Add the set if it is not chosen, drop it if it is."""
     add = not state.chosen[changed]
     state.chosen[changed] = add
@@ -119,7 +119,7 @@ def _flip(rows: Any, uses: Any, state: Any, changed: Any, step: Any) -> None:
 
 
 @inner
-def _gain(rows: Any, uses: Any, state: Any, candidate: Any) -> Any:
+def _gain(rows: OptionRows, uses: SetUses, state: ChoiceState, candidate: int) -> int:
     """Return the weight of the rows that are satisfied with the set but not without it.
 
     A row with two options that hold the set is counted as if it had one.
@@ -142,7 +142,7 @@ def _gain(rows: Any, uses: Any, state: Any, candidate: Any) -> Any:
 
 
 @inner
-def _set_to_drop(rows: Any, uses: Any, state: Any, step: Any) -> Any:
+def _set_to_drop(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) -> int:
     """Return the set of least gain among a few chosen sets, unchanged for two steps; the oldest of equals."""
     best, least = -1, 0
     for _ in range(TRIED):
@@ -156,7 +156,7 @@ def _set_to_drop(rows: Any, uses: Any, state: Any, step: Any) -> Any:
 
 
 @inner
-def _set_to_add(rows: Any, uses: Any, state: Any, step: Any) -> Any:
+def _set_to_add(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) -> int:
     """Return the set of most gain among those of a random unsatisfied row; the oldest of equals; -1 if none."""
     row = state.unsatisfied[below(state.words, state.counts[1])]
     best, most = -1, 0
@@ -171,7 +171,7 @@ def _set_to_add(rows: Any, uses: Any, state: Any, step: Any) -> Any:
 
 
 @kernel
-def _search(rows: Any, uses: Any, state: Any, steps: int, best: Any) -> None:
+def _search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best: Bools) -> None:
     """Put the smallest choice found into `best`: drop sets, add one for an unsatisfied row, raise the weights."""
     limit = state.counts[0]
     for step in range(steps):

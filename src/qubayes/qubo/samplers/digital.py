@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,19 @@ from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers, upper_triangle
 from ...search.run import Ending, Run, warm_up
 from .. import Formulation, constrain
-from .flips import EXAMPLES, FlipModel, FlipWalk, Schedule, descend, flip, halting, keep_best, walk_from, watch
+from .flips import (
+    EXAMPLES,
+    Couplings,
+    FlipModel,
+    FlipWalk,
+    Schedule,
+    descend,
+    flip,
+    halting,
+    keep_best,
+    walk_from,
+    watch,
+)
 from .states import PROVED, StateReader, formulate_example, read_first, start_state, with_slack
 
 SHARES = 20  # of the run; after each of them the best state is offered
@@ -79,7 +91,7 @@ def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds
 
 
 @inlined
-def _update_walls(groups: Any, replica: Any, bit: int) -> None:
+def _update_walls(groups: BitGroups, replica: Replica, bit: int) -> None:
     """Update slack and walls after a flip of this bit."""
     group = groups.group[bit]
     if group < 0:
@@ -93,7 +105,7 @@ def _update_walls(groups: Any, replica: Any, bit: int) -> None:
 
 
 @inlined
-def _try_some(replica: Any, beta: float) -> Any:
+def _try_some(replica: Replica, beta: float) -> int:
     """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
 
     The first accepted bit in a random order of all bits is a random one of all accepted: if many are, few are tried.
@@ -105,7 +117,7 @@ def _try_some(replica: Any, beta: float) -> Any:
     for _ in range(seen[n + 1]):
         picked, drawn = next_picks(draws, n), next_waits(draws)
         for k in range(BLOCK):
-            bit = np.int64(draws.picks[picked + k])
+            bit: Any = np.int64(draws.picks[picked + k])
             if seen[bit] != iteration:
                 seen[bit] = iteration
                 if beta * (sign[bit] * field[bit] + wall[bit] - offset) < draws.waits[drawn + k]:
@@ -116,7 +128,7 @@ def _try_some(replica: Any, beta: float) -> Any:
 
 
 @inlined
-def _try_rest(replica: Any, beta: float) -> Any:
+def _try_rest(replica: Replica, beta: float) -> int:
     """Return a random one of the accepted bits that `_try_some` did not try; -1 if none is accepted."""
     offset, n, found = replica.offset[0], len(replica.seen) - 2, 0
     for start in range(0, len(replica.wall), BLOCK):
@@ -142,7 +154,9 @@ def _try_rest(replica: Any, beta: float) -> Any:
 
 
 @kernel
-def try_all(couplings: Any, groups: Any, replica: Any, heat: Any, iterations: int, halt: Any) -> int:
+def try_all(
+    couplings: Couplings, groups: BitGroups, replica: Replica, heat: tuple[float, float], iterations: int, halt: Bools
+) -> int:
     """In each iteration try every allowed flip and make one of those accepted; return the number of iterations.
 
     `heat` is (inverse temperature, growth). If no flip is accepted, the offset grows by the latter, so that the state

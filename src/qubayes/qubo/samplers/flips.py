@@ -14,7 +14,7 @@ import numpy as np
 
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts
 from ...foundation.jit import inlined, inner, kernel
-from ...foundation.random import BLOCK, REACH, next_picks, next_waits
+from ...foundation.random import BLOCK, REACH, Draws, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers
 
@@ -122,7 +122,7 @@ def state_of(walk: FlipWalk, n: int) -> Bools:
 
 
 @inlined
-def flip(couplings: Any, walk: Any, bit: int) -> None:
+def flip(couplings: Couplings, walk: FlipWalk, bit: int) -> None:
     """Flip one bit."""
     field, change = walk.field, walk.sign[bit]
     walk.energy[0] += change * field[bit]
@@ -139,7 +139,7 @@ def flip(couplings: Any, walk: Any, bit: int) -> None:
 
 
 @inner
-def keep_best(walk: Any) -> None:
+def keep_best(walk: FlipWalk) -> None:
     """Copy the state if its energy is the least so far."""
     if len(walk.best) and walk.energy[0] < walk.best_energy[0]:
         walk.best_energy[0] = walk.energy[0]
@@ -148,7 +148,7 @@ def keep_best(walk: Any) -> None:
 
 
 @kernel
-def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any) -> None:
+def sweep_in_order(couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, halt: Bools) -> None:
     """For each beta, try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
 
     BLOCK tries are compared at once; if one succeeds they are repeated one by one, since a flip changes the increments
@@ -177,7 +177,7 @@ def sweep_in_order(couplings: Any, walk: Any, draws: Any, betas: Any, halt: Any)
 
 
 @kernel
-def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: int, halt: Any) -> None:
+def sweep_at_random(couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, tries: int, halt: Bools) -> None:
     """For each beta, try this many bits, each drawn from all, by Metropolis' rule."""
     field, sign = walk.field, walk.sign
     n = len(couplings.single_start) - 1
@@ -199,7 +199,7 @@ def sweep_at_random(couplings: Any, walk: Any, draws: Any, betas: Any, tries: in
 
 
 @kernel
-def _descend(couplings: Any, walk: Any, least: float) -> None:
+def _descend(couplings: Couplings, walk: FlipWalk, least: float) -> None:
     """Flip every bit whose flip lowers the energy by more than `least`, sweep after sweep, until none does."""
     changed = True
     while changed:
