@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _update_walls(groups: BitGroups, replica: Replica, bit: int) -> None:
 
 
 @inlined
-def _try_some(replica: Replica, beta: float) -> int:
+def _try_some(replica: Replica, beta: float) -> Any:
     """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
 
     The first accepted bit in a random order of all bits is a random one of all accepted: if many are, few are tried.
@@ -117,7 +117,7 @@ def _try_some(replica: Replica, beta: float) -> int:
     for _ in range(seen[n + 1]):
         picked, drawn = next_picks(draws, n), next_waits(draws)
         for k in range(BLOCK):
-            bit: Any = np.int64(draws.picks[picked + k])
+            bit = np.int64(draws.picks[picked + k])
             if seen[bit] != iteration:
                 seen[bit] = iteration
                 if beta * (sign[bit] * field[bit] + wall[bit] - offset) < draws.waits[drawn + k]:
