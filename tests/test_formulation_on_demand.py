@@ -269,6 +269,30 @@ def test_an_order_that_is_not_settled_says_so():
     assert not made.exact and f"order bits: minimal, {OPEN}" in made.describe()
 
 
+@pytest.mark.parametrize("kind", ["adjacent", "minimal"])
+def test_a_time_limit_leaves_a_relaxation_that_says_so(kind):
+    """Without time for a round, the bits of the start are left: networks keep their energies."""
+    for random, scores, candidates, subsets, default, near in problems(7, 15):
+        made = formulate(candidates, subsets, order=kind, demand=Demand(seconds=0.0))
+        bits = near if kind == "adjacent" else set()
+        assert made.order_status == (EXACT if bits == default else OPEN)
+        assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= bits
+        assert all_energies(made.qubo).min() == pytest.approx(-best_relaxed_score(scores, bits, near))
+        order = random.permutation(len(scores)).tolist()
+        chosen = candidates.families.best_of_order(order)
+        assert made.state_of(chosen)[1] == pytest.approx(-candidates.scores[chosen].sum())
+
+
+def test_a_walk_ends_at_the_deadline():
+    _, _, candidates, subsets, default, _ = next(problems(5, 1))
+    walk = BitWalk(relate(candidates, subsets), relaxed_order(default, default))
+    start, streams = walk.order_of(candidates.families.best_of_order(list(range(candidates.n))), {}), []
+    for deadline in (np.inf, 0.0):  # the whole walk, and its first temperature
+        streams.append(random_stream(0))
+        walk.anneal(start, 4000, 15.0, streams[-1], deadline)
+    assert not np.array_equal(*streams)
+
+
 def test_the_same_seed_gives_the_same_order_bits():
     _, _, candidates, subsets, _, _ = next(problems(5, 1))
     first, second = (formulate(candidates, subsets, order="minimal", demand=Demand(seed=3)) for _ in range(2))
@@ -287,6 +311,8 @@ def test_on_the_command_line(tmp_path):
         again = read_formulation(model)
         assert again.order_status == facts["order_status"] and again.bits["r"] == facts["bits"]["r"]
         assert f"order bits: {kind}, " in CliRunner().invoke(app, command).stdout
+        stopped = CliRunner().invoke(app, [*command, "--order-time-limit", "0"])
+        assert f"order bits: {kind}, {OPEN}" in stopped.stdout and read_formulation(model).order_status == OPEN
 
 
 def test_bad_settings_are_refused():
@@ -297,5 +323,7 @@ def test_bad_settings_are_refused():
         formulate(candidates, order="adjacent", demand=Demand(Network(("a",), ((),))))
     with pytest.raises(QubayesError, match="give 1 or more"):
         Demand(sweeps=0)
+    with pytest.raises(QubayesError, match="time limit of -1"):
+        Demand(seconds=-1)
     with pytest.raises(QubayesError, match="ordering = penalties"):
         stopped_after_a_round().to_cqm(ordering="inequalities")

@@ -71,6 +71,10 @@ def formulate_options(
     network: Annotated[
         Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
     ] = None,
+    order_time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds for the search of the orders adjacent and minimal; no limit unless given."),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
     score: Annotated[
         str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
@@ -91,7 +95,7 @@ def formulate_options(
     from ..scores import Score
 
     union, finding = Score(score, ess) if score else None, (cover, subsets_file, presolve, seed)
-    rounding = digits, bits_of_precision
+    rounding = digits, bits_of_precision, order_time_limit
     return FormulateSettings(order, penalty, *finding, network, data, reading, union, parsed_factors(scale), *rounding)
 
 

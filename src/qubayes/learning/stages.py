@@ -207,7 +207,7 @@ def formulate_file(
         penalty=settings.penalty,
         union_scores=None if data is None else data_scores(candidates, data, settings.score),
         coefficients=coefficients,
-        demand=Demand(known, seed=seed),
+        demand=Demand(known, seed=seed, seconds=settings.order_seconds),
         workers=Workers(workers.threads) if workers else None,
         on_progress=on_progress,
     )
