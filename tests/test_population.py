@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from qubayes.foundation.families import Families
-from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Cooling, OrderWalk, Population, restarts
+from qubayes.foundation.workers import Workers
+from qubayes.search import Limits
+from qubayes.search.orders import anneal
+from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Ahead, Cooling, OrderWalk, Population, restarts
 from qubayes.search.orders.insertions import best_of
 from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all
+from qubayes.search.run import Run
 from solve_cases import random_candidates
 
 NEVER = np.zeros(1, np.bool_)
@@ -85,6 +89,23 @@ def test_moves_are_counted_to_the_last(pool):
         before = found.moves
         found.advance(10_000.0, most, pool, NEVER, lambda: None)
         assert found.moves - before == most
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4, 9, 40])
+def test_walks_that_run_ahead_make_the_same_moves(pool, monkeypatch, steps):
+    """As on a cluster, but in this process: slice by slice what threads find, also where the last slice is cut."""
+    monkeypatch.setattr(anneal, "SLICE", 30)
+    _, families, scores = regions()
+    here, there = population(families, scores), population(families, scores)
+    run = Run(random_candidates(3, 0), Limits(None), Workers(1))
+    there.ahead = Ahead(run, there.problem, there.cold, there.bases)
+    for most in [None] * steps + [4 * 17 + 1]:
+        for each in (here, there):
+            each.advance(10_000.0, most, pool, NEVER, lambda: None)
+        assert here.moves == there.moves and here.best.score == there.best.score
+        assert [each.score for each in here.elite] == [each.score for each in there.elite]
+        for one, other in zip(*(each.round.walks if each.round else [] for each in (here, there)), strict=True):
+            assert one.state.totals[1] == other.state.totals[1] and (one.state.best == other.state.best).all()
 
 
 def test_walks_cool_from_their_temperature_to_the_last(pool):

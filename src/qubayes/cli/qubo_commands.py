@@ -51,8 +51,8 @@ def subsets(
     if output:
         check_output(output)
     budget = Budget(seconds=seconds, effort=effort)
-    with progress_bar(quiet=quiet) as show:
-        found = find(read_candidates(file), method=cover, budget=budget, seed=seed, workers=workers, on_progress=show)
+    with workers.connected() as joined, progress_bar(quiet=quiet) as show:
+        found = find(read_candidates(file), method=cover, budget=budget, seed=seed, workers=joined, on_progress=show)
     if output:
         write_subsets(found, output)
     print_result(found, [output], as_json=as_json)
@@ -119,8 +119,8 @@ def formulate(
     """Turn candidate parent sets into a QUBO with few bits, and print its size."""
     from ..learning import formulate_file
 
-    with progress_bar(quiet=as_json) as show:
-        formulation, written = formulate_file(file, settings, output, ordering, workers=workers, on_progress=show)
+    with workers.connected() as joined, progress_bar(quiet=as_json) as show:
+        formulation, written = formulate_file(file, settings, output, ordering, workers=joined, on_progress=show)
     if as_json:
         print_json(formulation.as_json(written))
     else:

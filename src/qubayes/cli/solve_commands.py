@@ -19,10 +19,12 @@ from .options import (
     limit_options,
     made_by,
     parsed_settings,
+    worker_options,
 )
 from .shell import fail_after_printing, print_json, print_result, progress_bar, say
 
 if TYPE_CHECKING:
+    from ..foundation.workers import Workers
     from ..learning import SolveSettings
     from ..search import Limits
 
@@ -76,19 +78,17 @@ def solve(
     within: Annotated[
         float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
     ] = None,
-    threads: Threads = None,
+    workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
-    from ..foundation.workers import Workers
     from ..learning import candidates_of, solve_file
     from ..search.exact import alternatives
 
     if best is None and within is None:
         given = {"start": start, "names": names, "knowledge": knowledge}
         with progress_bar(quiet=as_json) as show:
-            workers = Workers(threads)
             solution = solve_file(file, settings, output, trace, **given, workers=workers, on_progress=show)
         print_result(solution, [output, trace], as_json=as_json)
         fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")

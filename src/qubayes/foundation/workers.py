@@ -60,6 +60,10 @@ class Workers:
         """The threads of this process alone, for work that is too small for a cluster."""
         return Workers(self.threads)
 
+    def everywhere(self, function: Callable[[], Any]) -> None:
+        """Call the function once in each process of the cluster it is connected to; faults are left to later tasks."""
+        self.cluster.run(function, on_error="ignore")
+
     @contextmanager
     def connected(self) -> Iterator["Workers"]:
         """Yield these workers with one connection to the cluster for all work inside the block.

@@ -195,7 +195,7 @@ class _Pipeline:
         from ..qubo import quick_formulation  # the QUBO wing, which few solvers need
 
         with self._timed("formulation"):
-            made = quick_formulation(candidates, workers=self._threads, on_progress=self.on_progress)
+            made = quick_formulation(candidates, workers=self.workers.here, on_progress=self.on_progress)
         if made is None:
             raise KeyboardInterrupt  # no network exists yet
         return made
@@ -214,7 +214,7 @@ class _Pipeline:
                 name,
                 limits=left,
                 start=self.earlier_network(problem),
-                workers=self._threads,
+                workers=self.workers,
                 on_progress=self.on_progress,
             )
 
@@ -254,11 +254,6 @@ class _Pipeline:
                 on_progress=self.on_progress,
             )
         return None
-
-    @property
-    def _threads(self) -> Workers:
-        """The threads of this process, for stages that do not run on a cluster."""
-        return Workers(self.workers.threads)
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

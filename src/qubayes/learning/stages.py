@@ -112,7 +112,7 @@ def solve_candidates(
         from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
 
         made_by = settings.order, settings.penalty, settings.cover
-        formulation = quick_formulation(problem, *made_by, workers, on_progress)
+        formulation = quick_formulation(problem, *made_by, workers.here if workers else None, on_progress)
         stopped = formulation is None
     if stopped:
         found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
@@ -160,9 +160,10 @@ def solve_file(
     if output is not None:
         check_network_path(output, tables=False)
     solver_named(settings.solver, **settings.options)  # raises before anything is read
-    first = read_network(start) if start else None
-    candidates = candidates_of(file, names, knowledge)
-    solution = solve_candidates(candidates, settings, start=first, workers=workers, on_progress=on_progress)
+    with (workers or Workers()).connected() as joined:
+        first = read_network(start) if start else None
+        candidates = candidates_of(file, names, knowledge)
+        solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)
     if output is not None:
         write_network(solution.network, output)
     if trace is not None:
@@ -208,7 +209,7 @@ def formulate_file(
         union_scores=None if data is None else data_scores(candidates, data, settings.score),
         coefficients=coefficients,
         demand=Demand(known, seed=seed, seconds=settings.order_seconds),
-        workers=Workers(workers.threads) if workers else None,
+        workers=workers.here if workers else None,
         on_progress=on_progress,
     )
     if output is not None and ending(output) == ".svg":

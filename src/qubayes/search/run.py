@@ -233,7 +233,8 @@ class Run:
         on_progress: OnProgress = silent,
         name: str = "solver",
     ) -> None:
-        self.candidates, self.limits, self.workers = candidates, limits, workers
+        self.candidates, self.limits, self.workers = candidates, limits, workers.here
+        self.cluster = None if workers.cluster is None else workers  # for solvers that can use one
         self.start = frozen(np.array(candidates.families.vertex_start[1:] - 1 if start is None else start))
         self.seed, self.moves = limits.seed, limits.moves
         self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may read it

@@ -215,7 +215,8 @@ def solve(
     `bound_seconds` are spent on finding one before the search.
 
     Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
-    alone. With a formulation the result has its bits, and their energy is checked to be -score. An interrupted search
+    alone. `anneal`, and with it `auto`, runs on a cluster if `workers` has one; the others on threads of this process.
+    With a formulation the result has its bits, and their energy is checked to be -score. An interrupted search
     returns the best network so far. Kernels are compiled, and packages and files loaded, before the time limit begins.
 
     >>> from qubayes.candidates import example
@@ -245,16 +246,17 @@ def solve(
         raise SettingError(f"bound = {bound!r}; give a number that no network's score exceeds, or leave it out")
     if not (is_number(bound_seconds) and 0 <= bound_seconds < math.inf):
         raise SettingError(f"{bound_seconds!r} s for a bound; give 0 or more")
-    if limits.seconds != 0:
-        chosen = chosen.prepare()
-    interrupted = False
-    if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
-        found = load("qubayes.search.exact:upper_bound")(candidates, bound_seconds, on_progress=on_progress)
-        bound, interrupted = min(bound, found.value), found.interrupted
-    run = Run(candidates, limits, workers or Workers(), _start(candidates, start), on_progress, chosen.name)
-    run.tighten(bound)
-    run.stop[0] = interrupted
-    ending = _search(chosen, problem, run)
+    with (workers or Workers()).connected() as joined:
+        if limits.seconds != 0:
+            chosen = chosen.prepare()
+        interrupted = False
+        if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
+            found = load("qubayes.search.exact:upper_bound")(candidates, bound_seconds, on_progress=on_progress)
+            bound, interrupted = min(bound, found.value), found.interrupted
+        run = Run(candidates, limits, joined, _start(candidates, start), on_progress, chosen.name)
+        run.tighten(bound)
+        run.stop[0] = interrupted
+        ending = _search(chosen, problem, run)
     return solution_of(
         problem,
         run.choice,

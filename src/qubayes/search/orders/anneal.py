@@ -23,8 +23,9 @@ solved by dynamic programming.
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -32,9 +33,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...candidates import Candidates
-from ...foundation.arrays import Bools, Floats
+from ...foundation.arrays import Bools, Floats, SmallInts
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
+from ...foundation.workers import run as run_tasks
 from ..reduction import LARGEST, Reduced, best_of_all, join, split, without_twins
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
@@ -50,6 +52,8 @@ SAME = 1e-7  # networks whose scores differ by less count as one
 
 _PREPARATION = 5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
 _PLANNED = 0.95  # of the remaining time; the rest is for another, short round
+_AHEAD = 1.0  # seconds of a task on a cluster: what an interrupt waits for, and a lost worker costs
+_IN_TIME = 0.8  # of the remaining time: what tasks may take of it
 _TWINS = 4e-7  # seconds for each member to find and eliminate identical columns
 
 
@@ -82,7 +86,11 @@ class Anneal:
         if run.left < _PREPARATION * len(candidates.families.members):
             return Ending("the time limit is too short to begin; the start is returned")
         twins = self.twins and run.left > _TWINS * len(candidates.families.members)
-        walks = self.walks if run.moves is not None else max(self.walks, run.workers.count)
+        slots = run.cluster.slots if run.cluster else run.workers.count
+        walks = self.walks if run.moves is not None else max(self.walks, slots)
+        if run.cluster:
+            with run.paused():
+                run.cluster.everywhere(self.prepare)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
             search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
             while not (run.proved or run.over or search.done):
@@ -112,6 +120,9 @@ class _ComponentSearch:
             hot = max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
             temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
             self.populations.append(Population(part.families, part.scores, inside, temperatures, walks, seed))
+            if run.cluster:
+                made = self.populations[-1]
+                made.ahead = Ahead(run, made.problem, made.cold, made.bases)
         self._offer()
         bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
         for part, choice in zip(small, self.solved, strict=True):
@@ -179,6 +190,10 @@ class OrderWalk:
         self.state = order_state(problem, order, seed.spawn(1)[0])
         self._made = 0  # moves of the first cooling
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the problem, which is sent to a cluster once for all walks."""
+        return {**self.__dict__, "problem": None}
+
     def advance(self, moves: int, cold: float, bases: Sequence[VertexSet], stop: Bools) -> int:
         """Make this many moves unless stop[0] is set or the coolings end before; return the number made."""
         done = 0
@@ -207,6 +222,83 @@ class Round(NamedTuple):
     crossover: bool
 
 
+class Slice(NamedTuple):
+    """What a walk knew after a slice of its moves."""
+
+    score: float  # of the best order so far
+    best: SmallInts  # (n,) that order
+
+
+def walk_ahead(
+    shared: tuple[OrderProblem, float, Sequence[VertexSet]], item: tuple[OrderWalk, int, float]
+) -> tuple[OrderWalk, list[Slice]]:
+    """Return the walk after this many moves, or after the slice in which the seconds end, and its slices."""
+    (problem, cold, bases), (given, moves, seconds) = shared, item
+    walk, never, slices = deepcopy(given), np.zeros(1, np.bool_), list[Slice]()
+    walk.problem, began = problem, time.monotonic()
+    while moves and (not slices or time.monotonic() - began < seconds):
+        moves -= walk.advance(min(SLICE, moves), cold, bases, never)
+        score, known = float(walk.state.totals[1]), slices[-1] if slices else None
+        slices.append(known if known and known.score == score else Slice(score, walk.state.best.copy()))
+    return walk, slices
+
+
+class Ahead:
+    """The walks of a population on a cluster; they run ahead of the slices that are read.
+
+    Tasks make their moves in the slices that threads would make, so the result is the same. The walks of the round
+    itself stay at its start, but for their best orders.
+    """
+
+    def __init__(self, run: Run, problem: OrderProblem, cold: float, bases: Sequence[VertexSet]) -> None:
+        self._run, self._settings = run, (cold, bases)
+        self._whole = self._tasks(problem)
+        self._round: Round | None = None
+
+    def advance(self, present: Round, shares: list[int]) -> None:
+        """Read the next slice of each walk of the round; shares below a whole slice are made from its start again."""
+        if present is not self._round:
+            self._round, self._read, count = present, 0, len(present.walks)
+            self._items, self._results = self._tasks(present.walks[0].problem) if present.crossover else self._whole
+            self._starts = deepcopy(present.walks)
+            self._walks = [*self._starts]
+            self._left, self._unread = [present.moves] * count, [deque[Slice]() for _ in range(count)]
+        each = min(SLICE, present.moves - self._read)
+        if shares == [each] * len(shares):
+            while not all(self._unread):
+                self._run_ahead()
+            slices = [unread.popleft() for unread in self._unread]
+        else:
+            ends = [(walk, self._read + share, math.inf) for walk, share in zip(self._starts, shares, strict=True)]
+            slices = [made[-1] for _, made in self._run_tasks([end for end in ends if end[1]])]
+        self._read += each
+        for walk, found in zip(present.walks[-len(slices) :] if slices else (), slices, strict=True):
+            walk.state.totals[1], walk.state.best[:] = found
+
+    def _run_ahead(self) -> None:
+        """Advance each walk that is not at the end of its round by another task."""
+        numbers = [number for number, left in enumerate(self._left) if left]
+        waves = -(-len(numbers) // self._run.cluster.slots) if self._run.cluster else 1
+        seconds = min(_AHEAD, _IN_TIME * self._run.left / waves)
+        items = [(self._walks[number], self._left[number], seconds) for number in numbers]
+        for number, (walk, slices) in zip(numbers, self._run_tasks(items), strict=True):
+            self._walks[number] = walk
+            self._left[number] -= min(self._left[number], SLICE * len(slices))
+            self._unread[number].extend(slices)
+
+    def _run_tasks(self, items: list[tuple[OrderWalk, int, float]]) -> list[tuple[OrderWalk, list[Slice]]]:
+        first = len(self._items)
+        self._items += items
+        found = dict(next(self._results) for _ in items)
+        self._items[first:] = [None] * len(items)  # the walks are not needed again
+        return [found[first + number] for number in range(len(items))]
+
+    def _tasks(self, problem: OrderProblem) -> tuple[list[Any], Iterator[tuple[int, Any]]]:
+        """Return a list of items that may grow, and the results of their tasks; the problem is sent once for all."""
+        items: list[Any] = []
+        return items, run_tasks(walk_ahead, (problem, *self._settings), items, self._run.cluster or self._run.workers)
+
+
 class Population:
     """Walks over the orders of one component. The result depends on the seed and the moves, not on the threads."""
 
@@ -223,10 +315,11 @@ class Population:
         self.hot, self.cold = temperatures
         self.moves, self.rounds, self.seconds = 0, 0, 0.0
         self._seed, self._made = seed, 0
-        self._bases = families.sets_at(families.vertex_start[1:] - 1)
+        self.bases = families.sets_at(families.vertex_start[1:] - 1)
         self.best = best_of(self.problem, random_order(parents, self._next_seed()))
         self.elite = [self.best]
         self.round: Round | None = None
+        self.ahead: Ahead | None = None  # the walks, if they are on a cluster
 
     @property
     def vertices(self) -> int:
@@ -255,10 +348,16 @@ class Population:
         shares = [each] * self.count
         if most is not None and most < sum(shares):
             shares = [(most + k) // self.count for k in range(self.count)]
-        waiting: Any = {
-            pool.submit(walk.advance, share, self.cold, self._bases, stop)
-            for walk, share in zip(present.walks, shares, strict=True)
-        }
+        waiting: Any = set()
+        if self.ahead:
+            self.ahead.advance(present, shares)
+            self.moves += sum(shares)
+            watch()
+        else:
+            waiting = {
+                pool.submit(walk.advance, share, self.cold, self.bases, stop)
+                for walk, share in zip(present.walks, shares, strict=True)
+            }
         while waiting:
             done, waiting = wait(waiting, timeout=0.02)
             self.moves += sum(future.result() for future in done)
@@ -298,7 +397,7 @@ class Population:
         if start == "restarts" and self.count > 1:  # a single walk is cooled slowly
             coolings = restarts((hot, self.cold), SWEEPS * self.vertices, moves)
         if start == "restarts":  # from the best network, no restart would be kept
-            order = np.array(random_order(self._bases, self._next_seed()))
+            order = np.array(random_order(self.bases, self._next_seed()))
         if start == "elite":
             order = self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
         return OrderWalk(self.problem, order, coolings, self._next_seed())
