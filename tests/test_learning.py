@@ -200,6 +200,12 @@ def test_each_sample_has_rows_of_its_own():
     assert ((expected > 0) & (expected < 1)).any() and len({network.parents for network in networks}) > 3
 
 
+def test_bootstrap_shows_its_progress_from_the_start():
+    seen = []
+    bootstrap(DATA, Search(1), 2, on_progress=seen.append)
+    assert [(part.stage, part.done, part.total) for part in seen] == [("bootstrap", done, 2) for done in (0, 1, 2)]
+
+
 def test_bootstrap_is_repeatable_and_goes_on(tmp_path):
     whole = bootstrap(DATA, Search(1), 4, seed=2)
     kept = tmp_path / "kept.json"

@@ -81,6 +81,11 @@ def bootstrap(
     kept = kept_networks(keep, dataset.names)[:samples] if keep else []
     found = {number: network for number, network in enumerate(kept) if network is not None}
     missing = [number for number in range(samples) if number not in found]
+
+    def show() -> None:
+        on_progress(Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples"))
+
+    show()
     with (workers or Workers()).connected() as joined:
         # A sample is a task of one thread on a cluster. Here samples follow each other, each on all threads.
         each, spread = (joined, Workers(1)) if joined.cluster is None else (Workers(1), joined)
@@ -91,7 +96,7 @@ def bootstrap(
                     networks = [found[number].parents if number in found else None for number in range(max(found) + 1)]
                     with replacing(keep) as file:
                         json.dump({"networks": networks}, file)
-                on_progress(Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples"))
+                show()
         except KeyboardInterrupt:
             if not found:
                 raise

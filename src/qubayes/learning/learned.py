@@ -18,7 +18,7 @@ from ..data import Dataset
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
-from ..foundation.progress import OnProgress, silent
+from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
 from ..report import Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
@@ -207,10 +207,11 @@ class Learned:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the provenance as the report shows it; nested values become JSON text."""
+    """Return a value of the provenance as the report shows it; what is given of nested values becomes JSON text."""
     if value is None or isinstance(value, str | int | float):
         return value
-    return json.dumps(value, default=str, ensure_ascii=False)
+    given = {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
+    return json.dumps(given, default=str, ensure_ascii=False) if given else None
 
 
 class RunFolder:
@@ -364,12 +365,12 @@ class Outputs:
         }
         written: list[Path] = []
         failure: QubayesError | None = None
-        for name, write in writers.items():
-            path = getattr(self, name)
+        wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
+        for number, (name, path) in enumerate(wanted.items()):
+            on_progress(Progress("files", number, len(wanted), path.name))
             try:
-                if path is not None:
-                    write(path)
-                    written.append(path)
+                writers[name](path)
+                written.append(path)
             except QubayesError as error:
                 failure = failure or error
         return written, failure

@@ -35,7 +35,7 @@ _MARGIN = 24.0  # around the picture
 _BETWEEN = 36.0  # between connected components
 _ASPECT = 1.7  # width to height that packing aims at
 _WIDEST_ASPECT = 3.0  # width to height; beyond it rows move apart
-_TALLEST_ASPECT = 1.4  # height to width; beyond it columns of a large picture move apart
+_TALLEST_ASPECT = 1.0  # height to width; beyond it columns of a large picture move apart, as far as a screen is wide
 _LARGE = 100  # nodes of a large picture; a short chain may be a column
 
 _GAP = 14.0  # between the boxes of neighbours in a row

@@ -68,7 +68,8 @@
     const proved = outcome.gap !== null && outcome.gap <= 1e-9;
     const verdict = proved ? "Optimum proved" : outcome.gap === null ? null : outcome.gap > 0.2 ? "Weak bound" : `Gap ${percent(outcome.gap)}`;
     const badge = verdict && html("span", { class: proved ? "badge good" : "badge" }, verdict);
-    at("status").append(...[badge, " ", outcome.status].filter(Boolean));
+    const status = proved && outcome.status === "optimal" ? "" : outcome.status; // the badge says it
+    at("status").append(...[badge, " ", status].filter(Boolean));
     at("status").hidden = !at("status").textContent.trim();
   }
 
