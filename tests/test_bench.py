@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import sys
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,19 +14,22 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.__main__ import app
-from benchmarks.paper.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables
+from benchmarks.paper.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables, tables_of
 from benchmarks.paper.growth import AXES, growth_tables, slope
 from benchmarks.paper.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
+from benchmarks.paper.programs import parsed_peers, solve_by_program
 from benchmarks.paper.sources import SOURCES, Source, fetch
 from benchmarks.paper.store import Store
 from benchmarks.paper.table import Table, spread
 from benchmarks.paper.tables import scores_table, wins_table
 from benchmarks.paper.trial import Place, Trial, measure
 from candidate_cases import assert_one_line
+from qubayes.candidates import example
 from qubayes.cli.shell import guarded
 from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
+from qubayes.search import Limits, solve
 
 CONTENT = b"1 2 3\n" * 50_000
 PACKED = gzip.compress(CONTENT, mtime=0)
@@ -147,7 +151,7 @@ def test_printed_tables_agree_with_each_other():
 def record(approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0) -> dict[str, Any]:
     trial = {"kind": "solve", "instance": "alarm", "max_parents": 4, "seed": seed, "approach": approach}
     result = {"score": score, "empty_score": -100.0, "bound": bound, "trace": [[0.0, -100.0], [reached, score]]}
-    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "ahead": 0.0, "seconds": 2.0}}
+    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "ahead": 0.0, "seconds": 2.0, "limit": 60.0}}
 
 
 def test_records_survive_and_a_cut_line_is_passed_over(tmp_path):
@@ -199,14 +203,48 @@ def test_wins_count_score_then_time(tmp_path):
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
-    assert scores.rows[0][2:5] == tuple(f"{100 * lack:.3f} %" for lack in lacks)
-    assert scores.head[4:6] == ("sa", "sa before repair") and scores.rows[0][5] == "– (0 of 2)"
+    assert scores.rows[0][2:4] == tuple(f"{100 * lack:.3f} %" for lack in lacks[:2])
+    assert scores.rows[0][4] == f"{100 * lacks[2]:.3f} % (2 of 2)"
+    assert scores.head[4:6] == ("sa after repair", "sa before repair") and scores.rows[0][5] == "– (0 of 2)"
+    assert "`sa` 2 of 2." in table.note
     feasible = record("sa", -11.0, seed=1)
     feasible["result"]["statistics"] = {"raw_score": -12.0}
     store.add(feasible)
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     assert scores.rows[0][5] == f"{100 * 3 / 91:.3f} % (1 of 2)"
     assert scores.rows[0][-1] == "2 of 3"
+
+
+def test_a_score_without_repair_is_not_counted_as_repaired(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    for seed, raw in ((0, -11.0), (1, -12.0)):
+        found = record("sa", -11.0, seed=seed)
+        found["result"]["statistics"] = {"raw_score": raw}
+        store.add(found)
+    table = scores_table(store, [Instance("alarm", 4)], ("sa",), 60.0)
+    assert table.rows[0][2] == "0.000 % (1 of 2)" and table.rows[0][3].endswith("% (2 of 2)")
+
+
+def test_results_of_two_time_limits_make_two_tables(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    for seconds, seeds in ((20.0, (0, 1)), (60.0, (0,))):
+        for seed, approach in ((seed, approach) for seed in seeds for approach in ("anneal", "exact")):
+            found = record(approach, -seconds - seed, seed=seed)
+            found["trial"]["seconds"] = seconds
+            store.add(found)
+    plan = Plan(("3",), (Instance("alarm", 4), Instance("chess", 2)), solvers=("anneal", "exact"), time_limit=20.0)
+    tables = {table.name: table for table in tables_of(store, plan)}
+    assert list(tables) == ["table-3", "scores", "table-3-60s", "scores-60s"]
+    assert [tables[name].rows[0][2] for name in ("table-3", "table-3-60s")] == ["2", "1"]
+    assert "up to 2 samples" in tables["table-3"].title and "one sample of each" in tables["table-3-60s"].title
+    assert all("Not measured: chess:2." in table.note for table in tables.values())
+
+
+def test_records_from_before_the_rules_are_measured_again(tmp_path):
+    store, old = Store(tmp_path / "x.jsonl"), record("sa", -1.0)
+    del old["result"]["limit"]
+    store.add(old)
+    assert Trial(**old["trial"]) not in Store(tmp_path / "x.jsonl")
 
 
 def test_tables_in_three_formats():
@@ -307,6 +345,99 @@ def test_time_limits_follow_the_papers_rules(data, tmp_path):
         assert (found["limit"], found["ahead"]) == (pytest.approx(limit), ahead)
     prepared = measure(place, replace(sets, kind="preparation", approach=""))["result"]
     assert prepared["identifying"] > 0 and prepared["formulating"] > 0
+
+
+# Programs of others: stand-ins that follow their command lines
+
+
+STAND_IN = """#!{python}
+import sys
+sys.path[:0] = {paths!r}
+from qubayes.candidates import read_candidates
+from qubayes.search import Limits, solve
+from qubayes.foundation.graph import topological_order
+
+def best(scores):
+    candidates = read_candidates(scores)
+    assert candidates.names == tuple(map(str, range(candidates.n)))
+    assert not any(line.startswith("#") for line in open(scores))
+    found = solve(candidates, "exact", limits=Limits(20.0))
+    return candidates.families.sets_at(found.choice), found.score
+"""
+MINOBS = """
+scores, seconds, seed, output = sys.argv[1:]
+assert float(seconds) > 0 and int(seed) == 3
+parents, score = best(scores)
+order = " ".join(map(str, topological_order(parents)))
+with open(output, "w") as file:
+    file.write(scores + "\\n5 999\\nBEST\\nTime (ms)\\tScore, followed by ordering next line\\n")
+    worse = " ".join(map(str, range(len(parents))))
+    file.write(f"7\\t{int(-(score - 50) * 1e6)}\\n{worse} \\n250\\t{int(-score * 1e6)}\\n{order} \\n")
+"""
+GOBNILP = """
+form, settings, scores = sys.argv[1:]
+assert form == "-f=jkl" and settings.startswith("-g=")
+settings = dict(line.strip().split(" = ") for line in open(settings[3:]))
+assert float(settings["limits/time"]) > 0
+parents, score = best(scores)
+with open(settings["gobnilp/outputfile/solution"].strip('"'), "w") as file:
+    for child, own in enumerate(parents):
+        file.write(str(child) + "\\t<-\\t{" + ",".join(map(str, own)) + "}\\t-1.000000\\n")
+    file.write(f"BN score is {score:f}\\n")
+print("SCIP Status        : problem is solved [optimal solution found]")
+print(f"Primal Bound       : {score:+.14e} (5 solutions)\\nDual Bound         : {score:+.14e}")
+"""
+
+
+def stand_in(path: Path, body: str) -> Path:
+    """An executable script that answers as the program would, with the best network."""
+    paths = [str(Path(__file__).parents[1] / "src")]
+    path.write_text(STAND_IN.format(python=sys.executable, paths=paths) + body)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(("name", "body"), [("minobs", MINOBS), ("gobnilp", GOBNILP)])
+def test_another_program_is_called_and_its_network_scored(tmp_path, name, body):
+    candidates = example()
+    best = solve(candidates, "exact", limits=Limits(20.0))
+    found = solve_by_program(name, str(stand_in(tmp_path / name, body)), candidates, 5.0, 3)
+    assert found["score"] == pytest.approx(best.score, abs=1e-9) and found["empty_score"] < found["score"]
+    assert found["proved"] == (name == "gobnilp") and found["trace"][-1][1] == found["score"]
+    if name == "minobs":
+        assert found["bound"] == float("inf") and found["trace"][-1][0] == 0.25
+        assert found["trace"][1] == [0.007, pytest.approx(best.score - 50, abs=1e-5)]
+    else:
+        assert found["bound"] == pytest.approx(best.score)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("minobs", "sys.exit(3)", "exit code 3"),
+        ("minobs", "pass", "wrote no output"),
+        ("minobs", "open(sys.argv[4], 'w').write('BEST\\nhead\\n1\\t2\\n0 1 \\n')", "an order of"),
+        ("gobnilp", "open('solution', 'w').write('0\\t<-\\t{1}\\t-1.0\\n')", "no candidate set"),
+    ],
+)
+def test_a_program_that_fails_says_how(tmp_path, name, body, message):
+    path = stand_in(tmp_path / name, body)
+    with pytest.raises(ServiceError, match=message):
+        solve_by_program(name, str(path), example(), 5.0, 3)
+
+
+def test_a_program_is_a_column_of_table_3(data, tmp_path, capsys):
+    path = stand_in(tmp_path / "search", MINOBS.replace("int(seed) == 3", "int(seed) == 0"))
+    asked = "--tables 3 --instances alarm:2 --trials 1 --time-limit 1 --solvers anneal,exact"
+    arguments = (*asked.split(), "--data", data, "--results", tmp_path / "results")
+    code, text, err = run(capsys, *arguments, "--peer", f"minobs={path}")
+    assert code == 0, err
+    assert "| exact (GOB) | minobs | paper |" in text
+    code, text, _ = run(capsys, *arguments, "--no-measure")  # from what is there
+    assert code == 0 and "| minobs |" in text
+    for wrong in ("minobs", "blip=/bin/true", f"minobs={tmp_path}", f"gobnilp={tmp_path / 'absent'}"):
+        with pytest.raises(SettingError, match="--peer"):
+            parsed_peers([wrong])
 
 
 def test_one_run_at_a_time_measures_in_a_folder(data, tmp_path):

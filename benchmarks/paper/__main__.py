@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from qubayes.cli.options import Cluster, Threads
+from qubayes.cli.options import Threads
 from qubayes.cli.shell import guarded, progress_bar, say
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -23,6 +23,10 @@ def bench(
     solvers: Annotated[
         str | None, typer.Option(help="Solvers of table 3, separated by commas; all unless given.")
     ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=PATH of a program of yours that Table 3 compares: minobs, gobnilp; may be repeated."),
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds of each solver; the paper's was 3600.")] = 60.0,
     vertex_seconds: Annotated[float, typer.Option(help="Seconds of an integer program for one vertex.")] = 60.0,
     data: Annotated[
@@ -38,7 +42,7 @@ def bench(
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw pictures too (needs matplotlib).")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at once; give each its --threads then.")] = 1,
     threads: Threads = None,
-    cluster: Cluster = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster.")] = None,
 ) -> None:
     """Measure the paper's tables and print them beside the paper's own figures."""
     from dataclasses import replace
@@ -47,9 +51,11 @@ def bench(
 
     from .bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
     from .bench import bench as measure
+    from .programs import parsed_peers
     from .store import Store
 
     chosen: dict[str, Any] = {"tables": parsed_tables(tables.split(",")), "threads": threads}
+    chosen["programs"] = parsed_peers(peer or ())
     chosen["solvers"] = tuple(solvers.split(",")) if solvers else SOLVERS
     if instances:
         chosen["instances"] = parsed_instances(instances)

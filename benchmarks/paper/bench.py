@@ -1,7 +1,7 @@
 """The verb: measure the trials of the paper's tables that are not measured yet; tables are made from them after."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from qubayes.foundation.workers import run as run_all
 
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance
+from .programs import PROGRAMS
 from .store import Store
 from .table import Table
 from .tables import bits_table, candidates_table, scores_table, steps_table, wins_table
@@ -37,6 +38,7 @@ class Plan:
     vertex_seconds: float = 60.0  # of an integer program for one vertex
     rows: int = PAPER_ROWS
     threads: int | None = None
+    programs: dict[str, str] = field(default_factory=dict)  # paths of other programs, which are measured in Table 3 too
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -56,7 +58,7 @@ class Plan:
         if "3" in self.tables:
             for sample in samples:
                 yield Trial("preparation", *sample, **common)
-            for sample, solver in product(samples, self.solvers):
+            for sample, solver in product(samples, (*self.solvers, *self.programs)):
                 yield Trial("solve", *sample, solver, seconds=self.time_limit, **common)
         if "growth" in self.tables:
             for axis in AXES:
@@ -98,7 +100,7 @@ def _measure_missing(plan: Plan, data: Path, results: Path, workers: Workers, on
     count = 0
     for turn in range(3):
         preparation = store.preparation("identifying"), store.preparation("formulating")
-        place = Place(str(data), str(results / "candidates"), store.optima(), *preparation)
+        place = Place(str(data), str(results / "candidates"), store.optima(), *preparation, plan.programs)
         trials = [trial for trial in missing if _turn(trial) == turn]
         for _, record in run_all(measure, place, trials, workers):
             store.add(record)
@@ -126,8 +128,12 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
     if "D.5" in plan.tables:
         made.append(steps_table(store, plan.instances, "ilp-only"))
     if "3" in plan.tables:
-        made.append(wins_table(store, plan.instances, plan.solvers, plan.time_limit))
-        made.append(scores_table(store, plan.instances, plan.solvers, plan.time_limit))
+        others = {record["trial"]["seconds"] for record in store.results(kind="solve")} - {plan.time_limit}
+        for seconds in (plan.time_limit, *sorted(others)):
+            solvers = (*plan.solvers, *(name for name in PROGRAMS if store.results(approach=name, seconds=seconds)))
+            tables = [make(store, plan.instances, solvers, seconds) for make in (wins_table, scores_table)]
+            ending = "" if seconds == plan.time_limit else f"-{seconds:g}s"
+            made += [replace(table, name=table.name + ending) for table in tables if table.rows]
     if "growth" in plan.tables:
         made += growth_tables(store)
     if plan.rows != PAPER_ROWS:

@@ -100,7 +100,8 @@ def _is_record(record: Record, trial: Trial) -> bool:
     if not _is_figure(trial.seconds) or "result" not in record or not isinstance(result, dict):
         return _is_figure(trial.seconds) and "result" not in record and isinstance(record.get("error"), str)
     if trial.kind == "solve":
-        return _are_figures(result, "score", "empty_score", "ahead") and _is_trace(result)
+        # Without a limit it was measured before solvers had the times that the paper gives them.
+        return _are_figures(result, "score", "empty_score", "ahead", "limit") and _is_trace(result)
     if trial.kind == "preparation":
         return _are_figures(result, "identifying", "formulating")
     if trial.kind == "candidates":

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 from .printed import BITS, CANDIDATES, PAPER_SOLVERS, STEPS, STEPS_IP_ONLY, WINS, Instance, Printed
+from .programs import PROGRAMS
 from .store import Record, Store
 from .table import Table, spread
 
@@ -82,15 +83,18 @@ def steps_table(store: Store, instances: Iterable[Instance], approach: str) -> T
     return Table(name, title, head, tuple(rows), note)
 
 
-def wins_table(store: Store, instances: Iterable[Instance], solvers: Sequence[str], seconds: float) -> Table:
+def wins_table(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> Table:
     """Table 3: wins of each solver, with our annealer in the field and without it, and the paper's."""
-    rivals = [solver for solver in solvers if solver != OURS]
-    rows = []
+    rows, counts = [], []
     for instance in instances:
-        with_ours, trials = _wins(store, instance, solvers, seconds)
-        without, _ = _wins(store, instance, rivals, seconds)
+        records = _solved(store, instance, solvers, seconds)
+        if not records:
+            continue
+        with_ours, trials = _wins(records)
+        without, _ = _wins({solver: found for solver, found in records.items() if solver != OURS})
+        counts.append(trials)
         row = [instance.name, str(instance.max_parents), str(trials)]
-        row += [f"{with_ours[solver]} / {without.get(solver, '–')}" for solver in solvers]
+        row += [f"{with_ours.get(solver, '–')} / {without.get(solver, '–')}" for solver in solvers]
         printed = WINS.get(instance, {})
         told = ", ".join(f"{PAPER_SOLVERS[name]} {count}" for name, count in printed.items() if count)
         rows.append((*row, told or "–"))
@@ -103,38 +107,85 @@ def wins_table(store: Store, instances: Iterable[Instance], solvers: Sequence[st
     )
     note = (
         f"{seconds:g} s for each solver. Wins with `{OURS}` in the field / without it. The highest score wins; among "
-        "equal scores (within 1e-6) the one reached first, or proved first."
+        "equal scores (within 1e-6) the one reached first, or proved first. " + _repairs(store, solvers, seconds)
     )
-    return Table("table-3", "Wins (the paper's Table 3)", head, tuple(rows), note, 3)
+    samples = {1: "one sample of each"}.get(max(counts, default=0), f"up to {max(counts, default=0)} samples of each")
+    title = f"Wins after {seconds:g} s, {samples} (the paper's Table 3)"
+    return Table("table-3", title, head, tuple(rows), note + _left_out(store, instances, solvers, seconds), 3)
 
 
-def scores_table(store: Store, instances: Iterable[Instance], solvers: Sequence[str], seconds: float) -> Table:
+def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> Table:
     """How far each solver ends below the best of all, in parts of the best gain over the empty graph."""
     rows = []
     for instance in instances:
-        records = {s: _of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
+        records = _solved(store, instance, solvers, seconds)
+        if not records:
+            continue
         row = [instance.name, str(instance.max_parents)]
         best = _best_by_seed(records)
         for solver in solvers:
-            row.append(_mean_lack([(best, record, record["result"]["score"]) for record in records[solver]]))
-            if solver in REPAIRED:
-                raw = [(r, r["result"].get("statistics", {}).get("raw_score")) for r in records[solver]]
-                feasible = [(best, record, score) for record, score in raw if score is not None]
-                row.append(f"{_mean_lack(feasible)} ({len(feasible)} of {len(raw)})" if raw else "–")
+            found = records.get(solver, [])
+            ended = _mean_lack([(best, record, record["result"]["score"]) for record in found])
+            if solver not in REPAIRED:
+                row.append(ended)
+                continue
+            raw = [(best, record, score) for record in found if (score := _raw_score(record)) is not None]
+            row.append(f"{ended} ({sum(map(_repaired, found))} of {len(found)})" if found else "–")
+            row.append(f"{_mean_lack(raw)} ({len(raw)} of {len(found)})" if found else "–")
         gaps = [_gap(records, seed, score) for seed, score in best.items()]
         row.append(f"{100 * max(gaps):.3f} %" if gaps else "–")
         ours = [r["result"]["score"] >= best[r["trial"]["seed"]] - 1e-6 for r in records.get(OURS, ())]
         rows.append((*row, f"{sum(ours)} of {len(ours)}" if ours else "–"))
-    columns = [(solver, f"{solver} before repair") if solver in REPAIRED else (solver,) for solver in solvers]
+    columns = [
+        (f"{solver} after repair", f"{solver} before repair") if solver in REPAIRED else (solver,) for solver in solvers
+    ]
     head = ("instance", "m", *chain(*columns), "gap", f"{OURS} first or level")
     note = (
         "Mean distance below the best score of all solvers for the sample, in parts of its gain over the empty graph. "
-        "Before repair: of the states that violate nothing, and in how many samples there was one; records that do not "
-        "tell count as none. Gap: how far at most the best score is below the optimum, by the best bound; the largest "
-        "over the samples. "
-        f"Last: in how many samples no solver that was run on it scored more than `{OURS}`."
+        "After repair: in parentheses, how many samples owe their score to a repaired state. Before repair: of the "
+        "states that violate nothing; in parentheses, in how many samples there was one. Gap: how far at most "
+        "the best score is below the optimum, by the best bound; the largest over the samples. "
+        f"Last: in how many samples no solver that was run on it scored more than `{OURS}`. "
     )
-    return Table("scores", f"Scores after {seconds:g} s", head, tuple(rows), note)
+    return Table(
+        "scores", f"Scores after {seconds:g} s", head, tuple(rows), note + _left_out(store, instances, solvers, seconds)
+    )
+
+
+def _solved(store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> dict[str, list[Record]]:
+    """The records of each solver; empty if none was run. Another program counts only where it was run."""
+    found = {s: _of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
+    return {s: records for s, records in found.items() if records or s not in PROGRAMS} if any(found.values()) else {}
+
+
+def _raw_score(record: Record) -> float | None:
+    """The best score of a state that violates nothing; None if there was none."""
+    found: float | None = record["result"].get("statistics", {}).get("raw_score")
+    return found
+
+
+def _repaired(record: Record) -> bool:
+    """Whether the score is that of a state that was repaired."""
+    raw = _raw_score(record)
+    return raw is None or raw < record["result"]["score"] - 1e-6
+
+
+def _repairs(store: Store, solvers: Sequence[str], seconds: float) -> str:
+    """In how many trials the solvers of QUBOs owe their score to a repaired state."""
+    found = {s: store.results(kind="solve", approach=s, seconds=seconds) for s in solvers if s in REPAIRED}
+    counts = [f"`{s}` {sum(map(_repaired, rs))} of {len(rs)}" for s, rs in found.items() if rs]
+    return f"Trials whose score is that of a repaired state: {', '.join(counts)}. " if counts else ""
+
+
+def _left_out(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> str:
+    """The rule for what the table leaves out, and what that is."""
+    rule = (
+        "Samples are measured in the order of their seeds, all solvers on all instances before the next sample; the "
+        "trials of an instance are the samples that all solvers have finished."
+    )
+    records = {instance: _solved(store, instance, solvers, seconds) for instance in instances}
+    absent = [str(instance) for instance, found in records.items() if not found]
+    return rule + (f" Not measured: {', '.join(absent)}." if absent else "")
 
 
 def _mean_lack(found: Sequence[tuple[dict[int, float], Record, float]]) -> str:
@@ -162,19 +213,13 @@ def _best_by_seed(records: dict[str, list[Record]]) -> dict[int, float]:
     return best
 
 
-def _wins(store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> tuple[dict[str, int], int]:
-    """Wins of each solver, and the number of samples that all solvers were run on."""
-    records = {
-        solver: {
-            r["trial"]["seed"]: r["result"]
-            for r in _of(store, instance, kind="solve", approach=solver, seconds=seconds)
-        }
-        for solver in solvers
-    }
-    common = set.intersection(*(set(found) for found in records.values())) if records else set()
-    wins = dict.fromkeys(solvers, 0)
+def _wins(records: dict[str, list[Record]]) -> tuple[dict[str, int], int]:
+    """Wins of each solver, and the number of samples that all of them were run on."""
+    results = {s: {r["trial"]["seed"]: r["result"] for r in found} for s, found in records.items()}
+    common = set.intersection(*map(set, results.values())) if results else set()
+    wins = dict.fromkeys(results, 0)
     for seed in common:
-        wins[min(solvers, key=_rank({solver: records[solver][seed] for solver in solvers}))] += 1
+        wins[min(results, key=_rank({solver: found[seed] for solver, found in results.items()}))] += 1
     return wins, len(common)
 
 

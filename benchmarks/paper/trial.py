@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -23,6 +24,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.scores import Score
 
 from .instances import instance
+from .programs import PROGRAMS, solve_by_program
 
 KINDS = ("candidates", "bits", "preparation", "solve")
 
@@ -67,6 +69,7 @@ class Place:
     optima: dict[str, float] = field(default_factory=dict)  # proved best scores, by the name of the sample
     identifying: dict[str, float] = field(default_factory=dict)  # seconds of the candidate sets, by the same name
     formulating: dict[str, float] = field(default_factory=dict)  # seconds of the QUBO
+    programs: dict[str, str] = field(default_factory=dict)  # paths of other programs, by their names in programs.py
 
 
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
@@ -238,20 +241,24 @@ def _preparation(place: Place, trial: Trial) -> dict[str, Any]:
 def _solve(place: Place, trial: Trial) -> dict[str, Any]:
     """Score, bound and trace of a solver under the paper's rules.
 
-    A solver of QUBOs has the time limit. A solver of candidate sets also has the seconds of formulating the QUBO, and
-    hill climbing, which climbs on the data, those of identifying the candidate sets as well. Nothing can be gained
-    after a proved optimum: the solver ends when it reaches one. `ahead` is what its clock is behind that of the others:
-    the seconds of formulating, or minus those of identifying.
+    A solver of QUBOs has the time limit. A solver of candidate sets, and another program, also has the seconds of
+    formulating the QUBO, and hill climbing, which climbs on the data, those of identifying the candidate sets as well.
+    Nothing can be gained after a proved optimum: the solver ends when it reaches one. `ahead` is what its clock is
+    behind that of the others: the seconds of formulating, or minus those of identifying.
     """
     from qubayes.qubo import formulate
     from qubayes.qubo.subsets import read_subsets
     from qubayes.search import Limits, solve, solver_named
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
-    solver: Any = solver_named(trial.approach)
     identifying, formulating = (times.get(trial.sample, 0.0) for times in (place.identifying, place.formulating))
     problem: Any = candidates
     seconds, ahead = trial.seconds + formulating, 0.0
+    if trial.approach in PROGRAMS:
+        path = place.programs[trial.approach]
+        found_there = solve_by_program(trial.approach, path, candidates, seconds, trial.seed)
+        return {**found_there, "limit": seconds, "ahead": ahead, "trace": _thinned(found_there["trace"])}
+    solver: Any = solver_named(trial.approach)
     if solver.takes == "formulation":
         seconds, ahead = trial.seconds, formulating
         kept = _kept_at(place, trial).with_suffix(".qbs")
@@ -275,8 +282,8 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _thinned(trace: tuple[tuple[float, float], ...], most: int = 200) -> list[list[float]]:
-    """The trace with at most so many points, the first and the last among them."""
+def _thinned(trace: Sequence[Sequence[float]], most: int = 200) -> list[list[float]]:
+    """The trace with at most this number of points, the first and the last among them."""
     step = max(1, -(-len(trace) // most))
     kept = [*trace[:-1:step], *trace[-1:]]
     return [[round(seconds, 4), score] for seconds, score in kept]
