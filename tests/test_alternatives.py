@@ -133,10 +133,10 @@ def test_few_vertices(n):
     ("given", "words"),
     [
         ({}, "what kind"),
-        ({"best": 0}, "best = 0"),
-        ({"best": 1.5}, "best = 1.5"),
-        ({"within": 0.5}, "within = 0.5"),
-        ({"within": math.inf}, "within = inf"),
+        ({"best": 0}, "best=0"),
+        ({"best": 1.5}, "best=1.5"),
+        ({"within": 0.5}, "within=0.5"),
+        ({"within": math.inf}, "within=inf"),
     ],
 )
 def test_wrong_numbers_are_refused(given, words):

@@ -349,3 +349,24 @@ def test_closed_streams_cost_no_result(data, tmp_path, closed):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert read_network(tmp_path / "x.bif").tables is not None
+
+
+def test_networks_close_to_the_best(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = data_file(tmp_path, dependent_data(5, 60, 1))
+    code, printed, _ = run(capsys, "learn", path, "-m", 2, "--within", 20, "--report", "x.html", "--json")
+    value = json.loads(printed)
+    assert code == 0
+    close = value["alternatives"]
+    assert close["complete"] and close["networks"][0]["score"] == pytest.approx(value["score"])
+    assert all(each["bayes_factor"] <= 20 * (1 + 1e-9) for each in close["networks"])
+    assert 0.0 <= close["left_out"] < 1.0 and value["provenance"]["settings"]["within"] == 20.0
+    page = (tmp_path / "x.html").read_text()
+    assert "of the posterior mass of all networks of the candidate sets" in page and '"networks":' in page.replace(
+        " ", ""
+    )
+    learned = qubayes.learn(path, max_parents=2, best=3)
+    assert len(learned.alternatives.networks) == 3 and "certified" in "\n".join(learned.describe())
+    assert learned.report_contents().close.probabilities == learned.alternatives.doubtful_edges()
+    with pytest.raises(QubayesError, match=r"within=0.5; give a Bayes factor"):
+        qubayes.learn(path, within=0.5)

@@ -133,7 +133,7 @@ def test_the_consensus_is_told_beside_the_network():
 
 @pytest.mark.parametrize("edge", [(0, 2), (-1, 0)])
 def test_a_consensus_of_other_vertices_is_refused(edge):
-    with pytest.raises(QubayesError, match=r"edge \(.*\) of the consensus; the vertices of the network are 0 to 1"):
+    with pytest.raises(QubayesError, match=r"edge \(.*\) of the consensus or in doubt; the vertices are 0 to 1"):
         Report(PAIR, consensus=Consensus(3, {edge: 0.9}))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from qubayes.network import Network, read_network
-from qubayes.report import Consensus, Outcome, Report, reversible_edges, write_report
+from qubayes.report import CloseNetworks, Consensus, Outcome, Report, reversible_edges, write_report
 from report_cases import TRICKY, full_report, random_network
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -543,3 +543,11 @@ def test_223_vertices_open_at_once(visit, screenshots, tmp_path, capsys):
     # The names of some vertices are as large as near, and cover no other.
     assert page.locator(".landmark").count() >= 20 and apart(page.rectangles(".landmark rect"))
     page.screenshot(path=screenshots / "report-223.png", full_page=True)
+
+
+def test_edges_in_doubt_among_close_networks(visit):
+    page = visit(Report(SMALL, close=CloseNetworks(12, "12 networks. Certified.", {(0, 3): 0.75, (6, 4): 0.25})))
+    assert page.locator("#close h2").inner_text() == "Edges in doubt among 12 networks close to the best"
+    assert [row[3] for row in rows(page, "#close")] == ["yes", "in the other direction"]
+    assert page.locator("#close .hint").inner_text() == "12 networks. Certified."
+    assert visit(Report(SMALL)).locator("#close").is_hidden()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .search import Limits, Solution
     from .search.exact.alternatives import alternatives
     from .search.exact.exact import presolve, upper_bound
+    from .search.exact.posterior import posterior
     from .search.solve import solve
 
 __version__ = "0.1.0"
@@ -54,7 +55,7 @@ _HOMES = {
     ),
     "scores": ("Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
-    "search.exact": ("alternatives", "presolve", "upper_bound"),
+    "search.exact": ("alternatives", "posterior", "presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -90,6 +91,7 @@ __all__ = [
     "learn",
     "local_score",
     "log_likelihood",
+    "posterior",
     "presolve",
     "read",
     "read_candidates",

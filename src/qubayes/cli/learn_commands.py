@@ -8,6 +8,7 @@ import typer
 from .options import (
     ArityFile,
     AsJson,
+    BestCount,
     DataFile,
     Ess,
     KnowledgeFile,
@@ -17,6 +18,7 @@ from .options import (
     Threads,
     TotalSeconds,
     TraceFile,
+    WithinFactor,
     made_by,
     reading_options,
     search_options,
@@ -42,6 +44,8 @@ def learn_options(
     bootstrap: Annotated[
         int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
     ] = 0,
+    best: BestCount = None,
+    within: WithinFactor = None,
     reading: "ReadSettings" = made_by(reading_options),
 ) -> "LearnSettings":
     """Return everything that the network depends on besides the data."""
@@ -58,6 +62,8 @@ def learn_options(
         bootstrap=bootstrap,
         reading=reading,
         possible_parents=search.possible_parents,
+        best=best,
+        within=within,
     )
 
 

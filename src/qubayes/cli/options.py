@@ -74,6 +74,12 @@ SubsetsFile = Annotated[
 ]
 
 
+BestCount = Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")]
+WithinFactor = Annotated[
+    float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
+]
+
+
 class _MadeBy(NamedTuple):
     """The default of a parameter that stands for a group of options."""
 

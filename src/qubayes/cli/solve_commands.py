@@ -7,6 +7,7 @@ import typer
 
 from .options import (
     AsJson,
+    BestCount,
     CandidatesFile,
     Cover,
     KnowledgeFile,
@@ -16,6 +17,7 @@ from .options import (
     PresolveSeconds,
     Threads,
     TraceFile,
+    WithinFactor,
     limit_options,
     made_by,
     parsed_settings,
@@ -74,10 +76,11 @@ def solve(
     knowledge: KnowledgeFile = None,
     output: NetworkOutput = None,
     trace: TraceFile = None,
-    best: Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")] = None,
-    within: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
-    ] = None,
+    best: BestCount = None,
+    within: WithinFactor = None,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Let --best count equivalence classes, each with all its networks.")
+    ] = False,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
 ) -> None:
@@ -101,7 +104,7 @@ def solve(
         )
     with progress_bar(quiet=as_json) as show:
         problem = candidates_of(file, names, knowledge)
-        found = alternatives(problem, best, within=within, limits=limits, on_progress=show)
+        found = alternatives(problem, best, within=within, classes=classes, limits=limits, on_progress=show)
     print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")
 

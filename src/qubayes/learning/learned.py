@@ -21,8 +21,9 @@ from ..foundation.files import check_places, ending, json_object, lock_folder, r
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
-from ..report import Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
+from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
 from ..search import Solution
+from ..search.exact import Alternatives
 from .confidence import Confidence
 from .settings import LearnSettings
 
@@ -52,6 +53,7 @@ class Learned:
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     interrupted: bool = False  # before the time limit, or before all bootstrap samples
     source: str | None = None  # name of the file that the data came from
+    alternatives: Alternatives | None = field(default=None, repr=False)  # networks close to the best
 
     @cached_property
     def subsets(self) -> "Subsets":
@@ -113,7 +115,7 @@ class Learned:
         gains = candidates.scores[solution.choice] - candidates.base_scores
         columns = gains.tolist(), candidates.per_vertex.tolist(), self.subsets.families.sizes.tolist()
         sections, confidence = self.provenance().items(), self.confidence
-        confidences, consensus = {}, None
+        confidences, consensus, close = {}, None, self.alternatives
         if confidence:
             confidences = confidence.of_edges(self.network)
             consensus = Consensus(confidence.samples, confidence.of_edges(confidence.consensus))
@@ -124,6 +126,7 @@ class Learned:
             strengths=edge_strengths(candidates, self.network.parents),
             confidences=confidences,
             consensus=consensus,
+            close=CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges()) if close else None,
             trace=(*solution.trace, (solution.seconds, solution.score)),
             marginals=tuple(
                 (np.bincount(codes, minlength=arity) / self.dataset.rows).tolist()
@@ -178,6 +181,8 @@ class Learned:
             _, energy = self.formulation.state_of(self.solution.choice)
             lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
         lines.append("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items()))
+        if self.alternatives:
+            lines += self.alternatives.describe(5)
         if self.confidence:
             edges, samples = len(self.confidence.consensus.edges), self.confidence.samples
             lines.append(f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them")
@@ -203,6 +208,7 @@ class Learned:
             "bits": {"ours": self.bits, "paper": self.paper_bits} if self._entered_qubo_wing else None,
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
+            "alternatives": self.alternatives and self.alternatives.as_json(),
         }
 
 

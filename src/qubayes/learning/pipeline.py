@@ -19,7 +19,8 @@ from ..foundation.errors import FormatError, QubayesError, SettingError, TooLarg
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
-from ..search import Solution, solve, solver_named
+from ..search import Limits, Solution, solve, solver_named
+from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .forecast import check_cost
@@ -53,14 +54,13 @@ def learn(
 ) -> Learned:
     """Return the best network for the data, with its parameters, its bound and the result of every stage.
 
-    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same name
-    here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap,
-    possible_parents) and of
-    `ReadSettings` (missing, bins, bin_method, arities, ignore, format); `output`, `report`, `qubo` and `trace` are
-    files to write. Finished stages are kept in the folder `run_dir`, and a later run with the same settings resumes
-    from them. `threads` of this process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in
-    one. In a notebook bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
-    and doubts about the data (warning).
+    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same
+    name here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap,
+    best, within, possible_parents) and of `ReadSettings` (missing, bins, bin_method, arities, ignore, format);
+    `output`, `report`, `qubo` and `trace` are files to write. Finished stages are kept in the folder `run_dir`, and
+    a later run resumes from them. `threads` of this process are all cores unless given; `cluster` is a Dask
+    cluster; `workers` is both in one. In a notebook bars show the progress unless `on_progress` is given. The
+    logger "qubayes" has the stages (info) and doubts about the data (warning).
 
     Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true then.
 
@@ -145,6 +145,8 @@ class _Pipeline:
             except TooLargeError as error:  # the graph is not lost
                 log.warning("the network has no probabilities: %s", error)
                 network = replace(solution.network, states=dataset.states)
+        close = None if interrupted[0] else self.find_alternatives(candidates)
+        interrupted |= close is not None and close.interrupted
         confidence = None if interrupted[0] else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
         learned = Learned(
@@ -157,6 +159,7 @@ class _Pipeline:
             dict(self.seconds),
             interrupted=bool(interrupted[0]) or samples < self.settings.bootstrap,
             source=source,
+            alternatives=close,
         )
         if formulation is not None:
             learned.keep_formulation(formulation)
@@ -201,11 +204,7 @@ class _Pipeline:
         return made
 
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
-        name, limits = self.settings.solver_name, self.settings.limits
-        spent = time.perf_counter() - self.began
-        left = limits
-        if self.settings.time_limit is not None and limits.seconds is not None:  # it holds for all stages up to here
-            left = replace(limits, seconds=max(limits.seconds - spent, LEAST_SHARE * limits.seconds))
+        name, limits, left = self.settings.solver_name, self.settings.limits, self.limits_left
         inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
 
         def make() -> Solution:
@@ -228,6 +227,23 @@ class _Pipeline:
             self.folder.note(SEARCH_INPUTS, self.inputs)
         self.on_progress(Progress(name, 1.0, 1.0, f"score {found.score:,.3f}"))
         return found
+
+    @property
+    def limits_left(self) -> Limits:
+        """The limits of the solver, or of the list of networks, less what earlier stages took of a time limit."""
+        limits = self.settings.limits
+        if self.settings.time_limit is None or limits.seconds is None:
+            return limits
+        spent = time.perf_counter() - self.began
+        return replace(limits, seconds=max(limits.seconds - spent, LEAST_SHARE * limits.seconds))
+
+    def find_alternatives(self, candidates: Candidates) -> Alternatives | None:
+        best, within = self.settings.best, self.settings.within
+        if best is None and within is None:
+            return None
+        limits = Limits(self.limits_left.seconds)
+        with self._timed("alternatives"):
+            return alternatives(candidates, best, within=within, limits=limits, on_progress=self.on_progress)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""

@@ -15,6 +15,7 @@ from ..data import Dataset, ReadSettings
 from ..foundation.errors import SettingError, option
 from ..scores import Score
 from ..search import Limits, Solver, solver_named
+from ..search.exact.alternatives import check_wanted
 
 DEFAULT_SECONDS = 10.0  # for the solver
 
@@ -39,6 +40,7 @@ class LearnSettings:
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
     reading : how the data are read, see `ReadSettings`.
+    best, within : also list this number of best networks, or all within this Bayes factor of the best (`alternatives`).
     possible_parents : consider only this number of parents of each variable, the best single ones; None for all. The
         bound then holds for these parents only.
     """
@@ -54,11 +56,13 @@ class LearnSettings:
     bootstrap: int = 0
     reading: ReadSettings | None = None
     possible_parents: int | None = None
+    best: int | None = None
+    within: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_parents", "seed", "bootstrap", "possible_parents"):
+        for name in ("max_parents", "seed", "bootstrap", "possible_parents", "best"):
             value = getattr(self, name)
-            if value is None and name == "possible_parents":
+            if value is None and name in ("possible_parents", "best"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise SettingError(f"{name} = {value!r}; give a whole number")
@@ -71,6 +75,7 @@ class LearnSettings:
             )
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
+        check_wanted(self.best, self.within)
         if self.bootstrap < 0:
             raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
         _ = self.chosen_score, self.limits  # raise now rather than after the data are read
@@ -133,6 +138,8 @@ class LearnSettings:
             "moves": limits.moves,
             "seed": limits.seed,
             "bootstrap": self.bootstrap,
+            "best": self.best,
+            "within": self.within,
             "reading": reading and {each.name: _plain(getattr(reading, each.name)) for each in fields(reading)},
         }
 

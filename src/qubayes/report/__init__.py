@@ -2,6 +2,7 @@
 
 from .drawing import draw, draw_model, write_model_drawing
 from .report import (
+    CloseNetworks,
     Consensus,
     Outcome,
     Report,
@@ -15,6 +16,7 @@ from .report import (
 )
 
 __all__ = [
+    "CloseNetworks",
     "Consensus",
     "Outcome",
     "Report",

@@ -943,23 +943,32 @@
     table(at("edges"), "Edges", ["edge", "edges"], columns, strongestFirst(edges.keys()), strongestFirst(edges.keys()).map((k) => texts[k]));
   }
 
-  // The consensus of the resamplings beside the network.
+  // The consensus of the resamplings, and the edges on which networks close to the best differ, beside the network.
 
-  function consensusTable() {
-    const { consensus } = data;
-    if (!consensus) return;
+  function comparedEdges(id, title, share, found, caption) {
     const ways = { same: ["good", "yes"], turned: ["", "in the other direction"], absent: ["other", "no"] };
     const mark = ({ learned }) => html("span", { class: `badge ${ways[learned][0]}` }, ways[learned][1]);
     const columns = [
       { name: "Parent", value: ({ parent }) => nodes[parent].name, cell: ({ parent }) => vertexLink(parent) },
       { name: "Child", value: ({ child }) => nodes[child].name, cell: ({ child }) => vertexLink(child) },
-      { name: "Frequency", number: true, value: (edge) => edge.frequency, cell: (edge) => frequency(edge.frequency) },
+      { name: share, number: true, value: (edge) => edge.frequency, cell: (edge) => frequency(edge.frequency) },
       { name: "In the learned network", value: ({ learned }) => ways[learned][1], cell: mark },
     ];
-    const texts = consensus.edges.map(({ parent, child }) => `${nodes[parent].name}\n${nodes[child].name}`);
+    const texts = found.map(({ parent, child }) => `${nodes[parent].name}\n${nodes[child].name}`);
+    table(at(id), title, ["edge", "edges"], columns, found, texts);
+    at(id).append(html("p", { class: "hint" }, caption));
+  }
+  function consensusTable() {
+    const { consensus } = data;
+    if (!consensus) return;
     const title = `Consensus of ${several(consensus.samples, "resampling", "resamplings")}`;
-    table(at("consensus"), title, ["edge", "edges"], columns, consensus.edges, texts);
-    at("consensus").append(html("p", { class: "hint" }, consensusCaption(consensus.edges)));
+    comparedEdges("consensus", title, "Frequency", consensus.edges, consensusCaption(consensus.edges));
+  }
+  function closeTable() {
+    const { close } = data;
+    if (!close) return;
+    const title = `Edges in doubt among ${several(close.networks, "network", "networks")} close to the best`;
+    comparedEdges("close", title, "Probability", close.edges, close.facts);
   }
   function consensusCaption(found) {
     const number = (way) => count(found.filter(({ learned }) => learned === way).length);
@@ -1006,6 +1015,7 @@
   vertexTable();
   edgeTable();
   consensusTable();
+  closeTable();
   provenance();
   theme();
   jumpToFit();

@@ -67,6 +67,15 @@ class Consensus:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseNetworks:
+    """Networks close to the best, and the edges on which they do not agree."""
+
+    networks: int
+    facts: str  # sentences: what is listed, and what is certified
+    probabilities: Mapping[Edge, float]  # of each edge in doubt
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Contents of the page. Only the network is required; the page omits what is missing."""
 
@@ -76,6 +85,7 @@ class Report:
     strengths: Mapping[Edge, float] = field(default_factory=dict)  # loss of score when the edge is dropped
     confidences: Mapping[Edge, float] = field(default_factory=dict)  # share of bootstrap samples with the edge
     consensus: Consensus | None = None
+    close: CloseNetworks | None = None
     class_only: bool = False  # the page opens with the equivalence class: no direction where equivalent networks differ
     marginals: tuple[Sequence[float], ...] = ()  # for each vertex the share of rows in each of its states, or none
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
@@ -99,10 +109,11 @@ class Report:
                     f"the {what} of edge {min(unknown)}, which the network lacks; give edges of the network"
                 )
         vertices = range(self.network.n)
-        for edge in self.consensus.frequencies if self.consensus else ():
+        close = self.close.probabilities if self.close else ()
+        for edge in (*(self.consensus.frequencies if self.consensus else ()), *close):
             if not all(vertex in vertices for vertex in edge):
                 raise QubayesError(
-                    f"edge {edge} of the consensus; the vertices of the network are 0 to {self.network.n - 1}"
+                    f"edge {edge} of the consensus or in doubt; the vertices are 0 to {self.network.n - 1}"
                 )
 
 
@@ -204,20 +215,10 @@ def page_data(report: Report) -> dict[str, Any]:
     trace = [(float(seconds), float(score)) for seconds, score in report.trace if math.isfinite(seconds + score)]
     step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
-    consensus, network, own, bif = report.consensus, report.network, report.network.parents, None
+    consensus, close, network, bif = report.consensus, report.close, report.network, None
     if network.tables is not None and sum(table.size for table in network.tables) <= _LARGEST_BIF:
         with suppress(QubayesError):  # a name that BIF cannot hold
             bif = bif_text(network)
-    frequencies = consensus.frequencies if consensus else {}
-    found_again = [
-        {
-            "parent": parent,
-            "child": child,
-            "frequency": share,
-            "learned": "same" if parent in own[child] else "turned" if child in own[parent] else "absent",
-        }
-        for (parent, child), share in sorted(frequencies.items(), key=lambda item: (-item[1], item[0]))
-    ]
     provenance = {section: _finite(entries, str) for section, entries in report.provenance.items()}
     return {
         "title": report.title,
@@ -229,12 +230,29 @@ def page_data(report: Report) -> dict[str, Any]:
         "trace": trace[:-1:step] + trace[-1:],
         "bits": both_bits if any(both_bits.values()) else None,
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
-        "consensus": consensus and {"samples": consensus.samples, "edges": found_again},
+        "consensus": consensus
+        and {"samples": consensus.samples, "edges": _compared_edges(network, consensus.frequencies)},
+        "close": close
+        and {"networks": close.networks, "facts": close.facts, "edges": _compared_edges(network, close.probabilities)},
         "provenance": [
             [section, [(name, "(hidden)" if _SECRET.search(name) else value) for name, value in shown.items()]]
             for section, shown in provenance.items()
         ],
     }
+
+
+def _compared_edges(network: Network, shares: Mapping[Edge, float]) -> list[dict[str, Any]]:
+    """Return the edges, most frequent first, and whether the network has them, turned or not."""
+    own = network.parents
+    return [
+        {
+            "parent": parent,
+            "child": child,
+            "frequency": share,
+            "learned": "same" if parent in own[child] else "turned" if child in own[parent] else "absent",
+        }
+        for (parent, child), share in sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    ]
 
 
 def _finite(values: Mapping[str, Any], other: Callable[[float], Any] = lambda _: None) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from ...candidates import Candidates
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
-from ...foundation.errors import SettingError
+from ...foundation.environment import sparse
+from ...foundation.errors import SettingError, option
 from ...foundation.families import VertexSet
 from ...foundation.graph import strong_components
 from ...foundation.jit import inner, kernel
@@ -38,6 +38,7 @@ from .relaxation import Bounded, lagrangian
 MOST = 100_000  # networks that are listed
 SPARE = 5.0  # distance from the best up to which sets are kept for the multipliers
 STEP = 0.25  # the first distance from the best in which the k best are looked for; it doubles
+DOUBT = 1e-3  # probability of an edge from which on it is in doubt, and up to which it is not certain
 SLICE = 1_000_000  # sets tried between two looks at the clock
 WORK = 3_000_000_000  # sets tried in one enumeration, at most
 
@@ -91,7 +92,7 @@ class Alternatives:
 
     def edge_probabilities(self, by_class: bool = False) -> dict[tuple[str, str], float]:
         """Return {(parent, child): share} of `edge_shares`, the largest first."""
-        return self._by_name(self.edge_shares(by_class))
+        return _by_name(self.names, self.edge_shares(by_class))
 
     def consensus(self) -> Network:
         """Return the network that is expected to be right for the most pairs of variables (`consensus`).
@@ -107,13 +108,9 @@ class Alternatives:
             found.setdefault(cpdag(Network(self.names, parents)), []).append(number)
         return list(found.values())
 
-    def _by_name(self, shares: Floats) -> dict[tuple[str, str], float]:
-        edges = {(self.names[a], self.names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0.0).tolist()}
-        return dict(sorted(edges.items(), key=lambda item: (-item[1], item[0])))
-
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        probabilities = self._by_name(self.posterior.edges) if self.posterior else None
+        probabilities = _by_name(self.names, self.posterior.edges) if self.posterior else None
         return {
             "networks": [
                 {
@@ -142,26 +139,55 @@ class Alternatives:
         """Return the first networks and the least certain edges, as lines for people."""
         best, classes = set(Network(self.names, self.networks[0]).edges), self.classes()
         class_of = {number: place for place, its in enumerate(classes, 1) for number in its}
-        count = len(self.networks)
-        lines = [f"{count:,} network{'s' * (count != 1)} in {len(classes):,} equivalence classes: {self.status}"]
+        lines = [self._count(len(classes))]
         for number, (score, factor) in enumerate(zip(self.scores[:most], self.bayes_factors(), strict=False)):
             edges = set(Network(self.names, self.networks[number]).edges)
             changed = f", {len(edges - best)} edges more and {len(best - edges)} fewer" if number else ""
             lines.append(
                 f"{number + 1}. score {score:,.6f}, Bayes factor {factor:.3g}, class {class_of[number]}{changed}"
             )
-        if self.posterior is None or self.left_out is None:
-            lines.append("the posterior mass of networks that are not listed is not bounded")
-            shares, over = self.edge_shares(), "the listed networks, by posterior weight"
-        else:
-            listed = f"{100.0 * (1.0 - self.left_out):.4g} %"
-            lines.append(f"certified: the listed networks have {listed} of the posterior mass of the candidate sets")
-            shares, over = self.posterior.edges, "all networks of the candidate sets"
-        doubtful = [(edge, share) for edge, share in self._by_name(shares).items() if 1e-3 < share < 1.0 - 1e-3]
-        if doubtful:
-            lines.append(f"edges that are in doubt, and their probability over {over}:")
-            lines += [f"  {parent} -> {child} {share:.3f}" for (parent, child), share in doubtful[: 2 * most]]
+        lines.append(self._mass())
+        if doubtful := self.doubtful_edges():
+            lines.append(f"the {min(2 * most, len(doubtful))} likeliest of {len(doubtful)} edges in doubt:")
+            edges_shown = list(doubtful.items())[: 2 * most]
+            lines += [f"  {self.names[a]} -> {self.names[b]} {share:.3f}" for (a, b), share in edges_shown]
         return lines
+
+    def summary(self) -> str:
+        """Return what is listed, and what is known about the rest, in two sentences."""
+        first, second = self._count(len(self.classes())), self._mass()
+        return f"{first}. {second[0].upper()}{second[1:]}."
+
+    def _count(self, classes: int) -> str:
+        many = "s" * (len(self.networks) != 1)
+        kinds = f"{classes:,} equivalence class{'es' * (classes != 1)}"
+        return f"{len(self.networks):,} network{many} in {kinds}: {self.status}"
+
+    def _mass(self) -> str:
+        if self.left_out is None:
+            return (
+                "the posterior mass of networks that are not listed is not bounded; "
+                "probabilities of edges are their shares among the listed networks, by posterior weight"
+            )
+        return (
+            f"certified: the listed networks have {100.0 * (1.0 - self.left_out):.4g} % of the posterior mass of all "
+            "networks of the candidate sets, over which probabilities of edges are summed"
+        )
+
+    def doubtful_edges(self) -> dict[tuple[int, int], float]:
+        """Return {(parent, child): probability} of the edges that are neither certain nor excluded.
+
+        The probabilities are those of all networks of the candidate sets if known, else shares among the listed ones.
+        """
+        shares = self.posterior.edges if self.posterior else self.edge_shares()
+        places = np.argwhere((shares > DOUBT) & (shares < 1.0 - DOUBT)).tolist()
+        return {(a, b): float(shares[a, b]) for a, b in sorted(places, key=lambda edge: -shares[tuple(edge)])}
+
+
+def _by_name(names: tuple[str, ...], shares: Floats) -> dict[tuple[str, str], float]:
+    """Return {(parent, child): share}, the largest first."""
+    edges = {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0.0).tolist()}
+    return dict(sorted(edges.items(), key=lambda item: (-item[1], item[0])))
 
 
 def alternatives(
@@ -185,10 +211,7 @@ def alternatives(
     """
     if best is None and within is None:
         raise SettingError("alternatives of what kind? give best, a number of networks, or within, a Bayes factor")
-    if best is not None and not (is_whole(best) and 1 <= best <= MOST):
-        raise SettingError(f"best = {best!r}; give a whole number from 1 to {MOST}")
-    if within is not None and not (is_number(within) and 1 <= within < math.inf):
-        raise SettingError(f"within = {within!r}; give a Bayes factor, 1 or more")
+    check_wanted(best, within)
     check(candidates)
     Exact().prepare()
     run = Run(candidates, limits or Limits(None), Workers(1), None, on_progress, "alternatives")
@@ -200,6 +223,14 @@ def alternatives(
         summed = posterior(candidates, run) if small else None
     statistics = {**found.statistics, **statistics}
     return replace(found, posterior=summed, statistics=statistics, seconds=run.elapsed, interrupted=bool(run.stop[0]))
+
+
+def check_wanted(best: int | None, within: float | None) -> None:
+    """Raise unless these are a number of networks and a Bayes factor, or None."""
+    if best is not None and not (is_whole(best) and 1 <= best <= MOST):
+        raise SettingError(f"{option('best', best)}; give a whole number from 1 to {MOST}")
+    if within is not None and not (is_number(within) and 1 <= within < math.inf):
+        raise SettingError(f"{option('within', within)}; give a Bayes factor, 1 or more")
 
 
 class Wanted(NamedTuple):
@@ -317,7 +348,7 @@ class Options(NamedTuple):
         start = np.searchsorted(rank[usable], np.arange(n + 1))
         added = coefficients(sets, usable, cuts)
         most = np.maximum.reduceat(added, start[:-1], axis=1) if n else added
-        short = csc_array(most[:, rank[usable]] - added)
+        short = sparse.csc_array(most[:, rank[usable]] - added)
         return cls(
             start,
             np.array(vertices, np.int64),
