@@ -136,6 +136,12 @@ def test_a_search_is_sound_whatever_the_weights(seed, tmp_path):
         check(scores, certificate)
 
 
+def network_of(found: Alternatives, number: int) -> dict[str, list[str]]:
+    """A network of the list as a certificate has it."""
+    parents = zip(found.names, found.networks[number], strict=True)
+    return {name: [found.names[parent] for parent in members] for name, members in parents}
+
+
 @pytest.mark.parametrize("light", [0, 5_000])
 def test_the_second_best_network_is_never_certified(light, tmp_path, monkeypatch):
     """With the multipliers of the true proof, which exclude most sets, used twice and in both modes."""
@@ -148,11 +154,7 @@ def test_the_second_best_network_is_never_certified(light, tmp_path, monkeypatch
             continue
 
         def second(value: dict[str, Any], found: Alternatives = found) -> None:
-            value["network"] = {
-                name: [found.names[parent] for parent in members]
-                for name, members in zip(found.names, found.networks[1], strict=True)
-            }
-            value["score"] = found.scores[1]
+            value["network"], value["score"] = network_of(found, 1), found.scores[1]
             for part in value["parts"]:
                 part["cuts"], part["mode"] = 2 * part["cuts"], "search"
 
@@ -232,13 +234,93 @@ def test_files_that_are_no_scores_are_refused(text, tmp_path):
         check(str(tmp_path / "bad.jkl"), certificate)
 
 
-def test_a_proof_by_branching_says_that_it_has_no_certificate(tmp_path, monkeypatch):
+@pytest.fixture
+def branching_only(monkeypatch):
+    """No order ideals and few cuts, so that proofs need branching."""
     monkeypatch.setattr(proof, "LARGEST", 0)
     monkeypatch.setattr(proof, "FEW", 0)
     monkeypatch.setattr(proof, "LEAST", 0.9)
-    path = tmp_path / "proof.json"
-    solution = solve(random_candidates(9, 0, sets=20), solver_named("exact", certificate=path), limits=Limits(None))
-    assert solution.proved and solution.status.startswith("optimal; no certificate") and not path.exists()
+
+
+def branched(folder: Path, seed: int = 0) -> tuple[str, str]:
+    """A certificate with branches."""
+    scores, certificate = certified(random_candidates(9, seed, sets=20), folder)
+    assert json.loads(Path(certificate).read_text())["parts"][0]["mode"] == "branch"
+    return scores, certificate
+
+
+@pytest.mark.usefixtures("branching_only")
+def test_proofs_by_branching_have_certificates(tmp_path):
+    nodes = 0
+    for seed in range(12):
+        for candidates in (
+            random_candidates(9, seed, sets=20),
+            sparse_candidates(9, seed),
+            with_required_edge(7, seed),
+        ):
+            scores, certificate = certified(candidates, tmp_path)
+            verdict = check(scores, certificate)
+            assert verdict.score == pytest.approx(best_score(candidates), abs=1e-9)
+            nodes += verdict.nodes
+    assert nodes > 20
+
+
+BRANCH_FORGERIES = {
+    "bound of its cuts": lambda part: set_tree_weights(part, 0),
+    "is not an edge": lambda part: part.update(edge=[3, 3]),
+    "-1 is not an edge": lambda part: part.update(edge=[0, -1]),
+    "not a certificate": lambda part: part.pop("without"),
+    "too weak": lambda part: part.update({"with": part["without"], "without": part["with"]}),
+    "mode 'closed'": lambda part: part["with"].update(mode="closed"),
+    "part 1, with .* too weak": lambda part: part["with"].update(mode="root", cuts=[]),
+    "part 1, without .* too weak": lambda part: part["without"].update(mode="root", cuts=[]),
+}
+
+
+def set_tree_weights(node: dict[str, Any], weight: int) -> None:
+    """Set the weights of all cuts of a node and those below it."""
+    node["cuts"] = [[[weight, *cut[1:]] for cut in step] for step in node["cuts"]]
+    for side in ("with", "without"):
+        if side in node:
+            set_tree_weights(node[side], weight)
+
+
+@pytest.mark.usefixtures("branching_only")
+@pytest.mark.parametrize("words", BRANCH_FORGERIES)
+def test_a_forged_branching_is_refused(words, tmp_path):
+    scores, certificate = branched(tmp_path)
+    forged(certificate, lambda value: BRANCH_FORGERIES[words](value["parts"][0]))
+    with pytest.raises(RefusedError, match=words):
+        check(scores, certificate)
+
+
+@pytest.mark.usefixtures("branching_only")
+def test_one_changed_number_of_a_branching_is_refused(tmp_path):
+    scores, certificate = branched(tmp_path)
+    value = json.loads(Path(certificate).read_text())
+    value["parts"][0]["with"]["cuts"][-1][0][0] += 1
+    Path(certificate).write_text(json.dumps(value))
+    with pytest.raises(RefusedError, match="changed"):
+        check(scores, certificate)
+
+
+@pytest.mark.usefixtures("branching_only")
+def test_the_second_best_network_is_never_certified_by_branching(tmp_path):
+    refused = 0
+    for seed in range(12):
+        candidates = random_candidates(9, seed, sets=20)
+        scores, certificate = certified(candidates, tmp_path)
+        found = alternatives(candidates, 2)
+        if found.scores[1] < found.scores[0] - 1e-6:
+
+            def second(value: dict[str, Any], found: Alternatives = found) -> None:
+                value["network"], value["score"] = network_of(found, 1), found.scores[1]
+
+            forged(certificate, second)
+            with pytest.raises(RefusedError, match="too weak"):
+                check(scores, certificate)
+            refused += 1
+    assert refused > 5
 
 
 def test_the_checker_stands_alone():

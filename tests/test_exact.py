@@ -380,7 +380,7 @@ def test_both_sides_of_an_edge_hold_every_network():
     component = component_of(random_candidates(5, 1, sets=4))
     everything = np.ones(len(component.sets.losses), np.bool_)
     for parent, child in permutations(range(component.n), 2):
-        with_edge, without = split_on_edge(component, everything, parent, child)
+        with_edge, without = split_on_edge(component.sets, everything, parent, child)
         for choice in networks_of(component.sets):
             has = parent in members_of(component.sets, choice[child])
             assert (with_edge if has else without)[list(choice)].all()

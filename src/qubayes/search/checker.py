@@ -2,8 +2,7 @@
 
     python checker.py SCORES.jkl PROOF.json
 
-Needs Python alone, and shares no code with the solver that wrote the certificate. Every number is whole: losses are
-multiples of 1 / `unit`, weights multiples of 2 ** -scale, so nothing is rounded.
+Needs Python alone; shares no code with the solver. Losses are whole multiples of 1 / `unit`, weights of 2 ** -scale.
 
 A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent outside its child's part
 is ignored, which only allows more. A cluster C with k is crossed by a vertex in C whose parents include k or more
@@ -17,7 +16,8 @@ Several lists of cuts are used one after the other: if the bound, with the price
 its vertex, reaches the loss of the network given, the set is in no better network and is left out from then on.
 
 Mode "root": a bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
-searched, except those whose least loss, plus a bound for the other vertices from the same weights, reaches it.
+searched, except those whose least loss, plus a bound for the other vertices from the same weights, reaches it. Mode
+"branch": networks with an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode.
 """
 
 import gzip
@@ -25,14 +25,17 @@ import hashlib
 import json
 import re
 import sys
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from math import lcm
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 TOLERANCE = Fraction(1, 10**9)  # of the score: what rounding in the solver may have cost
 NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{0,60})?([eE][+-]?\d{1,3})?")
+Scores: TypeAlias = dict[str, dict[frozenset[str], Fraction]]
+Losses: TypeAlias = list[dict[int, int]]  # of each vertex: by mask of its parents
 
 
 class RefusedError(ValueError):
@@ -46,10 +49,11 @@ class Verdict(NamedTuple):
     parts: int
     cuts: int
     states: int  # that were searched
+    nodes: int  # that branching led to
 
     def describe(self) -> str:
         """Return the verdict in one line."""
-        facts = f"{self.parts} parts, {self.cuts:,} cuts, {self.states:,} states searched"
+        facts = f"{self.parts} parts, {self.cuts:,} cuts, {self.states:,} states searched, {self.nodes:,} nodes"
         return f"the certificate holds: no network scores more than {self.score:,.6f} ({facts})"
 
 
@@ -71,12 +75,12 @@ class Cut(NamedTuple):
         return total if self.odd is None else (total + self.odd.bit_count()) // 2
 
 
-def read_scores(path: str) -> dict[str, dict[frozenset[str], Fraction]]:
+def read_scores(path: str) -> Scores:
     """Return the scores of each variable's parent sets: `n`, then a block `NAME COUNT` for each variable."""
     try:
         with gzip.open(path, "rt") if path.endswith(".gz") else Path(path).open(encoding="utf-8") as file:
             tokens = iter([word for line in file if not line.startswith("#") for word in line.split()])
-        found: dict[str, dict[frozenset[str], Fraction]] = {}
+        found: Scores = {}
         for _ in range(int(next(tokens))):
             name, count = next(tokens), int(next(tokens))
             sets = found.setdefault(name, {})
@@ -99,60 +103,51 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
     """Return what was checked; raise RefusedError with the place where the certificate fails."""
     scores = read_scores(scores_path)
     try:
-        certificate = json.loads(Path(certificate_path).read_text(encoding="utf-8"))
-        digest, shape = certificate.pop("digest"), (certificate["format"], certificate["version"])
-        text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
-        if digest != hashlib.sha256(text.encode()).hexdigest():
-            raise RefusedError(f"{certificate_path}: it was changed after it was written")
-        scale, network, parts = certificate["scale"], certificate["network"], certificate["parts"]
-        if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
-            raise RefusedError(f"{certificate_path}: not a qubayes certificate of version 1")
-        chosen = {name: frozenset(members) for name, members in network.items()}
-        if len(chosen) != len(network) or chosen.keys() != scores.keys():
-            raise RefusedError("the network does not have the variables of the scores")
-        total: Fraction = _score_of(scores, chosen)
-        top = {name: max(sets.values()) for name, sets in scores.items()}
-        unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
-        allowance = TOLERANCE * max(Fraction(1), abs(total))
-        if abs(Fraction(certificate["score"]) - total) > allowance:
-            raise RefusedError(f"the network scores {float(total)!r}, not {certificate['score']!r}")
-        tolerance = int(allowance * (unit << scale))
-        lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
-        placed: set[str] = set()
-        cuts = states = 0
-        for number, part in enumerate(parts, 1):
-            vertices = part["vertices"]
-            if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
-                raise RefusedError(f"part {number}: a variable twice, or none")
-            placed |= set(vertices)
-            losses = [_losses(scores[name], top[name], vertices, unit << scale) for name in vertices]
-            goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
-            bound, its = 0, list[Cut]()
-            for step in part["cuts"]:
-                its = [_cut(entry, len(vertices), unit) for entry in step]
-                bound, losses = _bound(losses, its, goal)
-                cuts += len(its)
-                if bound >= goal:
-                    break
-            if part["mode"] not in ("root", "search"):
-                raise RefusedError(f"part {number}: mode {part['mode']!r}; root or search is allowed")
-            if part["mode"] == "search" and bound < goal:
-                states += _search(losses, its, goal, number)
-            elif bound < goal:
-                missing = float(Fraction(goal - bound, unit << scale))
-                raise RefusedError(f"part {number}: the bound of its cuts is {missing:.9g} too weak")
-        for name in scores.keys() - placed:
-            if lost[name] > tolerance // max(1, len(scores)):
-                raise RefusedError(f"{name} is in no part, so it must have its best parent set, and has not")
-    except RefusedError:
-        raise
+        return check_parts(scores, json.loads(Path(certificate_path).read_text(encoding="utf-8")))
+    except RefusedError as refused:
+        raise RefusedError(f"{certificate_path}: {refused}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, RecursionError) as error:
         raise RefusedError(f"{certificate_path}: not a certificate of these scores ({error!r})") from error
-    return Verdict(float(total), len(parts), cuts, states)
 
 
-def _score_of(scores: dict[str, dict[frozenset[str], Fraction]], chosen: dict[str, frozenset[str]]) -> Fraction:
+def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
+    """Return what was checked: the network, then each part."""
+    digest, shape = certificate.pop("digest"), (certificate["format"], certificate["version"])
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+    if digest != hashlib.sha256(text.encode()).hexdigest():
+        raise RefusedError("it was changed after it was written")
+    scale, parts = certificate["scale"], certificate["parts"]
+    if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
+        raise RefusedError("not a qubayes certificate of version 1")
+    chosen = {name: frozenset(members) for name, members in certificate["network"].items()}
+    total = network_score(scores, chosen)
+    allowance = TOLERANCE * max(Fraction(1), abs(total))
+    if abs(Fraction(certificate["score"]) - total) > allowance:
+        raise RefusedError(f"the network scores {float(total)!r}, not {certificate['score']!r}")
+    top = {name: max(sets.values()) for name, sets in scores.items()}
+    unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
+    tolerance = int(allowance * (unit << scale))
+    lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
+    placed: set[str] = set()
+    counts: Counter[str] = Counter()
+    for number, part in enumerate(parts, 1):
+        vertices = part["vertices"]
+        if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
+            raise RefusedError(f"part {number}: a variable twice, or none")
+        placed |= set(vertices)
+        losses = [losses_of(scores[name], top[name], vertices, unit << scale) for name in vertices]
+        goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
+        counts += prove(part, losses, goal, unit, f"part {number}")
+    for name in scores.keys() - placed:
+        if lost[name] > tolerance // max(1, len(scores)):
+            raise RefusedError(f"{name} is in no part, so it must have its best parent set, and has not")
+    return Verdict(float(total), len(parts), counts["cuts"], counts["states"], counts["nodes"])
+
+
+def network_score(scores: Scores, chosen: dict[str, frozenset[str]]) -> Fraction:
     """Return the score of the network, which must be acyclic and made of sets with scores."""
+    if chosen.keys() != scores.keys():
+        raise RefusedError("the network does not have the variables of the scores")
     for name, members in chosen.items():
         if members not in scores[name]:
             raise RefusedError(f"the parents of {name} have no score")
@@ -166,7 +161,7 @@ def _score_of(scores: dict[str, dict[frozenset[str], Fraction]], chosen: dict[st
     return sum((scores[name][members] for name, members in chosen.items()), Fraction(0))
 
 
-def _losses(sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[str], unit: int) -> dict[int, int]:
+def losses_of(sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[str], unit: int) -> dict[int, int]:
     """Return the least loss, in whole units, for each mask of parents inside the part."""
     bit = {name: 1 << place for place, name in enumerate(vertices)}
     found: dict[int, int] = {}
@@ -177,7 +172,37 @@ def _losses(sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[
     return found
 
 
-def _cut(entry: Any, n: int, unit: int) -> Cut:
+def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str) -> Counter[str]:
+    """Raise unless every network of these sets loses `goal` or more; return the cuts, states and nodes that it took."""
+    if node["mode"] not in ("root", "search", "branch"):
+        raise RefusedError(f"{place}: mode {node['mode']!r}; root, search or branch is allowed")
+    counts, bound, cuts = Counter[str](), 0, list[Cut]()
+    for step in node["cuts"]:
+        if bound < goal:
+            cuts = [read_cut(entry, len(losses), unit) for entry in step]
+            bound, losses = bound_of(losses, cuts, goal)
+            counts["cuts"] += len(cuts)
+    if bound >= goal:
+        return counts
+    if node["mode"] == "search":
+        return counts + Counter(states=search(losses, cuts, goal, place))
+    if node["mode"] == "root":
+        raise RefusedError(f"{place}: the bound of its cuts is {100 * (1 - bound / goal):.9g} % too weak")
+    u, v = node["edge"]
+    if type(u) is not int or type(v) is not int or u == v or not {u, v} <= set(range(len(losses))):
+        raise RefusedError(f"{place}: {u} -> {v} is not an edge")
+    for side in ("with", "without"):
+        left = list(losses)
+        left[v] = {m: loss for m, loss in losses[v].items() if (m >> u & 1) == (side == "with")}
+        if side == "with":
+            left[u] = {m: loss for m, loss in losses[u].items() if not m >> v & 1}
+        counts["nodes"] += 1
+        if all(left):  # else no network is on this side
+            counts += prove(node[side], left, goal, unit, f"{place}, {side} {u} -> {v}")
+    return counts
+
+
+def read_cut(entry: Any, n: int, unit: int) -> Cut:
     """Return the cut of [weight, [[mask, k], ...]] or, halved, [weight, [[mask, k], ...], odd]."""
     weight, clusters, *odd = entry
     if type(weight) is not int or weight < 0 or len(odd) > 1 or (not odd and len(clusters) != 1):
@@ -190,107 +215,80 @@ def _cut(entry: Any, n: int, unit: int) -> Cut:
     return Cut(weight * unit, masks, extra)
 
 
-def _prices(losses: list[dict[int, int]], cuts: list[Cut]) -> list[dict[int, int]]:
+def prices_of(losses: Losses, cuts: list[Cut]) -> Losses:
     """Return for each set its loss plus the weights of the cuts that it crosses."""
-    prices: list[dict[int, int]] = []
+    prices: Losses = []
     for vertex, sets in enumerate(losses):
         near = [cut for cut in cuts if any(mask >> vertex & 1 for mask, _ in cut.clusters)]
         prices.append({m: loss + sum(c.weight * c.coefficient(vertex, m) for c in near) for m, loss in sets.items()})
     return prices
 
 
-def _bound(losses: list[dict[int, int]], cuts: list[Cut], goal: int) -> tuple[int, list[dict[int, int]]]:
+def bound_of(losses: Losses, cuts: list[Cut], goal: int) -> tuple[int, Losses]:
     """Return the bound of the weights, and the losses of the sets that a network below the goal can use."""
-    prices = _prices(losses, cuts)
+    prices = prices_of(losses, cuts)
     least = [min(its.values()) for its in prices]
     bound = sum(least) - sum(cut.weight * cut.right_side() for cut in cuts)
-    if bound >= goal:
-        return bound, losses
-    kept = [
+    return bound, [
         {m: x for m, x in sets.items() if bound + price[m] - low < goal}
         for sets, price, low in zip(losses, prices, least, strict=True)
     ]
-    return bound, kept
 
 
-def _search(losses: list[dict[int, int]], cuts: list[Cut], goal: int, number: int) -> int:
-    """Raise unless every network loses `goal` or more; return the number of states.
-
-    The state `first` holds the variables that come first: g is the least loss on them, h bounds the loss of the others.
-    """
+def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
+    """Raise unless every network loses `goal` or more; return the number of states."""
     n = len(losses)
-    everything = (1 << n) - 1
-    least = [min(its.values()) for its in _prices(losses, cuts)]
-    tables = [_Table(sets, n) for sets in losses]
+    least = [min(its.values()) for its in prices_of(losses, cuts)]
+    ranked = [sorted(sets, key=lambda mask: sets[mask]) for sets in losses]
+    # For each vertex v and parent u, the ranked sets of v that contain u: a bit each.
+    holding = [[sum(1 << i for i, mask in enumerate(its) if mask >> u & 1) for u in range(n)] for its in ranked]
     layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
     states = 0
     for _ in range(n):
         after: dict[int, tuple[int, int]] = {}
-        for first, (g, h) in layer.items():
+        for first, (g, h) in layer.items():  # which come first, their least loss, and a bound for the others
             states += 1
             others = [v for v in range(n) if not first >> v & 1]
-            forced = [v for v in others if tables[v].best_is_inside(first)][:1]  # nothing is lost if it comes next
-            freed = _freed(cuts, first, n)
+            forced = [v for v in others if not ranked[v][0] & ~first][:1]  # nothing is lost if it comes next
+            freed = freed_by(cuts, first, n)
             for v in forced or others:
-                loss = tables[v].least_inside(everything & ~first)
-                if loss is None:
+                wrong = 0
+                for u in others:
+                    wrong |= holding[v][u]
+                best = (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
+                if best == len(ranked[v]):
                     continue
-                place, g_after, h_after = first | 1 << v, g + loss, h - least[v] + freed[v]
-                if g_after + h_after < goal and (place not in after or g_after < after[place][0]):
-                    after[place] = g_after, h_after
+                state, g_after, h_after = first | 1 << v, g + losses[v][ranked[v][best]], h - least[v] + freed[v]
+                if g_after + h_after < goal and (state not in after or g_after < after[state][0]):
+                    after[state] = g_after, h_after
         layer = after
     if layer:
-        raise RefusedError(f"part {number}: the search finds a network that is better than the one given")
+        raise RefusedError(f"{place}: the search finds a network that is better than the one given")
     return states
 
 
-def _freed(cuts: list[Cut], first: int, n: int) -> list[int]:
-    """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v).
-
-    A cluster's share falls by one with v in it, unless fewer than k of its members come first.
-    """
+def freed_by(cuts: list[Cut], first: int, n: int) -> list[int]:
+    """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v)."""
     freed = [0] * n
     for weight, clusters, odd in cuts:
-        full = [mask for mask, k in clusters if (mask & first).bit_count() >= k]
+        full = [mask for mask, k in clusters if (mask & first).bit_count() >= k]  # a member more takes 1 off these
         if odd is None:
             for mask in full:
-                for v in _members(mask):
+                for v in members_of(mask):
                     freed[v] += weight
         else:
             total = (odd & ~first).bit_count()
             total += sum((mask & ~first).bit_count() - max(0, k - (mask & first).bit_count()) for mask, k in clusters)
-            for v in _members(~first & (1 << n) - 1):
+            for v in members_of(~first & (1 << n) - 1):
                 step = (odd >> v & 1) + sum(mask >> v & 1 for mask in full)
                 freed[v] += weight * (total // 2 - (total - step) // 2)
     return freed
 
 
 @cache
-def _members(mask: int) -> tuple[int, ...]:
+def members_of(mask: int) -> tuple[int, ...]:
+    """Return the vertices of a mask."""
     return tuple(v for v in range(mask.bit_length()) if mask >> v & 1)
-
-
-class _Table:
-    """The sets of a variable by rising loss, and for each other variable the sets that contain it, a bit each."""
-
-    def __init__(self, losses: dict[int, int], n: int) -> None:
-        ordered = sorted(losses, key=lambda mask: losses[mask])
-        self.losses = [losses[mask] for mask in ordered]
-        self.best = ordered[0] if ordered else None
-        self.holding = [sum(1 << i for i, mask in enumerate(ordered) if mask >> u & 1) for u in range(n)]
-
-    def best_is_inside(self, first: int) -> bool:
-        """True if the best set has no member outside."""
-        return self.best is not None and not self.best & ~first
-
-    def least_inside(self, outside: int) -> int | None:
-        """Return the least loss of a set without members outside; None if there is none."""
-        wrong = 0
-        for u, holding in enumerate(self.holding):
-            if outside >> u & 1:
-                wrong |= holding
-        index = (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
-        return self.losses[index] if index < len(self.losses) else None
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What the proof of a best network is used for: the solvers `exact` and `auto`, `upper_bound` and `presolve`."""
 
 import math
-import os
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar
@@ -16,8 +15,8 @@ from ..reduction import with_required_edges, without_twins
 from ..run import Ending, Limits, Run, check, warm_up
 from ..solve import Solution
 from .branching import branch
-from .certificate import NotCertifiedError, write_certificate
-from .proof import Proof
+from .certificate import write_certificate
+from .proof import BranchNode, Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +42,15 @@ class Exact:
         """Search for a proof."""
         proof = Proof(without_twins(candidates, self.twins and self.certificate is None), run)
         for component in proof.components if self.certificate is not None else ():
-            component.history = []
+            component.tree = component.node = BranchNode()
         proof.prove()
         nodes = sum(branch(component, run) for component in proof.components if not component.proved)
         statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
-            return Ending("optimal" if self.certificate is None else self._certify(proof, run), statistics)
+            written = "" if self.certificate is None else f"; {write_certificate(proof, run, self.certificate)}"
+            return Ending(f"optimal{written}", statistics)
         reason = "time limit reached" if run.over else "the linear program could not be solved"
         return Ending(f"{reason}; best so far returned", statistics)
-
-    def _certify(self, proof: Proof, run: Run) -> str:
-        """Write the certificate; return the status."""
-        try:
-            write_certificate(proof, run, os.fspath(self.certificate or ""))
-        except NotCertifiedError as reason:
-            return f"optimal; {reason}"
-        return f"optimal; certificate written to {self.certificate}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ...candidates import example
-from ...foundation.arrays import Bools, Floats, Ints
+from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.graph import topological_order
 from ..orders.insertions import Ordered, improve
 from ..orders.walks import OrderProblem, order_problem
 from ..reduction import Component, Reduced, join, split
 from ..run import Run
-from .cuts import ClusterCuts, ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
+from .cuts import ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
 from .ideals import LARGEST, SLOWER, STAGES, compile_ideals, greedy_duals, search_ideals
 from .relaxation import Bounded, LinearRelaxation, Point, lagrangian
 
@@ -36,6 +37,7 @@ MOST_STATES = 6_000_000  # of the last one: 190 MB
 FOREVER = 2**40  # rounds
 FAR = 1e6  # more than the values of a vertex's sets add up to
 POSITIVE = 1e-7  # values above this count as positive
+NOTHING = frozen(np.zeros(0))
 
 
 class Effort(NamedTuple):
@@ -59,6 +61,27 @@ class Relaxed(NamedTuple):
     point: Point | None  # the last solution; None if there is none
     allowed: Bools  # (sets,) without those that reduced costs exclude
     complete: bool  # no set or cut is left to add: the point is optimal
+
+
+@dataclass(slots=True)
+class BranchNode:
+    """What a certificate tells of a node of the branching: its bounds in turn, and its two sides, if it has them."""
+
+    history: list[Bounded] = field(default_factory=list)
+    edge: tuple[int, int] = (0, 0)  # parent, child
+    sides: list["BranchNode"] = field(default_factory=list)  # with the edge, and without it
+
+    def note(self, bounded: Bounded) -> None:
+        """Remember the multipliers; what they say of each set is computed again when a certificate is written."""
+        self.history.append(bounded._replace(with_set=NOTHING, prices=NOTHING))
+
+    def branch(self, edge: tuple[int, int], bounds: list[Bounded | None]) -> list["BranchNode"]:
+        """Return the two sides, for which there may be bounds already."""
+        self.edge, self.sides = edge, [BranchNode() for _ in bounds]
+        for side, bounded in zip(self.sides, bounds, strict=True):
+            if bounded is not None:
+                side.note(bounded)
+        return self.sides
 
 
 class Proof:
@@ -146,7 +169,8 @@ class ComponentProof:
         self.loss = 0.0  # every network loses at least this
         self.bounded: Bounded | None = None  # the multipliers with the best bound so far
         self.spare = 0.0  # sets of networks that lose so much more than the best one are kept
-        self.history: list[tuple[ClusterCuts, Floats]] | None = None  # all of them, if a certificate is wanted
+        self.tree: BranchNode | None = None  # of the branching, if a certificate is wanted
+        self.node: BranchNode | None = None  # of the tree, which is worked on
         self.rounds = self.found_cuts = self.states = 0
         self._search_begun = False
 
@@ -193,8 +217,8 @@ class ComponentProof:
         """Keep these multipliers for all sets that are alive if they are the best so far."""
         if self.bounded is None or bounded.loss > self.bounded.loss:
             self.bounded = bounded
-        if self.history is not None:
-            self.history.append((bounded.cuts, bounded.weights))
+        if self.node is not None:
+            self.node.note(bounded)
         self.raise_loss(bounded.loss)
 
     def needs_search(self, run: Run, effort: Effort) -> bool:
@@ -297,6 +321,8 @@ class ComponentProof:
             loss = max(loss, bounded.loss)
             if whole:
                 self.keep_bound(bounded)
+            elif self.node is not None:
+                self.node.note(bounded)
             if effort.moves and not run.over:
                 if self.needs_search(run, effort):
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
@@ -325,7 +351,7 @@ class ComponentProof:
         self.relaxation.add_cuts(cuts)
         # The root's last cuts stay. Open nodes are far apart: without these cuts they would be weaker than the root.
         self._idle = np.full(cuts.total, -FOREVER)
-        self.bounded = self.history = None
+        self.bounded = None
 
     def _extend(self, point: Point, bounded: Bounded, allowed: Bools) -> bool:
         """Add violated cuts and the cheapest sets with negative reduced costs, remove idle cuts; True if any came."""
