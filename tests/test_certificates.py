@@ -349,3 +349,26 @@ def test_the_commands(tmp_path, monkeypatch):
     assert "needs --solver exact" in str(wrong.exception)
     same = run(app, ["solve", "x.jkl", "--certificate", "x.jkl"])
     assert "x.jkl" in str(same.exception) and same.exit_code == 1
+
+
+def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):
+    """The scores with these names, or without what knowledge forbids, are written beside it."""
+    monkeypatch.chdir(tmp_path)
+    candidates = random_candidates(6, 1)
+    write_candidates(candidates, tmp_path / "x.jkl")
+    write_candidates(candidates, tmp_path / "x.qbc")
+    free = solve(candidates, "exact").network
+    parent, child = free.edges[0]
+    Path("names.txt").write_text("a\nb\nc\nd\ne\nf\n")
+    Path("known.json").write_text(json.dumps({"forbidden": [[parent, child]]}))
+    for options in (["x.jkl", "--names", "names.txt"], ["x.jkl", "--knowledge", "known.json"], ["x.qbc"]):
+        run = CliRunner().invoke
+        done = run(app, ["solve", *options, "--certificate", "proof.json", "--time-limit", "100"])
+        assert done.exit_code == 0 and "about the scores in proof.jkl" in done.output
+        done = run(app, ["check", "proof.jkl", "proof.json"])
+        assert done.exit_code == 0 and "the certificate holds" in done.output
+        certificate = json.loads(Path("proof.json").read_text())
+        assert ("a" in certificate["network"]) == ("--names" in options)
+        assert (certificate["score"] < best_score(candidates) - 1e-9) == ("--knowledge" in options)
+    clash = CliRunner().invoke(app, ["solve", "x.jkl", "--names", "names.txt", "--certificate", "x.json"])
+    assert clash.exit_code == 1 and "x.jkl" in str(clash.exception)

@@ -153,17 +153,28 @@ def solve_file(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
-    """Return `solve_candidates` of `candidates_of`, and write the network and the score over time."""
+    """Return `solve_candidates` of `candidates_of`, and write the network and the score over time.
+
+    A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that file is written
+    beside it, with the ending .jkl.
+    """
     certificate = settings.options.get("certificate")
-    check_places([output, trace, certificate], [file, names, knowledge])
-    check_places([certificate], [start])  # the start may be replaced by the better network
+    other = names or knowledge or ending(file) in (".pss", ".qbc")
+    scores = Path(certificate).with_suffix(".jkl") if certificate and other else None
+    check_places([output, trace, certificate, scores], [file, names, knowledge])
+    check_places([certificate, scores], [start])  # the start may be replaced by the better network
     if output is not None:
         check_network_path(output, tables=False)
     solver_named(settings.solver, **settings.options)  # raises before anything is read
     with (workers or Workers()).connected() as joined:
         first = read_network(start) if start else None
         candidates = candidates_of(file, names, knowledge)
+        if scores:
+            check_output(scores, candidates.names)
         solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)
+    if scores and solution.status.endswith(str(certificate)):  # it was written
+        write_candidates(candidates, scores)
+        solution = replace(solution, status=f"{solution.status}, about the scores in {scores}")
     if output is not None:
         write_network(solution.network, output)
     if trace is not None:
