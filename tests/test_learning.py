@@ -19,8 +19,10 @@ from qubayes.candidates import Search, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
+from qubayes.foundation.workers import Workers
 from qubayes.learning import Forecast, LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
+from qubayes.learning.forecast import affordable
 from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
@@ -382,9 +384,18 @@ def test_the_log_has_stages_and_doubts(caplog, tmp_path, capsys):
 
 
 def costly(monkeypatch, seconds):
-    monkeypatch.setattr("qubayes.learning.forecast.SETS_TO_PLAN", 0)
-    forecasts = tuple(Forecast(m, 10, seconds * 10.0 ** (m - 2), 10, 1.0, None, "sampled") for m in (1, 2))
-    monkeypatch.setattr("qubayes.learning.forecast.plan", lambda *_, **__: forecasts)
+    """Let m parents take seconds * 10^(m-2) s, and a search among K possible parents K s for each parent of a set."""
+    monkeypatch.setattr("qubayes.learning.forecast.WORK_TO_PLAN", 0)
+
+    def plan(dataset, search, **_):
+        most = range(1, search.max_parents + 1)
+        return tuple(Forecast(m, 10, seconds * 10.0 ** (m - 2), 10**m, 1.0, None, "sampled") for m in most)
+
+    def seconds_among(dataset, search, workers):
+        return float(search.possible_parents * search.max_parents)
+
+    monkeypatch.setattr("qubayes.learning.forecast.plan", plan)
+    monkeypatch.setattr("qubayes.learning.forecast.seconds_among", seconds_among)
 
 
 def test_a_search_that_takes_long_is_announced(monkeypatch, caplog):
@@ -404,6 +415,76 @@ def test_a_search_that_the_time_limit_does_not_allow_is_refused(monkeypatch, tmp
     assert learn(DATA, 2, time_limit=400).solution.proved
 
 
+def test_a_time_limit_chooses_the_number_of_parents(monkeypatch, tmp_path, capsys, caplog):
+    costly(monkeypatch, 35.0)
+    found = learn(DATA, time_limit=60)
+    assert found.settings.max_parents == found.candidates.stamp.max_parents == 2
+    [message] = [record.getMessage() for record in caplog.records]
+    assert message == (
+        "max_parents=3 would take about 6 minutes for the candidate sets; the limit is 60 s: max_parents=2 is taken, "
+        "about 35 s"
+    )
+    data = data_file(tmp_path, DATA)
+    for command in ("learn", "candidates"):
+        code, out, error = run(capsys, command, data, "--time-limit", 60, "--json")
+        assert code == 0 and "--max-parents 2 is taken" in error
+    assert json.loads(out)["m"] == 2
+    assert learn(DATA, time_limit=1000).settings.max_parents == 3
+    with pytest.raises(SettingError, match="max_parents=1 takes about 4 s; the limit is 5 s: give more time"):
+        learn(DATA, time_limit=5)
+
+
+def test_a_resumed_run_keeps_the_choice(monkeypatch, tmp_path, capsys):
+    costly(monkeypatch, 35.0)
+    learn(DATA, time_limit=60, run_dir=tmp_path / "run")
+    costly(monkeypatch, 350.0)  # the machine has become slower
+    assert learn(DATA, time_limit=60, run_dir=tmp_path / "run").settings.max_parents == 2
+    assert learn(DATA, time_limit=60).settings.max_parents == 1
+    arguments = "candidates", data_file(tmp_path, DATA), "-o", tmp_path / "x.qbc", "--time-limit", 60, "--resume"
+    code, _, error = run(capsys, *arguments)
+    assert_one_line(code, error, "--resume and --time-limit without --max-parents")
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "chosen"),
+    [
+        (10_000, None, (3, None)),
+        (1000, None, (2, None)),
+        (200, None, (3, 30)),  # a few possible parents rather than one parent
+        (140, None, (2, 30)),
+        (51, None, (3, 10)),
+        (17, None, (1, 10)),
+        (200, 20, (3, 20)),
+        (50, 20, (1, 20)),  # the given number of possible parents stays
+    ],
+)
+def test_many_variables_are_restricted_to_possible_parents(monkeypatch, limit, kept, chosen):
+    costly(monkeypatch, 300.0)
+    dataset = dependent_data(40, 10, seed=0)
+    search = affordable(dataset, Search(3, possible_parents=kept), Workers(1), limit, smaller=True)
+    assert (search.max_parents, search.possible_parents) == chosen
+
+
+def test_more_sets_than_can_be_numbered_are_restricted_too(monkeypatch, caplog):
+    costly(monkeypatch, 1e9)
+    dataset = dependent_data(3000, 4, seed=0)
+    search = affordable(dataset, Search(3), Workers(1), 200, smaller=True)
+    assert (search.max_parents, search.possible_parents) == (3, 30) and "would take years" in caplog.text
+    with pytest.raises(SettingError, match="possible_parents=30"):
+        affordable(dataset, Search(3), Workers(1), 200)
+
+
+def test_the_memory_restricts_the_choice_too(monkeypatch):
+    costly(monkeypatch, 1.0)
+    monkeypatch.setattr("qubayes.learning.forecast.memory_here", lambda: 100)  # bytes; m parents take 10^m
+    assert learn(DATA, time_limit=60).settings.max_parents == 2
+
+
+def test_small_searches_are_not_predicted(monkeypatch):
+    monkeypatch.setattr("qubayes.learning.forecast.plan", None)
+    assert learn(DATA, time_limit=60).settings.max_parents == 3
+
+
 def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):
     costly(monkeypatch, 4620.0)
     code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2)
@@ -414,7 +495,7 @@ def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("command", ["candidates", "learn"])
 def test_a_search_that_the_memory_does_not_hold_is_refused(command, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("qubayes.learning.forecast.SETS_TO_PLAN", 0)
+    monkeypatch.setattr("qubayes.learning.forecast.WORK_TO_PLAN", 0)
     monkeypatch.setattr("qubayes.learning.forecast.memory_here", lambda: 1000)
     data = data_file(tmp_path, DATA)
     code, _, error = run(capsys, command, data, "-m", 2)

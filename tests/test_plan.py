@@ -1,19 +1,22 @@
 """Forecasts of the search for candidate sets."""
 
 import json
-from itertools import pairwise
+from itertools import count, pairwise
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from qubayes.candidates import Search, identify
+from qubayes.candidates.screening import candidates_of
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import Forecast, largest_that_fits, plan
+from qubayes.learning.forecast import seconds_among
 from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
@@ -46,9 +49,8 @@ def test_costs_grow_with_the_number_of_parents(dataset):
         assert fewer.memory <= more.memory
 
 
-def test_levels_beyond_reach_are_extrapolated(monkeypatch, dataset):
-    monkeypatch.setattr("qubayes.learning.forecast._WHOLE", 0.0)
-    forecasts = plan(dataset, Search(3))
+def test_levels_beyond_reach_are_extrapolated(dataset):
+    forecasts = plan(dataset, Search(3), longest=0.0)
     assert [f.how for f in forecasts] == ["extrapolated"] * 3
     assert [f.bits for f in forecasts] == [None] * 3
     assert forecasts[2].seconds > forecasts[1].seconds > 0
@@ -59,6 +61,25 @@ def test_the_largest_that_fits():
     assert largest_that_fits(forecasts, 150, 1e9) == 2
     assert largest_that_fits(forecasts, 1e9, 20_000) == 1
     assert largest_that_fits(forecasts, 1, 1e9) == 0
+
+
+def test_a_search_among_possible_parents_is_predicted(monkeypatch, dataset):
+    """With a clock that ticks once a reading: one tick for all blocks of pairs, one for each batch of variables."""
+    ticks = count()
+    monkeypatch.setattr("qubayes.learning.forecast.time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+    monkeypatch.setattr(
+        "qubayes.candidates.screening._CELLS", 4 * 3 * int(dataset.arities.sum())
+    )  # 4 variables a block
+    searched = []
+
+    def watched(shared, child):
+        searched.append(child)
+        return candidates_of(shared, child)
+
+    monkeypatch.setattr("qubayes.learning.forecast.candidates_of", watched)
+    seconds = seconds_among(dataset, Search(2, possible_parents=4), Workers(1))
+    assert len(searched) == 3 and searched[0] == searched[1]  # compiled first, out of the clock
+    assert seconds == 1.0 * 12 / 4 + 1.0 * 12 / 2
 
 
 def test_command(tmp_path, dataset):

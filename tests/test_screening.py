@@ -107,6 +107,14 @@ def test_more_required_parents_than_are_kept():
     assert found.base(6) == (0, 1, 2)
 
 
+def test_of_equal_parents_the_first_are_kept():
+    codes = np.array([[0, 1, 1, 0, 1, 0]] * 6 + [[0, 0, 1, 1, 1, 0]], np.uint8)
+    dataset = Dataset(tuple("abcdefg"), (("x", "y"),) * 7, codes)
+    allowed = Knowledge(forbidden=[("b", "f")], required=[("d", "f")]).resolve(dataset.names, 2)
+    kept = screening.possible_parents(dataset, Score(), allowed, 2)
+    assert kept == ((1, 2), (0, 2), (0, 1), (0, 1), (0, 1), (0, 2, 3), (0, 1))
+
+
 def test_constant_columns_and_fewer_rows_than_states():
     rng = np.random.default_rng(0)
     codes = np.array([np.zeros(6), rng.integers(0, 9, 6), rng.integers(0, 2, 6), rng.integers(0, 9, 6)], np.uint8)

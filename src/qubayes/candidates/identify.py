@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data.dataset import Dataset
-from ..foundation.errors import DataError, SettingError
+from ..foundation.errors import DataError, SettingError, option
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 from ..scores import Score
@@ -144,15 +144,20 @@ def checked(dataset: Dataset, search: Search) -> Search:
         search = replace(search, possible_parents=None)
     check_rows(dataset)
     n = dataset.n if search.possible_parents is None else search.possible_parents + 1
-    sets = sum(comb(n, size) for size in range(search.max_parents + 3))
-    if 8 * (n + 1) * sets > MOST_BYTES:
+    if too_many_sets(n, search.max_parents):
+        digits = len(str(comb(n, search.max_parents + 1))) - 1
         raise SettingError(
-            f"at most {search.max_parents} parents among {n} variables make 10^{len(str(sets)) - 1} sets, far "
-            "too many to look at; allow fewer parents (`qubayes plan` tells what fits)"
+            f"at most {search.max_parents} parents among {n} variables make 10^{digits} sets, far too many to look at; "
+            f"allow fewer parents, or {option('possible_parents', 30)}"
         )
     widest = np.argsort(dataset.arities, kind="stable")[::-1]
     check_joint_states(dataset, widest[: search.max_parents + 1].tolist())
     return search
+
+
+def too_many_sets(n: int, max_parents: int) -> bool:
+    """Return whether the tables of the search have more bytes, and ranks of sets more digits, than a machine has."""
+    return 8 * (n + 1) * sum(comb(n, size) for size in range(max_parents + 3)) > MOST_BYTES
 
 
 def first_level(dataset: Dataset, search: Search) -> Level:

@@ -40,7 +40,7 @@ def possible_parents(
     blocks = blocks_of_children(pairs.kinds)
     # Here one block follows the other: a product of matrices takes all threads.
     spread = workers if workers and workers.cluster is not None else Workers(1)
-    for _, found in run(_best_parents, (pairs, allowed, most), blocks, spread):
+    for _, found in run(best_parents, (pairs, allowed, most), blocks, spread):
         kept.update(found)
     return tuple(kept[child] for child in range(dataset.n))
 
@@ -63,7 +63,7 @@ def blocks_of_children(kinds: Ints) -> list[Ints]:
     return blocks
 
 
-def _best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, VertexSet]:
+def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, VertexSet]:
     """Return the possible parents of the children of a block."""
     pairs, allowed, most = shared
     kept: dict[int, VertexSet] = {}
@@ -71,8 +71,10 @@ def _best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[in
         scores[list(allowed.excluded[child])] = -np.inf
         scores[list(allowed.required[child])] = -np.inf
         count = min(most, int(np.isfinite(scores).sum()))
-        best = np.argsort(-scores, kind="stable")[:count] if count else np.zeros(0, np.int64)
-        kept[child] = tuple(sorted({*best.tolist(), *allowed.required[child]}))
+        least = np.partition(scores, -count)[-count] if count else np.inf  # of those that are kept
+        best = np.flatnonzero(scores > least)
+        tied = np.flatnonzero(scores == least)[: count - len(best)]
+        kept[child] = tuple(sorted({*best.tolist(), *tied.tolist(), *allowed.required[child]}))
     return kept
 
 

@@ -12,6 +12,7 @@ from .options import (
     DataFile,
     Ess,
     KnowledgeFile,
+    MaxParents,
     NetworkOutput,
     ScoreName,
     Seed,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 def learn_options(
+    max_parents: MaxParents = None,
     search: "Search" = made_by(search_options),
     solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
     time_limit: TotalSeconds = None,
@@ -52,7 +54,7 @@ def learn_options(
     from ..learning import LearnSettings
 
     return LearnSettings(
-        search.max_parents,
+        max_parents,
         search.score,
         knowledge=search.knowledge,
         solver=solver,
@@ -99,7 +101,11 @@ def learn(
 
 def candidates(
     data: DataFile,
+    max_parents: MaxParents = None,
     search: "Search" = made_by(search_options),
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds: a search that takes longer is refused, or made smaller without -m.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
@@ -114,7 +120,17 @@ def candidates(
     clock = Clock()
     try:
         with progress_bar() as show:
-            found = identify_file(data, search, output, reading, resume=resume, workers=workers, on_progress=show)
+            found = identify_file(
+                data,
+                search,
+                output,
+                reading,
+                time_limit=time_limit,
+                smaller=max_parents is None,
+                resume=resume,
+                workers=workers,
+                on_progress=show,
+            )
     except KeyboardInterrupt:
         if output and blocks_file(output).exists():
             say(f"qubayes: finished blocks are kept in {blocks_file(output)}; continue with --resume", error=True)

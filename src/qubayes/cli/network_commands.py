@@ -11,6 +11,7 @@ from .options import (
     AsJson,
     DataFile,
     Ess,
+    MaxParents,
     NetworkFile,
     ScoreName,
     Seed,
@@ -56,6 +57,7 @@ def score(
 def judge(
     data: DataFile,
     network: NetworkFile,
+    max_parents: MaxParents = None,
     search: "Search" = made_by(search_options),
     time_limit: TotalSeconds = None,
     holdout: Annotated[
@@ -78,7 +80,7 @@ def judge(
         found = judge_network(
             data,
             network,
-            search.max_parents,
+            max_parents,
             holdout=share,
             workers=Workers(threads),
             on_progress=show,

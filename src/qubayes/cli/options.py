@@ -51,6 +51,10 @@ ArityFile = Annotated[
         "--arities", help="Declare states: a .bif network, or JSON with the states or their number by column."
     ),
 ]
+MaxParents = Annotated[
+    int | None,
+    typer.Option("--max-parents", "-m", help="Most parents of a variable; 3, or what fits a time limit, unless given."),
+]
 TotalSeconds = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds for all stages; 10 for the solver unless given.")
 ]
@@ -149,9 +153,7 @@ def reading_options(
 
 
 def search_options(
-    max_parents: Annotated[
-        int, typer.Option("--max-parents", "-m", help="Largest number of parents of a variable.")
-    ] = 3,
+    max_parents: MaxParents = None,
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
@@ -165,7 +167,7 @@ def search_options(
     from ..scores import Score
 
     known = read_knowledge(knowledge) if knowledge else Knowledge()
-    return Search(max_parents, Score(score, ess), known, possible_parents)
+    return Search(3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents)
 
 
 def limit_options(

@@ -32,8 +32,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    max_parents : int
-        The largest number of parents of a variable.
+    max_parents : int or None
+        The largest number of parents of a variable. None: 3, or what fits the time limit.
     score_name : str
         The score to be maximised, such as "bdeu" or "bic". Without a prior, as in "bic", what `fit` has not seen
         has probability 0, and the log-likelihood of new rows may be -inf.
@@ -74,7 +74,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        max_parents: int = 3,
+        max_parents: int | None = None,
         *,
         score_name: str = "bdeu",
         ess: float = 1.0,

@@ -6,25 +6,30 @@ Levels beyond that are extrapolated.
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import comb
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import comb, inf
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..candidates import Search, identify
-from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of
+from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of, too_many_sets
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
+from ..candidates.scanning import Above
+from ..candidates.screening import best_parents, blocks_of_children, candidates_of, prepare_pairs
 from ..data.dataset import Dataset
 from ..foundation.environment import memory_here, peak_memory
 from ..foundation.errors import SettingError, TooLargeError, option
+from ..foundation.families import VertexSet
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
 _SAMPLE = 0.5  # seconds of sampling a level
-SETS_TO_PLAN = 100_000_000  # sets of the last level; a search of fewer takes at most a minute or so
+WORK_TO_PLAN = 10**11  # sets of the last level times rows; a search of less takes at most a minute or so
+_WORK_A_SECOND = 10**8  # at least
 SECONDS_TO_WARN = 300.0
+_SHARE = 0.6  # of the time limit, for candidate sets that are chosen to fit: the rest is the solver's
 log = logging.getLogger("qubayes")
 _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
 
@@ -86,9 +91,20 @@ def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: flo
     return max((f.max_parents for f in forecasts if f.seconds <= seconds and f.memory <= memory), default=0)
 
 
-def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) -> tuple[Forecast, ...]:
-    """Return a forecast for each number of parents from 1 to search.max_parents."""
-    search, workers = checked(dataset, search), workers or Workers()
+def plan(
+    dataset: Dataset,
+    search: Search,
+    *,
+    workers: Workers | None = None,
+    count_bits: bool = True,
+    longest: float = _WHOLE,
+) -> tuple[Forecast, ...]:
+    """Return a forecast for each number of parents from 1 to search.max_parents.
+
+    A level that is predicted to take `longest` seconds at most is run, and measured; of the next one a sample is timed.
+    """
+    search = checked(dataset, search)
+    workers = workers or Workers()
     if workers.cluster is not None:
         raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     level: Level | None = first_level(dataset, search)
@@ -96,7 +112,7 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
     identify(tiny, Search(0), workers=Workers(1))  # compiles, so that the clock sees the search alone
     forecasts: list[Forecast] = []
     blocks: list[Block] = []
-    resting, seconds, found = peak_memory(), 0.0, 0.0
+    resting, below, found = peak_memory(), 0.0, 0.0
     before = pace = before_last = last = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
         sets = comb(dataset.n, k)
@@ -104,58 +120,135 @@ def plan(dataset: Dataset, search: Search, *, workers: Workers | None = None) ->
         if level is None:
             pace, last = extrapolated(before, pace), extrapolated(before_last, last)
         else:
-            bounded = with_bounds(level)  # as the last level is searched where bounds pay
-            pace = sampled(level, workers)
-            last = pace if bounded is level else sampled(bounded, workers)
-        if level is not None and pace.seconds * sets <= _WHOLE:
-            above = make_above(level, last=False)
-            began = time.perf_counter()
-            new = [block for _, block in scan_level(level, above, workers)]
-            pace = _Pace((time.perf_counter() - began) / sets, sum(len(b.child) for b in new) / sets, "measured")
-            last = min(last, pace, key=lambda each: each.seconds)
+            pace, last, above, new = _tried(level, sets, workers, longest)
             blocks += new
-            level = next_level(level, above) if k <= search.max_parents else None
-        else:
-            level = None
-        below, seconds = seconds, seconds + pace.seconds * sets
+            level = None if above is None or k > search.max_parents else next_level(level, above)
         found += pace.candidates * sets
         if k > 1:
-            bits = _bits(dataset, search, blocks) if pace.how == "measured" else None
             expected = max(found - dataset.n, 0.0)
             memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
             families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
-            took = below + last.seconds * sets
-            forecasts.append(Forecast(k - 1, families, took, memory, expected, bits, pace.how))
+            bits = _bits(dataset, search, blocks) if count_bits and pace.how == "measured" else None
+            forecasts.append(Forecast(k - 1, families, below + last.seconds * sets, memory, expected, bits, pace.how))
+        below += pace.seconds * sets
     return tuple(forecasts)
 
 
-def check_cost(dataset: Dataset, search: Search, workers: Workers, limit: float | None = None) -> None:
-    """Warn of a search for candidate sets that takes long; raise if it does not fit the memory or the limit (seconds).
+def _tried(level: Level, sets: int, workers: Workers, longest: float) -> tuple[_Pace, _Pace, Above | None, list[Block]]:
+    """Return the pace of a level, and its pace as the last one; what it leaves, and its blocks, where it was run."""
+    bounded = with_bounds(level)  # as the last level is searched where bounds pay
+    pace = sampled(level, workers)
+    last = pace if bounded is level else sampled(bounded, workers)
+    if pace.seconds * sets > longest:
+        return pace, last, None, []
+    above, began = make_above(level, last=False), time.perf_counter()
+    blocks = [block for _, block in scan_level(level, above, workers)]
+    pace = _Pace((time.perf_counter() - began) / sets, sum(len(b.child) for b in blocks) / sets, "measured")
+    return pace, min(last, pace, key=lambda each: each.seconds), above, blocks
 
-    Only large searches are predicted. A search among possible parents is short and small.
+
+def seconds_among(dataset: Dataset, search: Search, workers: Workers) -> float:
+    """Return the predicted seconds of a search among possible parents: some variables are screened and searched."""
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    pairs = prepare_pairs(dataset, search.score.formula(dataset.rows))
+    shared, blocks = (pairs, allowed, search.possible_parents or dataset.n), blocks_of_children(pairs.kinds)
+    kept: dict[int, VertexSet] = {}
+    screened, began = 0, time.perf_counter()
+    for place in np.random.default_rng(0).permutation(len(blocks)).tolist():
+        kept |= best_parents(shared, blocks[place])
+        screened += int(pairs.kinds[blocks[place], 1].sum())
+        if (spent := time.perf_counter() - began) >= _SAMPLE:
+            break
+    seconds = spent * float(pairs.kinds[:, 1].sum()) / screened
+    children, everyone = sorted(kept), tuple(kept.get(child, ()) for child in range(dataset.n))
+    task = dataset, search.score, allowed, everyone
+    candidates_of(task, children[0])  # compiles or loads the kernels
+    done, spent, batch = 0, 0.0, 2 * workers.count
+    while done < len(children) and spent < _SAMPLE:
+        began, some = time.perf_counter(), children[done : done + batch]
+        done += sum(1 for _ in run(candidates_of, task, some, workers))
+        spent, batch = spent + time.perf_counter() - began, 2 * batch
+    return seconds + spent * dataset.n / done
+
+
+def affordable(
+    dataset: Dataset, search: Search, workers: Workers, limit: float | None = None, *, smaller: bool = False
+) -> Search:
+    """Return the search for candidate sets, once it is known to fit the memory and the limit (seconds).
+
+    One that does not fit is refused. With `smaller` and a limit, the largest number of parents that fits is taken
+    instead, or a search among possible parents, and a warning says so. Only large searches are predicted; on a cluster
+    only their memory.
     """
-    search = checked(dataset, search)
-    m = search.max_parents
-    if comb(dataset.n, m + 1) < SETS_TO_PLAN or m < 2 or search.possible_parents is not None:
-        return
+    limit = inf if limit is None else limit
+    smaller, here = smaller and limit < inf, memory_here() or inf
+    if not (smaller and too_many_sets(dataset.n, search.max_parents)):
+        search = checked(dataset, search)
+    n, m, kept = dataset.n, search.max_parents, search.possible_parents
+    sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
+    if m < 1 or sets * dataset.rows < min(WORK_TO_PLAN, limit * _WORK_A_SECOND) or (kept and limit == inf):
+        return search
     remedy = f"take fewer parents, or {option('possible_parents', 30)}"
-    needed, here = peak_memory() + table_bytes(dataset, search, m), memory_here()
-    if here is not None and needed > here:
+    needed = peak_memory() + table_bytes(dataset, search, m)
+    if kept is None and needed > here and not smaller:
         raise TooLargeError(
             f"{option('max_parents', m)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
             f"{here / 1e9:,.1f} GB are here: {remedy}"
         )
     if workers.cluster is not None:
-        return
-    *_, fewer, wanted = plan(dataset, search, workers=Workers(workers.threads))
-    forecast = (
-        f"{option('max_parents', m)} would take about {in_words(wanted.seconds)} for the candidate sets; "
-        f"{option('max_parents', m - 1)} takes about {in_words(fewer.seconds)}"
-    )
-    if limit is not None and wanted.seconds > limit:
-        raise SettingError(f"{forecast}; the limit is {limit:g} s: {remedy}, or give more time")
-    if wanted.seconds > SECONDS_TO_WARN:
-        log.warning("%s; %s is quick, but optimal only among these parents", forecast, option("possible_parents", 30))
+        return search
+    offers = _offers(dataset, search, Workers(workers.threads), limit)
+    _, seconds, memory = next(offers)
+    forecast = f"{_named(search)} would take about {in_words(seconds)} for the candidate sets"
+    if seconds == inf:
+        forecast = f"{_named(search)} would take years for the candidate sets"
+    if seconds <= (_SHARE * limit if smaller else limit) and memory <= here:
+        if limit == inf and seconds > SECONDS_TO_WARN:
+            fewer, less, _ = next(offers, (search, seconds, memory))
+            quick = f"{option('possible_parents', 30)} is quick, but optimal only among these parents"
+            log.warning("%s; %s takes about %s; %s", forecast, _named(fewer), in_words(less), quick)
+        return search
+    fewer, less = search, seconds
+    for fewer, less, memory in offers:
+        if not smaller:
+            break
+        if less <= _SHARE * limit and memory <= here:
+            log.warning("%s; the limit is %g s: %s is taken, about %s", forecast, limit, _named(fewer), in_words(less))
+            return fewer
+    forecast += f"; {_named(fewer)} takes about {in_words(less)}" if fewer is not search else ""
+    raise SettingError(f"{forecast}; the limit is {limit:g} s: {'' if smaller else remedy + ', or '}give more time")
+
+
+def _offers(dataset: Dataset, search: Search, workers: Workers, limit: float) -> Iterator[tuple[Search, float, float]]:
+    """Yield (search, seconds, bytes): the search itself, then smaller ones, each predicted when it is asked for."""
+    m, kept, single = search.max_parents, search.possible_parents, None
+    most = m
+    while kept is None and too_many_sets(dataset.n, most):
+        most -= 1
+    if most < m:
+        yield search, inf, inf
+    if kept is None and most >= min(m, 2):
+        whole, longest = replace(search, max_parents=most), min(_WHOLE, limit / 20)
+        for each in reversed(plan(dataset, whole, workers=workers, count_bits=False, longest=longest)):
+            fewer = replace(search, max_parents=each.max_parents), each.seconds, float(each.memory)
+            if each.max_parents >= min(m, 2):
+                yield fewer
+            else:
+                single = fewer
+    numbers = (30, 10) if kept is None else (kept,)
+    several = [(few, parents) for few in numbers for parents in range(m, min(m, 2) - 1, -1)]
+    for few, parents in [*several, *([(numbers[-1], 1)] if m > 1 else [])]:
+        if few < dataset.n - 1:
+            among = replace(search, max_parents=parents, possible_parents=few)
+            yield among, seconds_among(dataset, among, workers), 0.0
+    if single is not None:
+        yield single
+
+
+def _named(search: Search) -> str:
+    """Return the size of the search as options."""
+    kept = "" if search.possible_parents is None else f" {option('possible_parents', search.possible_parents)}"
+    return option("max_parents", search.max_parents) + kept
 
 
 def sampled(level: Level, workers: Workers) -> _Pace:

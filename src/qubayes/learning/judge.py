@@ -95,7 +95,7 @@ class Judgement:
             "ess": solution.stamp.ess,
             "rows": self.learned.dataset.rows,
             "n": self.network.n,
-            "max_parents": self.learned.settings.max_parents,
+            "max_parents": self.learned.settings.search.max_parents,
             "best": solution.as_json(),
             "below": self.below,
             "below_at_most": self.below_at_most,
@@ -119,7 +119,7 @@ class Judgement:
             if solution.stamp.ess is None
             else f"{solution.stamp.score}, ess {solution.stamp.ess:g}"
         )
-        distance, most_parents = compare(self.network, learned.network), learned.settings.max_parents
+        distance, most_parents = compare(self.network, learned.network), learned.settings.search.max_parents
         lines = [
             f"score {self.score:,.6f} ({kind}) on {learned.dataset.rows:,} rows",
             f"best network with at most {most_parents} parent{'s' * (most_parents != 1)}: {solution.score:,.6f}, "
@@ -173,7 +173,7 @@ class Judgement:
 def judge(
     data: Any,
     network: Network | str | PathLike[str],
-    max_parents: int = 3,
+    max_parents: int | None = None,
     *,
     holdout: Any = None,
     workers: Workers | None = None,
@@ -267,7 +267,7 @@ def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple
 def _outside(network: Network, learned: Learned) -> tuple[str, ...]:
     """Return the variables whose parents no searched network has."""
     settings = learned.settings
-    allowed = settings.search.knowledge.resolve(network.names, settings.max_parents)
+    allowed = settings.search.knowledge.resolve(network.names, settings.search.max_parents)
     return tuple(
         name
         for name, parents, required, excluded, limit in zip(network.names, network.parents, *allowed, strict=True)

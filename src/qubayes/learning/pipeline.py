@@ -1,5 +1,6 @@
 """`learn`: from data to a network, one method per stage."""
 
+import json
 import logging
 import time
 import warnings
@@ -16,6 +17,7 @@ from .. import __version__
 from ..candidates import Candidates, identify, read_candidates, write_candidates
 from ..data import Dataset
 from ..foundation.errors import FormatError, QubayesError, SettingError, TooLargeError
+from ..foundation.files import json_object, replacing
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
@@ -23,7 +25,7 @@ from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
-from .forecast import check_cost
+from .forecast import affordable
 from .learned import Learned, Outputs, RunFolder, key_of
 from .settings import LearnSettings
 from .stages import read_for_search
@@ -39,7 +41,7 @@ SEARCH_INPUTS = "search_inputs"  # key of what solution.json was searched in, fo
 
 def learn(
     data: Any,
-    max_parents: int = 3,
+    max_parents: int | None = None,
     *,
     output: str | PathLike[str] | None = None,
     report: str | PathLike[str] | None = None,
@@ -111,9 +113,13 @@ def learn_with(
         if outputs is not None and outputs.network is not None:
             check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
+        smaller = settings.max_parents is None and settings.time_limit is not None
         settings = settings.fitted_to(data, dataset)
         log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
-        return _Pipeline(settings, folder, joined, on_progress, began).run(dataset, source)
+        pipeline = _Pipeline(settings, folder, joined, on_progress, began)
+        if smaller:
+            pipeline.fit_to_limit(dataset)
+        return pipeline.run(dataset, source)
 
 
 @dataclass
@@ -125,6 +131,7 @@ class _Pipeline:
     workers: Workers
     on_progress: OnProgress
     began: float  # of the clock, before the data were read
+    fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
     seconds: dict[str, float] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)  # what candidates, and so all later stages, depend on
 
@@ -165,14 +172,33 @@ class _Pipeline:
             learned.keep_formulation(formulation)
         return learned
 
+    def fit_to_limit(self, dataset: Dataset) -> None:
+        """Choose the largest search for candidate sets that fits the time limit; a resumed run keeps its choice."""
+        search, limit = self.settings.search, self.settings.time_limit
+
+        def make() -> dict[str, Any]:
+            chosen = affordable(dataset, search, self.workers, limit, smaller=True)
+            return {"max_parents": chosen.max_parents, "possible_parents": chosen.possible_parents}
+
+        def write(choice: dict[str, Any], path: Path) -> None:
+            with replacing(path) as file:
+                json.dump(choice, file)
+
+        inputs = {"data": dataset.checksum, **self.settings.as_json()}
+        with self._timed("plan"):
+            choice = self.folder.kept("choice.json", inputs, make, lambda path: json_object(path.read_bytes()), write)
+        self.settings, self.fitted = replace(self.settings, **choice), True
+
     def find_candidates(self, dataset: Dataset) -> Candidates:
         blocks = self.folder.file(f"candidates-{key_of(self.inputs)[:12]}.blocks")
 
         def make() -> Candidates:
-            check_cost(dataset, self.settings.search, self.workers, self.settings.time_limit)
+            search = self.settings.search
+            if not self.fitted:
+                search = affordable(dataset, search, self.workers, self.settings.time_limit)
             return identify(
                 dataset,
-                self.settings.search,
+                search,
                 workers=self.workers,
                 checkpoint=blocks,
                 resume=blocks is not None and blocks.exists(),

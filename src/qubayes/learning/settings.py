@@ -18,6 +18,7 @@ from ..search import Limits, Solver, solver_named
 from ..search.exact.alternatives import check_wanted
 
 DEFAULT_SECONDS = 10.0  # for the solver
+DEFAULT_PARENTS = 3
 
 
 def limits_of(time_limit: float | None, moves: int | None, seed: int) -> Limits:
@@ -30,7 +31,8 @@ def limits_of(time_limit: float | None, moves: int | None, seed: int) -> Limits:
 class LearnSettings:
     """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
 
-    max_parents : largest number of parents of a variable. `qubayes plan` predicts the cost.
+    max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit` (fewer, or only possible
+        parents; a warning says which). A number that does not fit is refused. `qubayes plan` predicts the cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
     knowledge : required and forbidden edges, tiers, numbers of parents; or the JSON file that holds them.
     solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
@@ -45,7 +47,7 @@ class LearnSettings:
         bound then holds for these parents only.
     """
 
-    max_parents: int = 3
+    max_parents: int | None = None
     score: str | Score = "bdeu"
     ess: float = 1.0
     knowledge: Knowledge | None = None
@@ -62,7 +64,7 @@ class LearnSettings:
     def __post_init__(self) -> None:
         for name in ("max_parents", "seed", "bootstrap", "possible_parents", "best"):
             value = getattr(self, name)
-            if value is None and name in ("possible_parents", "best"):
+            if value is None and name in ("max_parents", "possible_parents", "best"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise SettingError(f"{name} = {value!r}; give a whole number")
@@ -117,11 +119,12 @@ class LearnSettings:
     @property
     def search(self) -> Search:
         """The search for candidate sets."""
-        return Search(self.max_parents, self.chosen_score, self.knowledge or Knowledge(), self.possible_parents)
+        most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents
+        return Search(most, self.chosen_score, self.knowledge or Knowledge(), self.possible_parents)
 
     def fitted_to(self, data: Any, dataset: Dataset) -> "LearnSettings":
         """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
-        most = min(self.max_parents, dataset.n - 1)
+        most = min(self.search.max_parents, dataset.n - 1)
         return replace(self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading)
 
     def as_json(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
 from ..search import Limits, Solution, solve, solver_named
 from ..search.exact import presolve
-from .forecast import check_cost
+from .forecast import affordable
 from .settings import FormulateSettings, SolveSettings
 
 if TYPE_CHECKING:
@@ -60,17 +60,25 @@ def identify_file(
     output: Path | None = None,
     reading: ReadSettings | None = None,
     *,
+    time_limit: float | None = None,
+    smaller: bool = False,
     resume: bool = False,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Candidates:
     """Return the candidate sets of the data, and write them to `output`.
 
-    Finished blocks are kept beside the output until it is written; `resume` continues from them.
+    A search that would take longer than `time_limit` (seconds) is refused or, with `smaller`, made smaller. Finished
+    blocks are kept beside the output until it is written; `resume` continues from them.
     """
     if resume and output is None:
         given, needed = option("resume"), option("output")
         raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
+    if resume and smaller and time_limit is not None:
+        raise SettingError(
+            f"{option('resume')} and {option('time_limit')} without {option('max_parents')}; give the number "
+            "of parents of the run that was stopped"
+        )
     if output:
         check_output(output)
     with (workers or Workers()).connected() as joined:
@@ -80,7 +88,7 @@ def identify_file(
         if dataset.dropped:
             log.warning("%d rows with missing values were dropped", dataset.dropped)
         if not resume:
-            check_cost(dataset, search, joined)
+            search = affordable(dataset, search, joined, time_limit, smaller=smaller)
         if output is None:
             return identify(dataset, search, workers=joined, on_progress=on_progress)
         blocks = blocks_file(output)
