@@ -74,6 +74,15 @@ def test_the_python_of_how_tos_runs(page, monkeypatch, capsys):
         assert told == "pump <- nothing\npressure <- pump[-1]\nalarm <- pressure\n"
 
 
+def test_the_page_about_a_messy_table_prints_what_it_shows(capsys):
+    page = (ROOT / "docs/howto-messy-table.md").read_text()
+    names: dict[str, object] = {}
+    for code, shown in re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)*)", page, re.S):
+        exec(compile(code, "howto-messy-table.md", "exec"), names)
+        assert capsys.readouterr().out == textwrap.dedent(shown)
+    assert "learned" in names
+
+
 @pytest.mark.parametrize("program", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_examples_run(program, tmp_path):
     if program == "in_a_pipeline.py":

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import networks, random_tables
+from qubayes import learn, score
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError, QubayesError, TooLargeError
 from qubayes.network import Network, fit, inference, sample, sample_dataset, to_pgmpy, to_pyagrum
@@ -113,6 +114,17 @@ def test_predictions_ignore_what_is_missing_and_take_the_most_probable_state(net
         weights = [summed(table, {vertex: code, **evidence}) for code in range(network.arities[vertex])]
         assert found[r] == pytest.approx(np.array(weights) / sum(weights), rel=1e-9, abs=1e-15)
         assert states[r] == network.states[vertex][int(np.argmax(found[r]))]
+
+
+def test_missing_values_are_the_state_that_they_were_learned_as():
+    rows = [("a", "x"), (None, "y")] * 20
+    table = pd.DataFrame(rows, columns=["first", "second"])
+    learned = learn(table, missing="state")
+    assert learned.network["first"].states == ("a", "missing")
+    assert learned.network.predict(table[["first"]], "second").tolist() == ["x", "y"] * 20
+    found = score(learned.network, table, reading=ReadSettings(missing="state"))
+    assert found.total == pytest.approx(learned.solution.score)
+    assert str(found).startswith("bdeu score -32.7") and "proved optimal" in str(learned.solution)
 
 
 def test_values_are_named_as_in_data():

@@ -172,7 +172,7 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
     if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
         if MISSING_STATE not in names:
             names = (*names, MISSING_STATE)
-        elif not isinstance(column.declared, Intervals):
+        elif not isinstance(column.declared, Intervals) and names.index(MISSING_STATE) in codes:
             raise DataError(
                 f"column {column.name!r} has a state named {MISSING_STATE!r} and missing values; rename the state"
             )

@@ -199,6 +199,9 @@ class NetworkScore:
             "log_likelihood_note": self.log_likelihood_note,
         }
 
+    def __str__(self) -> str:
+        return "\n".join(self.describe())
+
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
         ess = "" if self.score.stamped_ess is None else f", equivalent sample size {self.score.stamped_ess:g}"

@@ -82,6 +82,9 @@ class Solution:
             file.write("seconds,score\n")
             file.writelines(f"{seconds!r},{score!r}\n" for seconds, score in self.trace)
 
+    def __str__(self) -> str:
+        return "\n".join(self.describe())
+
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
         kind = self.stamp.score if self.stamp.ess is None else f"{self.stamp.score}, ess {self.stamp.ess:g}"
