@@ -113,6 +113,32 @@ def test_the_pictures_of_the_qubo_are_the_programs(tmp_path, capsys, picture, op
     assert len(list(circles)) == (10 if penalty == "paper" else 7)
 
 
+def test_the_overview_is_the_programs():
+    command = [sys.executable, "-m", "benchmarks", "figures", "--check"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def test_each_edge_has_a_colour_of_its_own_in_the_picture_of_a_qubo():
+    """As in the paper's Figure 2: an edge of the network, its order bit, its subset bit and their coupler."""
+    text = (ROOT / "docs/pictures/qubo.svg").read_text()
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    lines = {path.get("stroke") for path in root.find(f"{space}g").iter(f"{space}path") if path.get("stroke")}
+    assert len(lines) == 3
+    couplers = {path.find(f"{space}title").text: path.get("stroke") for path in root.findall(f"{space}path")}
+    coloured = {title.split(" · ", 1)[1]: colour for title, colour in couplers.items() if colour in lines}
+    assert set(coloured) == {"u[X1|X2] · r[X1<X2]", "u[X3|X1,X2] · r[X1<X3]", "u[X3|X1,X2] · r[X2<X3]"}
+    assert len(set(coloured.values())) == 3
+    rings = {
+        bit.findall(f"{space}text")[1].text: {path.get("stroke") for path in bit.findall(f"{space}path")}
+        for bit in root.iter(f"{space}g")
+        if bit.find(f"{space}circle") is not None
+    }
+    for pair, colour in coloured.items():
+        assert all(colour in rings[label] for label in pair.split(" · "))
+    assert rings["u[X1|X3]"] == rings["z[X1]"] == set()
+
+
 def test_a_large_qubo_is_not_drawn(tmp_path, capsys):
     formulation = formulated(random_candidates(12, 0, sets=20))
     assert formulation.qubo.bits > MOST_BITS

@@ -1,8 +1,8 @@
 """Pictures as SVG and PNG: a network; the bits of a small QUBO."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
-from itertools import accumulate, chain, pairwise
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -12,9 +12,10 @@ import numpy as np
 from ..foundation.arrays import Bools
 from ..foundation.errors import MissingPackageError, SettingError
 from ..foundation.files import replacing
+from ..foundation.graph import find_cycle
 from ..network import Network
 from .layers import Edge
-from .layout import BOX_HEIGHT, FONT_FAMILY, FONT_SIZE, Points, lay_out
+from .layout import BOX_HEIGHT, FONT_FAMILY, FONT_SIZE, Layout, Points, lay_out
 
 if TYPE_CHECKING:  # the picture of a network needs no QUBO
     from ..qubo import Formulation
@@ -127,21 +128,21 @@ _COLOURS = ("#3b6fb6", "#c2571a", "#2f8f5b", "#8d4fa8", "#b0892a", "#c03f6e", "#
 def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
     """Return an SVG of the bits (u above, r in the middle, z below) and their couplers; bits set in `state` are white.
 
-    A vertex has one colour for its u and z bits. A coupler that lowers the energy is dashed.
+    A coupler that lowers the energy is dashed. Beside the bits is the network of the state. Each of its edges has a
+    colour, which the subset bit that holds it, its order bit and their coupler have as well.
     """
     from ..machines.qubo import upper_triangle  # the picture of a network needs no QUBO
 
-    labels, sizes = formulation.labels, formulation.subsets.families.sizes
-    groups = [
-        np.repeat(np.arange(len(sizes)), sizes).tolist(),  # the vertices of u bits
-        [-1] * len(formulation.order.pairs),
-        formulation.slack_vertices.tolist(),  # the vertices of z bits
-    ]
-    rows = [row for row in groups if row]
+    labels, families = formulation.labels, formulation.subsets.families
+    vertices = np.repeat(np.arange(families.n), families.sizes).tolist()  # of u bits
+    rows = [row for row in (vertices, [-1] * len(formulation.order.pairs), formulation.slack_vertices.tolist()) if row]
     steps = [[_STEP + _GAP * (vertex != before) for before, vertex in pairwise(row)] for row in rows]
-    widest = max(map(sum, steps), default=0)
+    network = None if state is None else _network_of(formulation, state)
+    layout = None if network is None else lay_out(network)
+    colours = dict(zip(sorted(layout.curves), cycle(_COLOURS), strict=False)) if layout else {}
+    left, widest = _BORDER + (layout.width if layout else 0.0), max(map(sum, steps), default=0)
     places = [
-        (_BORDER + (widest - sum(step)) / 2 + offset, _BORDER + k * _ROW)
+        (left + (widest - sum(step)) / 2 + offset, _BORDER + k * _ROW)
         for k, step in enumerate(steps)
         for offset in accumulate(step, initial=0)
     ]
@@ -150,28 +151,72 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" font-family="system-ui, sans-serif" role="img" aria-label="The bits of a QUBO">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
+        *(_coloured_network(layout, colours, (height - layout.height) / 2) if layout else ()),
     ]
+    states = [False] * len(labels) if state is None else state.tolist()
+    held: list[list[Edge]] = [[] for _ in labels]  # the edges of the network that each bit stands for
+    for bit, vertex in enumerate(vertices):
+        held[bit] = [(p, vertex) for p in families.set_at(bit) if states[bit] and (p, vertex) in colours]
+    for bit, (a, b) in enumerate(formulation.order.pairs.tolist(), len(vertices)):
+        held[bit] = [edge for edge in ((a, b), (b, a)) if edge in colours]
     for first, second, weight in zip(*(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True):
         (x0, y0), (x1, y1) = places[first], places[second]
         bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)  # straight between rows, bent inside one
         title = _text(f"{weight:.4g} · {labels[first]} · {labels[second]}")
         dash = ' stroke-dasharray="5 4"' if weight < 0 else ""
+        colour = next((colours[edge] for edge in held[first] if edge in held[second]), None)
+        line = f'stroke="{colour}" stroke-width="3"' if colour else 'stroke="#9aa0a6" stroke-width="1.4"'
         parts.append(
             f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
-            f'stroke="#9aa0a6" stroke-width="1.4"{dash}><title>{title}</title></path>'
+            f"{line}{dash}><title>{title}</title></path>"
         )
-    states = [False] * len(labels) if state is None else state.tolist()
-    for (x, y), label, vertex, active in zip(places, labels, chain.from_iterable(rows), states, strict=True):
-        colour = "#555555" if vertex < 0 else _COLOURS[vertex % len(_COLOURS)]
+    for (x, y), label, edges, active in zip(places, labels, held, states, strict=True):
         fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
         parts.append(
-            f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="{colour}" '
-            f'stroke-width="{thickness}"/>'
+            f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="#555555" '
+            f'stroke-width="{thickness}"/>{_ring(x, y, [colours[edge] for edge in edges])}'
             f'<text x="{x:g}" y="{y + 4:g}" font-size="12" text-anchor="middle" fill="#202124">{int(active)}</text>'
             f'<text x="{x:g}" y="{y + _RADIUS + 16:g}" font-size="11" text-anchor="middle" fill="#202124" '
             f'paint-order="stroke" stroke="#ffffff" stroke-width="3">{_text(label)}</text></g>'
         )
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _network_of(formulation: "Formulation", state: Bools) -> Network | None:
+    """Return the network of the state; None if it has a cycle."""
+    from ..qubo.decoding import closure_sets  # the picture of a network needs no QUBO
+
+    candidates = formulation.candidates
+    parents = candidates.families.sets_at(closure_sets(formulation, state))
+    return None if find_cycle(parents) else Network(candidates.names, parents)
+
+
+def _coloured_network(layout: Layout, colours: Mapping[Edge, str], top: float) -> Iterator[str]:
+    """Yield the boxes and edges of a network, each edge in its colour."""
+    yield f'<g transform="translate(0 {top:g})">'
+    for edge, points in layout.curves.items():
+        colour = colours[edge]
+        yield f'<path d="{line_path(points)}" fill="none" stroke="{colour}" stroke-width="3"/>'
+        yield f'<path d="{head_path(points, 3.0)}" fill="{colour}"/>'
+    boxes = zip(layout.labels, layout.x.tolist(), layout.y.tolist(), layout.widths.tolist(), strict=True)
+    for label, x, y, width in boxes:
+        yield (
+            f'<rect x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}" width="{width:.1f}" height="{BOX_HEIGHT:g}" '
+            f'rx="7" fill="#ffffff" stroke="#555555"/><text x="{x:.1f}" y="{y + 0.35 * FONT_SIZE:.1f}" '
+            f'font-size="{FONT_SIZE:g}" text-anchor="middle" fill="#202124">{_text(label)}</text>'
+        )
+    yield "</g>"
+
+
+def _ring(x: float, y: float, colours: Sequence[str]) -> str:
+    """Return arcs of these colours that make up the outline of a bit."""
+    length = 2 * np.pi * _RADIUS / max(len(colours), 1)
+    return "".join(
+        f'<path d="M{x - _RADIUS:g} {y:g}a{_RADIUS} {_RADIUS} 0 1 1 {2 * _RADIUS} 0a{_RADIUS} {_RADIUS} 0 1 1 '
+        f'{-2 * _RADIUS} 0" fill="none" stroke="{colour}" stroke-width="4" '
+        f'stroke-dasharray="{length:.2f} {2 * np.pi * _RADIUS - length:.2f}" stroke-dashoffset="{-k * length:.2f}"/>'
+        for k, colour in enumerate(colours)
+    )
 
 
 def write_model_drawing(formulation: "Formulation", path: str | Path) -> None:
