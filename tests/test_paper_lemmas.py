@@ -4,12 +4,13 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of
 from qubayes.machines.qubo import energy
-from qubayes.quadratize.model import Decoder, Quadratic
+from qubayes.quadratize.decomposition import bits, decompose, holds
+from qubayes.quadratize.model import Decoder, Quadratic, paper_quadratic
 from qubayes.qubo import encode_sets, formulate
 from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import Order
@@ -77,6 +78,20 @@ def test_without_the_covering_penalty_every_bit_is_its_product(family):
     states = list(product((0, 1), repeat=len(family)))
     satisfied = decoder.satisfied_rows(np.array(states))
     assert satisfied.tolist() == [covering_penalty(family, state) == 0 for state in states]
+
+
+@given(st.lists(st.integers(1, 31), min_size=1, max_size=6, unique=True))
+def test_the_papers_penalty_vanishes_where_the_covering_penalty_does(family):
+    """Lemma barc1, and its converse: with Assumption 2, h = 0 iff h_0 = 0."""
+    assume(holds(family, family, "general"))
+    g2 = paper_quadratic(decompose(family, family, "general"), dict.fromkeys(family, 1.0))
+    sets = [frozenset(bits(mask)) for mask in family]
+    for state in product((0, 1), repeat=len(family)):
+        on = dict(zip(family, state, strict=True))
+        linear = sum((weight - 1.0) * on[s] for s, weight in g2.linear.items())  # without the terms, of weight 1
+        h = linear + sum(weight * on[s] * on[t] for (s, t), weight in g2.couplers.items())
+        assert h == pytest.approx(0.0, abs=1e-9) or h > 1.0
+        assert (h < 0.5) == (covering_penalty(sets, state) == 0)
 
 
 @pytest.mark.parametrize("vertices", [3, 4, 5])
