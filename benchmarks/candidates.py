@@ -1,4 +1,4 @@
-"""Candidate parent sets on the paper's instances, beside the paper's Table D.2, as Markdown tables.
+"""Candidate parent sets on the paper's instances as Markdown tables; with --spread beside the paper's Table D.2.
 
     python -m benchmarks candidates --data DIR [--instances alarm:4,...] [--score bdeu,bds] [--seeds 0]
         [--spread] [--large] [--pgmpy] [--keep FOLDER]
@@ -33,26 +33,25 @@ class Printed(NamedTuple):
 
     candidates: int
     candidates_spread: int
-    seconds: int
 
 
 PAPER = {
-    "alarm:4": Printed(2291, 210, 1700),
-    "barley:4": Printed(355, 12, 235015),
-    "hailfinder:4": Printed(692, 16, 90247),
-    "hepar2:4": Printed(689, 59, 40216),
-    "chess:2": Printed(32570, 1686, 59),
-    "chess:3": Printed(236285, 15636, 5463),
-    "win95pts:2": Printed(9231, 665, 60),
-    "win95pts:3": Printed(43657, 3850, 2404),
-    "pathfinder:2": Printed(50962, 3254, 320),
-    "pathfinder:3": Printed(398131, 47889, 44991),
-    "mushroom:2": Printed(273526, 12647, 689),
-    "connect:2": Printed(76996, 4381, 331),
-    "connect:3": Printed(710684, 73964, 83361),
-    "munin1:2": Printed(135570, 6765, 2466),
-    "andes:2": Printed(7424, 219, 852),
-    "andes:3": Printed(14195, 556, 104683),
+    "alarm:4": Printed(2291, 210),
+    "barley:4": Printed(355, 12),
+    "hailfinder:4": Printed(692, 16),
+    "hepar2:4": Printed(689, 59),
+    "chess:2": Printed(32570, 1686),
+    "chess:3": Printed(236285, 15636),
+    "win95pts:2": Printed(9231, 665),
+    "win95pts:3": Printed(43657, 3850),
+    "pathfinder:2": Printed(50962, 3254),
+    "pathfinder:3": Printed(398131, 47889),
+    "mushroom:2": Printed(273526, 12647),
+    "connect:2": Printed(76996, 4381),
+    "connect:3": Printed(710684, 73964),
+    "munin1:2": Printed(135570, 6765),
+    "andes:2": Printed(7424, 219),
+    "andes:3": Printed(14195, 556),
 }
 USUAL = [
     *("alarm:4", "barley:4", "hailfinder:4", "hepar2:4", "chess:3", "win95pts:3"),
@@ -162,20 +161,17 @@ def print_times(task: Task, names: Sequence[str]) -> None:
     """One table: each instance, and all together."""
     print(f"\n## `{task.score}`, seed {task.seed}\n")
     head = ["instance", "m", "n", "rows", "sets counted", "candidates", "seconds", "peak MB", "compile or load s"]
-    print_row([*head, "paper: candidates", "paper: seconds"])
-    print_row(["---"] + ["--:"] * 10)
+    print_row(head)
+    print_row(["---"] + ["--:"] * (len(head) - 1))
     done = []
     for name in names:
         outcome = apart(replace(task, instance=name))
         done.append(outcome)
-        printed = PAPER.get(name)
-        beside = [f"{printed.candidates:,} ± {printed.candidates_spread:,}", f"{printed.seconds:,}"] if printed else []
-        print_row([*cells(name, outcome), *(beside or ["", ""])])
-    known = [PAPER[name].seconds for name in names if name in PAPER]
+        print_row(cells(name, outcome))
     seconds, most = sum(outcome.seconds for outcome in done), max(outcome.megabytes for outcome in done)
     compiling = sum(outcome.compile_seconds for outcome in done)
     total = ["**all**", "", "", "", f"{sum(outcome.sets for outcome in done):,}", ""]
-    print_row([*total, f"**{seconds:.1f}**", f"**{most:,}**", f"{compiling:.1f}", "", f"{sum(known):,}"])
+    print_row([*total, f"**{seconds:.1f}**", f"**{most:,}**", f"{compiling:.1f}"])
 
 
 def print_spread(task: Task, names: Iterable[str]) -> None:

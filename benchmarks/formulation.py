@@ -1,4 +1,4 @@
-"""Bits, couplers, range of coefficients, seconds and memory of both formulations, beside the paper's Tables 1 and 2.
+"""Bits, couplers, range of coefficients, seconds and memory of both formulations, of one sample.
 
     python -m benchmarks formulation DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--subsets COVERS]
         [--json OUT.json]
@@ -21,25 +21,6 @@ if TYPE_CHECKING:
     from qubayes.candidates import Candidates
     from qubayes.qubo.subsets import Subsets
 
-# Table 1, "IP + Algorithm 2": binary variables; Table 2, right column: seconds.
-PAPER = {
-    ("alarm", 4): (1373, 10),
-    ("barley", 4): (995, 11),
-    ("hailfinder", 4): (1913, 4),
-    ("hepar2", 4): (2616, 2),
-    ("chess", 2): (6964, 100),
-    ("chess", 3): (23662, 2608),
-    ("win95pts", 2): (5028, 36),
-    ("win95pts", 3): (9025, 446),
-    ("pathfinder", 2): (10725, 281),
-    ("pathfinder", 3): (34448, 18278),
-    ("mushroom", 2): (17930, 490),
-    ("connect", 2): (14978, 235),
-    ("connect", 3): (58247, 13505),
-    ("munin1", 2): (25001, 1067),
-    ("andes", 2): (28810, 249),
-    ("andes", 3): (31162, 209),
-}
 CANDIDATES, SUBSETS = "candidates.qbc", "subsets.qbs"  # what a process that assembles finds in its folder
 MODES = (("scc", "paper"), ("chordal", "tight"))
 
@@ -50,9 +31,11 @@ def main() -> None:
     if options.assemble:
         print(json.dumps(_assembled(Path(options.directory), *options.assemble)))
         return
+    from benchmarks.paper.printed import INSTANCES  # here: the process that assembles is run by its path
+
     rows = []
     print(f"| instance | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}", flush=True)
-    for name, parents in options.instances or PAPER:
+    for name, parents in options.instances or INSTANCES:
         row = _measured(Path(options.directory), name, parents, options)
         if row is not None:
             rows.append(row)
@@ -92,7 +75,6 @@ def _measured(directory: Path, name: str, parents: int, options: argparse.Namesp
     row: dict[str, Any] = {"instance": name, "m": parents, "seed": options.seed, "candidates": candidates.total}
     row |= {"cover": subsets.method, "cover_seconds": subsets.seconds}
     row["ogorman_bits"] = ogorman_bits(candidates)["total"]
-    row["table1_bits"], row["table2_seconds"] = PAPER.get((name, parents), (None, None))
     with tempfile.TemporaryDirectory() as folder:
         write_candidates(candidates, Path(folder, CANDIDATES))
         write_subsets(subsets, Path(folder, SUBSETS))
@@ -136,15 +118,12 @@ def _assembled(folder: Path, order: str, penalty: str) -> dict[str, Any]:
 
 
 COLUMNS = (
-    "Table 1 bits",
     "O'Gorman bits",
     "`paper` u + r + z = bits",
     "default u + r + z = bits",
-    "of Table 1",
     "couplers, `paper` / default",
     "range, `paper` / default",
     "times smaller",
-    "Table 2 s",
     "s, `paper` / default",
     "GB, `paper` / default",
 )
@@ -157,18 +136,14 @@ def _line(row: dict[str, Any]) -> str:
         u, r, z, total = mode["bits"].values()
         return f"{u:,} + {r:,} + {z} = {total:,}"
 
-    table1 = row["table1_bits"]
     cells = (
         f"{row['instance']} m={row['m']}",
-        f"{table1:,}" if table1 else "",
         f"{row['ogorman_bits']:,}",
         bits(paper),
         bits(ours),
-        f"{ours['bits']['total'] / table1:.0%}" if table1 else "",
         f"{paper['couplers']:,} / {ours['couplers']:,}",
         f"{paper['range']:.2g} / {ours['range']:.2g}",
         f"{paper['range'] / ours['range']:.0f}",
-        f"{row['table2_seconds']:,}" if table1 else "",
         f"{paper['seconds']:.1f} / {ours['seconds']:.1f}",
         f"{paper['peak_gigabytes']:.1f} / {ours['peak_gigabytes']:.1f}",
     )
