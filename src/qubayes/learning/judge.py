@@ -23,7 +23,7 @@ from .settings import LearnSettings
 LARGEST_EXPONENT = 23.0  # of a Bayes factor that is printed as a number: 10^10
 
 
-class Support(NamedTuple):
+class EdgeSupport(NamedTuple):
     """An edge and the score that its child loses without it; negative for an edge that costs score."""
 
     parent: str
@@ -55,7 +55,7 @@ class Judgement:
     network: Network = field(repr=False)
     learned: Learned = field(repr=False)  # the best network; its bound holds for the sets that were searched
     score: float
-    edges: tuple[Support, ...] = field(repr=False)  # the least support first
+    edges: tuple[EdgeSupport, ...] = field(repr=False)  # the least support first
     replacements: tuple[Replacement, ...] = field(repr=False)  # the largest gain first
     outside: tuple[str, ...]  # variables whose parents were not searched: too many, or against prior knowledge
     held_out: HeldOut | None = None
@@ -190,8 +190,8 @@ def judge(
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
     >>> table = polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20})
     >>> found = judge(table, Network(("rain", "wet", "coin"), ((), (), (0,))))
-    >>> found.optimal, [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges], found.replacements[0][:2]
-    (False, [('rain', 'coin', True)], ('rain', ('wet',)))
+    >>> found.optimal, [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges], found.replacements[0].parents
+    (False, [('rain', 'coin', True)], ('wet',))
     """
     settings = LearnSettings.of(max_parents=max_parents, **options)
     network = replace(network if isinstance(network, Network) else read_network(Path(network)), tables=None)
@@ -203,7 +203,7 @@ def judge(
     score = learned.settings.chosen_score
     own = vertex_scores(network, rows, score)
     edges = [
-        Support(
+        EdgeSupport(
             network.names[parent],
             network.names[child],
             float(own[child]) - local_score(rows, child, [other for other in parents if other != parent], score),
