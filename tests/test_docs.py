@@ -37,11 +37,10 @@ def test_the_name_of_a_symbol_exists(symbol, name):
     assert resolve_name(name) is not None
 
 
-@pytest.mark.parametrize(
-    "page",
-    sorted((*ROOT.glob("docs/*.md"), *ROOT.glob("docs/notebook/*.md"), *ROOT.glob("*.md"))),
-    ids=lambda page: page.name,
-)
+PAGES = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/notebook/*.md")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
     assert all((page.parent / link).exists() for link in links)
