@@ -122,6 +122,7 @@ def png(picture: str) -> bytes:
 
 MOST_BITS = 60  # more cannot be read
 _RADIUS, _STEP, _GAP, _ROW, _BORDER = 20, 84, 36, 150, 60
+Point = tuple[float, float]
 _COLOURS = ("#3b6fb6", "#c2571a", "#2f8f5b", "#8d4fa8", "#b0892a", "#c03f6e", "#3a8ea5", "#6b6b6b")
 
 
@@ -146,7 +147,8 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         for k, step in enumerate(steps)
         for offset in accumulate(step, initial=0)
     ]
-    width, height = (max((place[axis] for place in places), default=0) + _BORDER for axis in (0, 1))
+    width, height = (max((place[axis] for place in places), default=0.0) + _BORDER for axis in (0, 1))
+    height = max(height, layout.height if layout else 0.0)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" font-family="system-ui, sans-serif" role="img" aria-label="The bits of a QUBO">',
@@ -154,31 +156,18 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         *(_coloured_network(layout, colours, (height - layout.height) / 2) if layout else ()),
     ]
     states = [False] * len(labels) if state is None else state.tolist()
-    held: list[list[Edge]] = [[] for _ in labels]  # the edges of the network that each bit stands for
-    for bit, vertex in enumerate(vertices):
-        held[bit] = [(p, vertex) for p in families.set_at(bit) if states[bit] and (p, vertex) in colours]
-    for bit, (a, b) in enumerate(formulation.order.pairs.tolist(), len(vertices)):
-        held[bit] = [edge for edge in ((a, b), (b, a)) if edge in colours]
+    edges = [
+        *([(p, v) for p in families.set_at(bit) if states[bit]] for bit, v in enumerate(vertices)),
+        *([(a, b), (b, a)] for a, b in formulation.order.pairs.tolist()),
+        *([] for _ in formulation.slack_vertices),
+    ]
+    held = [[edge for edge in own if edge in colours] for own in edges]  # edges of the network that each bit is about
     for first, second, weight in zip(*(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True):
-        (x0, y0), (x1, y1) = places[first], places[second]
-        bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)  # straight between rows, bent inside one
-        title = _text(f"{weight:.4g} · {labels[first]} · {labels[second]}")
-        dash = ' stroke-dasharray="5 4"' if weight < 0 else ""
+        title = f"{weight:.4g} · {labels[first]} · {labels[second]}"
         colour = next((colours[edge] for edge in held[first] if edge in held[second]), None)
-        line = f'stroke="{colour}" stroke-width="3"' if colour else 'stroke="#9aa0a6" stroke-width="1.4"'
-        parts.append(
-            f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
-            f"{line}{dash}><title>{title}</title></path>"
-        )
-    for (x, y), label, edges, active in zip(places, labels, held, states, strict=True):
-        fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
-        parts.append(
-            f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="#555555" '
-            f'stroke-width="{thickness}"/>{_ring(x, y, [colours[edge] for edge in edges])}'
-            f'<text x="{x:g}" y="{y + 4:g}" font-size="12" text-anchor="middle" fill="#202124">{int(active)}</text>'
-            f'<text x="{x:g}" y="{y + _RADIUS + 16:g}" font-size="11" text-anchor="middle" fill="#202124" '
-            f'paint-order="stroke" stroke="#ffffff" stroke-width="3">{_text(label)}</text></g>'
-        )
+        parts.append(_coupler(places[first], places[second], title, colour, dashed=weight < 0))
+    for place, label, own, active in zip(places, labels, held, states, strict=True):
+        parts.append(_bit(*place, label, [colours[edge] for edge in own], active))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -208,14 +197,35 @@ def _coloured_network(layout: Layout, colours: Mapping[Edge, str], top: float) -
     yield "</g>"
 
 
-def _ring(x: float, y: float, colours: Sequence[str]) -> str:
-    """Return arcs of these colours that make up the outline of a bit."""
-    length = 2 * np.pi * _RADIUS / max(len(colours), 1)
-    return "".join(
+def _coupler(start: Point, end: Point, title: str, colour: str | None, *, dashed: bool) -> str:
+    """Return the line between two bits: straight between rows, bent inside one."""
+    (x0, y0), (x1, y1) = start, end
+    bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)
+    line = f'stroke="{colour}" stroke-width="3"' if colour else 'stroke="#9aa0a6" stroke-width="1.4"'
+    dash = ' stroke-dasharray="5 4"' if dashed else ""
+    return (
+        f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '
+        f"{line}{dash}><title>{_text(title)}</title></path>"
+    )
+
+
+def _bit(x: float, y: float, label: str, colours: Sequence[str], active: bool) -> str:
+    """Return a bit: a circle, its outline in arcs of the colours, its value and its label."""
+    fill, thickness = ("#ffffff", "3") if active else ("#d4d7db", "1.5")
+    around = 2 * np.pi * _RADIUS
+    length = around / max(len(colours), 1)
+    arcs = "".join(
         f'<path d="M{x - _RADIUS:g} {y:g}a{_RADIUS} {_RADIUS} 0 1 1 {2 * _RADIUS} 0a{_RADIUS} {_RADIUS} 0 1 1 '
         f'{-2 * _RADIUS} 0" fill="none" stroke="{colour}" stroke-width="4" '
-        f'stroke-dasharray="{length:.2f} {2 * np.pi * _RADIUS - length:.2f}" stroke-dashoffset="{-k * length:.2f}"/>'
+        f'stroke-dasharray="{length:.2f} {around - length:.2f}" stroke-dashoffset="{-k * length:.2f}"/>'
         for k, colour in enumerate(colours)
+    )
+    return (
+        f'<g><circle cx="{x:g}" cy="{y:g}" r="{_RADIUS}" fill="{fill}" stroke="#555555" '
+        f'stroke-width="{thickness}"/>{arcs}'
+        f'<text x="{x:g}" y="{y + 4:g}" font-size="12" text-anchor="middle" fill="#202124">{int(active)}</text>'
+        f'<text x="{x:g}" y="{y + _RADIUS + 16:g}" font-size="11" text-anchor="middle" fill="#202124" '
+        f'paint-order="stroke" stroke="#ffffff" stroke-width="3">{_text(label)}</text></g>'
     )
 
 

@@ -91,20 +91,6 @@ def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds
 
 
 @inlined
-def _update_walls(groups: BitGroups, replica: Replica, bit: int) -> None:
-    """Update slack and walls after a flip of this bit."""
-    group = groups.group[bit]
-    if group < 0:
-        return
-    added = replica.walk.sign[bit] < 0.0
-    full = added and replica.slack[group] == 1
-    if full or replica.slack[group] == 0:
-        for other in range(groups.first[group], groups.last[group]):
-            replica.wall[other] = np.inf if full and replica.walk.sign[other] > 0.0 else 0.0
-    replica.slack[group] += -1 if added else 1
-
-
-@inlined
 def _try_some(replica: Replica, beta: float) -> Any:
     """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
 
@@ -175,7 +161,14 @@ def try_all(
             continue
         replica.offset[0] = 0.0
         flip(couplings, replica.walk, bit)
-        _update_walls(groups, replica, bit)
+        group = groups.group[bit]
+        if group >= 0:
+            added = replica.walk.sign[bit] < 0.0
+            full = added and replica.slack[group] == 1
+            if full or replica.slack[group] == 0:
+                for other in range(groups.first[group], groups.last[group]):
+                    replica.wall[other] = np.inf if full and replica.walk.sign[other] > 0.0 else 0.0
+            replica.slack[group] += -1 if added else 1
         keep_best(replica.walk)
     return iterations
 
