@@ -6,7 +6,7 @@
 FOLDER holds candidate files named {instance}_m{m}_s{seed}.qbc (or .jkl). Prints a Markdown
 table: means over the seeds found. The covers of `auto` are kept as DIR/{instance}_m{m}_s{seed}.qbs. With `--vertices N`
 only N vertices are covered, evenly spread by the number of their candidate sets, the largest among them; the table says
-so and leaves out the paper's figures, which are for all vertices.
+so and leaves out the paper's figures, which are for all vertices; so does a table of one seed, as they are means.
 """
 
 import argparse
@@ -141,7 +141,7 @@ def line(
         f"{bound:,.0f}",
         f"{1 - bound / bits:.1%}", proved_of(results, loaded[0], vertices),
         f"{mean(r.seconds for r in results):.2f}", f"{used:.2f}",
-        *(printed(PAPER.get(instance), method, loaded) if not vertices else ("", "")),
+        *(printed(PAPER.get(instance), method, loaded) if not vertices and len(results) > 1 else ("", "")),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
