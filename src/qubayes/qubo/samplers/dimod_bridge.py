@@ -82,7 +82,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
             raise SettingError(f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; leave num_sweeps out")
         plan = ReadPlan(schedule, steps, task.qubo.bits if randomize_order else 0)
         model, task = task.started(schedule, load_sweeps)
-        return task.answer(_anneal(task, model, plan), {"beta_range": schedule.betas[[0, -1]].tolist()})
+        return task.answer(task.anneal(model, plan), {"beta_range": schedule.betas[[0, -1]].tolist()})
 
 
 class DigitalAnnealingSampler(Sampler, Initialized):
@@ -117,7 +117,7 @@ class DigitalAnnealingSampler(Sampler, Initialized):
         iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
         schedule = _schedule(task.qubo, beta_range, "geometric", None)
         model, task = task.started(schedule, load_trial)
-        return task.answer(_temper(task, model, schedule, iterations), {"beta_range": schedule.betas.tolist()})
+        return task.answer(task.temper(model, schedule, iterations), {"beta_range": schedule.betas.tolist()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +193,52 @@ class SamplingTask:
         self.progress(Progress(name, done, total))
         return 0.0 if self.halt[0] or self.interrupt() else self.end - time.perf_counter()
 
+    def anneal(self, model: FlipModel, plan: ReadPlan) -> list[Bools]:
+        """Return the last states of all reads that were begun; the first read is always begun."""
+        count = len(self.starts)
+        times = time_slots(count, self.threads, self.ready, self.end) if self.timed else [TimeSlot(0.0, 0.0)] * count
+        seeds = self.seeds.spawn(count)
+        begun: dict[int, Read] = {}
+
+        def read(number: int) -> Bools | None:
+            if self.halt[0] and number:
+                return None
+            moves = FlipMoves(model, self.starts[number], seeds[number])
+            begun[number] = Read(moves, plan, times[number], self.halt)
+            begun[number].advance()
+            # Even if there was no time for a sweep, the first sample is a local minimum.
+            return descend(model, moves.best) if self.timed and number == 0 else moves.state
+
+        def look() -> float:
+            return self.look("anneal", sum(one.progress for one in tuple(begun.values())), float(count))
+
+        with stopping(self.halt), halting(self.halt, self.threads) as pool:
+            states = watch([pool.submit(read, number) for number in range(count)], look, self.halt)
+        return [state for state in states if state is not None]
+
+    def temper(self, model: FlipModel, schedule: Schedule, iterations: int | None) -> list[Bools]:
+        """Return the best state of each replica."""
+        n = self.qubo.bits
+        tempering = Tempering(model, BitGroups.of([], n), list(self.starts), self.seeds)
+        if not n:
+            return tempering.bests
+
+        clock = TimeSlot(self.ready, self.end)
+
+        def progress() -> float:
+            return clock.progress if iterations is None else min(1.0, tempering.iterations / max(iterations, 1))
+
+        def look() -> float:
+            return self.look("temper", progress(), 1.0)
+
+        with stopping(self.halt), halting(self.halt, self.threads) as pool:
+            while not self.halt[0] and (iterations is None or tempering.iterations < iterations):
+                left = tempering.period if iterations is None else iterations - tempering.iterations
+                tempering.advance(pool, min(tempering.period, left), schedule.at(progress()), look, self.halt)
+        if self.timed:  # even if there was no time for an iteration, the first sample is a local minimum
+            return [descend(model, tempering.bests[0]), *tempering.bests[1:]]
+        return tempering.bests
+
     def answer(self, states: list[Bools], info: dict[str, Any]) -> dimod.SampleSet:
         """Return the states as samples of the model, with energies computed from it."""
         sampled = time.perf_counter()
@@ -210,54 +256,6 @@ class SamplingTask:
             "postprocessing_ns": int((time.perf_counter() - sampled) * 1e9),
         }
         return result
-
-
-def _anneal(task: SamplingTask, model: FlipModel, plan: ReadPlan) -> list[Bools]:
-    """Return the last states of all reads that were begun; the first read is always begun."""
-    count = len(task.starts)
-    times = time_slots(count, task.threads, task.ready, task.end) if task.timed else [TimeSlot(0.0, 0.0)] * count
-    seeds = task.seeds.spawn(count)
-    begun: dict[int, Read] = {}
-
-    def read(number: int) -> Bools | None:
-        if task.halt[0] and number:
-            return None
-        moves = FlipMoves(model, task.starts[number], seeds[number])
-        begun[number] = Read(moves, plan, times[number], task.halt)
-        begun[number].advance()
-        # Even if there was no time for a sweep, the first sample is a local minimum.
-        return descend(model, moves.best) if task.timed and number == 0 else moves.state
-
-    def look() -> float:
-        return task.look("anneal", sum(one.progress for one in tuple(begun.values())), float(count))
-
-    with stopping(task.halt), halting(task.halt, task.threads) as pool:
-        states = watch([pool.submit(read, number) for number in range(count)], look, task.halt)
-    return [state for state in states if state is not None]
-
-
-def _temper(task: SamplingTask, model: FlipModel, schedule: Schedule, iterations: int | None) -> list[Bools]:
-    """Return the best state of each replica."""
-    n = task.qubo.bits
-    tempering = Tempering(model, BitGroups.of([], n), list(task.starts), task.seeds)
-    if not n:
-        return tempering.bests
-
-    clock = TimeSlot(task.ready, task.end)
-
-    def progress() -> float:
-        return clock.progress if iterations is None else min(1.0, tempering.iterations / max(iterations, 1))
-
-    def look() -> float:
-        return task.look("temper", progress(), 1.0)
-
-    with stopping(task.halt), halting(task.halt, task.threads) as pool:
-        while not task.halt[0] and (iterations is None or tempering.iterations < iterations):
-            left = tempering.period if iterations is None else iterations - tempering.iterations
-            tempering.advance(pool, min(tempering.period, left), schedule.at(progress()), look, task.halt)
-    if task.timed:  # even if there was no time for an iteration, the first sample is a local minimum
-        return [descend(model, tempering.bests[0]), *tempering.bests[1:]]
-    return tempering.bests
 
 
 def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
