@@ -111,9 +111,9 @@ def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
     monkeypatch.setattr(screening, "_CELLS", 300)  # several blocks of children
     search = Search(2, Score("bds"), possible_parents=4)
     expected = identify(DATASET, search, workers=Workers(threads=1))
-    names = names_of_tasks(monkeypatch, screening)
+    pairs, sets = names_of_tasks(monkeypatch, screening), names_of_tasks(monkeypatch, identify_module)
     assert_same(identify(DATASET, search, workers=Workers(cluster=client)), expected)
-    assert names == ["_best_parents", "_candidates_of"]
+    assert pairs == ["best_parents"] and sets == ["candidates_of"]
 
 
 def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):

@@ -22,7 +22,7 @@ from .levels import Block
 
 _HEAD = struct.Struct("<IIQ")  # block, parents per set, sets
 _CHECK = struct.Struct("<I")  # crc32 of the head and the three arrays
-_FORMAT = 2
+_FORMAT = 3
 
 
 class Checkpoint:

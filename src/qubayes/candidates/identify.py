@@ -36,9 +36,11 @@ from .levels import (
 from .scanning import Above
 from .screening import candidates_of, possible_parents
 
-_ROWS_PER_BLOCK = 200_000_000  # sets times rows (bits count 1/16): some tenths of a second a block, fewer with bounds
+# Sets times rows of a block (bits count 1/16): 2 s, with bounds some tenths of a second. A task on a cluster costs 2 ms
+# of the one client and scheduler, so that a hundred workers need tasks of 0.2 s or more.
+_ROWS_PER_BLOCK = 1_000_000_000
 _LEAST_BLOCKS = 32
-_LEAST_FOR_CLUSTER = 200_000_000  # sets times rows of a lower level: less is done here before a cluster has its input
+_LEAST_FOR_CLUSTER = 1_000_000_000  # sets times rows of a lower level: less is done here sooner than sent
 MOST_BYTES = 2**62  # of the tables between levels: beyond it no machine has memory, and ranks of sets would overflow
 
 
