@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from ..foundation.arrays import Facts, Format, Layout, read_arrays, sizes_of, write_arrays
+from ..foundation.arrays import AnyArray, Facts, Format, Layout, read_arrays, sizes_of, write_arrays
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
 from ..foundation.files import check_places, ending, opened, read_text, replacing
@@ -111,20 +111,28 @@ def check_output(path: str | Path, names: Sequence[str] = ()) -> None:
 
 def write_candidates(candidates: Candidates, path: str | Path) -> None:
     """Write the candidate sets in the format that the ending names; the file is whole or absent."""
-    path = Path(path)
+    path, plain = Path(path), candidates.plain
     check_output(path, candidates.names)
+    if plain is not None and ending(path) != _BINARY:
+        raise FormatError(
+            f"cannot write {path}: the format holds no order of variables (before, not_ancestors); write .qbc, or give "
+            "the knowledge to `qubayes solve`"
+        )
     if not np.isfinite(candidates.scores).all():
         raise FormatError(f"cannot write {path}: a score is not finite; leave out the sets that may not be used")
     with replacing(path, binary=True) as file:
         if ending(path) == _BINARY:
             families = candidates.families
-            facts = {
+            facts: dict[str, Any] = {
                 "names": list(candidates.names),
                 "stamp": json.loads(candidates.stamp.as_json()),
                 "sets": len(candidates.scores),
                 "members": len(families.members),
             }
-            arrays = families.vertex_start, families.set_start, candidates.scores, families.members
+            arrays: list[AnyArray] = [families.vertex_start, families.set_start, candidates.scores, families.members]
+            if plain is not None:
+                facts["plain"] = {"sets": len(plain.scores), "members": len(plain.families.members)}
+                arrays += [plain.families.vertex_start, plain.families.set_start, plain.scores, plain.families.members]
             write_arrays(file, _FORMAT, facts, arrays)
             return
         # Without a name and a time in it, the same result gives the same packed file.
@@ -134,11 +142,14 @@ def write_candidates(candidates: Candidates, path: str | Path) -> None:
 
 
 def _layout(facts: Facts) -> Layout:
-    """Return type and length of vertex_start, set_start, scores and members."""
+    """Return type and length of vertex_start, set_start, scores and members; twice where an order is expressed."""
     vertices, sets, members = sizes_of(facts)
     if not isinstance(facts.get("stamp"), dict):
         raise FormatError("the header does not hold a stamp")
-    return ("<i8", vertices + 1), ("<i8", sets + 1), ("<f8", sets), ("<i4", members)
+    found: Layout = (("<i8", vertices + 1), ("<i8", sets + 1), ("<f8", sets), ("<i4", members))
+    if isinstance(plain := facts.get("plain"), dict):
+        found += _layout({"names": facts["names"], "stamp": facts["stamp"], **plain, "plain": None})
+    return found
 
 
 _FORMAT = Format(b"\x93qubayes-candida", "candidate sets", "other programs' files end in .jkl or .pss", _layout)
@@ -146,20 +157,29 @@ _FORMAT = Format(b"\x93qubayes-candida", "candidate sets", "other programs' file
 
 def _read_binary(path: Path) -> Candidates:
     """Return the candidate sets of a `.qbc` file, once its arrays are seen to be sets above a base, best first."""
-    facts, (vertex_start, set_start, scores, members) = read_arrays(path, _FORMAT)
-    families = Families(vertex_start, set_start, members)
-    found = Candidates(tuple(facts["names"]), families, scores, Stamp.of(facts["stamp"]))
-    if not (
-        well_formed(families)
-        and bool((families.sizes >= 1).all())
-        and bool(np.isfinite(scores).all())
-        and bool((np.diff(scores) <= 0)[neighbours(vertex_start)].all())
-        and all(
-            base.issubset(parents)
-            for vertex in range(found.n)
-            if (base := set(found.base(vertex)))
-            for parents in families.sets_of(vertex)
-        )
-    ):
-        raise FormatError("the arrays do not describe sets of parents, best first; the file was not made by qubayes")
-    return found
+    facts, arrays = read_arrays(path, _FORMAT)
+    names, stamp = tuple(facts["names"]), Stamp.of(facts["stamp"])
+    found: list[Candidates] = []
+    for vertex_start, set_start, scores, members in (arrays[:4], arrays[4:]) if len(arrays) > 4 else (arrays,):
+        families = Families(vertex_start, set_start, members)
+        each = Candidates(names, families, scores, stamp)
+        if not (
+            well_formed(families)
+            and bool((families.sizes >= 1).all())
+            and bool(np.isfinite(scores).all())
+            and bool((np.diff(scores) <= 0)[neighbours(vertex_start)].all())
+            and all(
+                base.issubset(parents)
+                for vertex in range(each.n)
+                if (base := set(each.base(vertex)))
+                for parents in families.sets_of(vertex)
+            )
+        ):
+            raise FormatError("the arrays do not describe sets of parents, best first; qubayes did not make the file")
+        found.append(each)
+    if len(found) == 1:
+        return found[0]
+    whole, plain = found
+    if not all(set(plain.base(vertex)) <= set(whole.base(vertex)) for vertex in range(whole.n)):
+        raise FormatError("the arrays do not describe an order of variables; qubayes did not make the file")
+    return replace(whole, plain=plain)

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from itertools import combinations
 from math import inf, log
 from typing import Any, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 
 from ..foundation.arrays import Floats, Ints, SmallInts, frozen
 from ..foundation.errors import FormatError
@@ -38,6 +39,10 @@ class Stamp:
             return json.dumps(facts, allow_nan=False)
         except ValueError as error:
             raise FormatError(f"the stamp {self} cannot be written: {error}; give finite numbers") from error
+
+    def with_priors(self) -> "Stamp":
+        """Return the stamp of scores to which priors of edges were added."""
+        return replace(self, score=f"{self.score}+priors")
 
     @staticmethod
     def of(facts: dict[str, Any]) -> "Stamp":
@@ -76,6 +81,7 @@ class Candidates:
     families: Families
     scores: Floats = field(repr=False)  # (sets,)
     stamp: Stamp = Stamp()
+    plain: "Candidates | None" = field(default=None, repr=False)  # without the members that only express an order
 
     @property
     def n(self) -> int:
@@ -127,6 +133,17 @@ class Candidates:
     def base_scores(self) -> Floats:
         """Score of each vertex with its base alone; they sum to the score of the empty graph if nothing is required."""
         return self.scores[self.families.vertex_start[1:] - 1]
+
+    def parents_at(self, choice: npt.ArrayLike) -> tuple[VertexSet, ...]:
+        """Return the parents of each vertex for one set of each: without members that only express an order."""
+        sets = self.families.sets_at(choice)
+        if self.plain is None:
+            return sets
+        inside = np.zeros((self.n, self.n), np.bool_)
+        for vertex, members in enumerate(sets):
+            inside[vertex, list(members)] = True
+        families = self.plain.families
+        return families.sets_at(families.best_inside(inside))
 
     def base(self, vertex: int) -> VertexSet:
         """Return the required parents of the vertex; () unless edges are required."""

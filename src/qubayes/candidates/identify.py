@@ -33,6 +33,7 @@ from .levels import (
     start_level,
     with_bounds,
 )
+from .prune import with_order
 from .scanning import Above
 from .screening import candidates_of, possible_parents
 
@@ -108,7 +109,7 @@ def identify(
         for done, block in scan_level(level, make_above(level, last=True), joined, kept):
             blocks.append(block)
             report(before + done)
-    return assemble(dataset.names, blocks, stamp_of(dataset, search))
+    return assemble(dataset, search, blocks)
 
 
 def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progress: OnProgress) -> Candidates:
@@ -122,14 +123,15 @@ def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progr
     for done, (_, found) in enumerate(tasks, 1):
         blocks += found
         on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
-    return assemble(dataset.names, blocks, stamp_of(dataset, search))
+    return assemble(dataset, search, blocks)
 
 
 def stamp_of(dataset: Dataset, search: Search) -> Stamp:
     """Return where the scores of the search come from."""
     score = search.score
     facts = score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from
-    return Stamp(*facts, search.possible_parents)
+    stamp = Stamp(*facts, search.possible_parents)
+    return stamp.with_priors() if search.knowledge.priors else stamp
 
 
 def checked(dataset: Dataset, search: Search) -> Search:
@@ -227,9 +229,10 @@ def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
     }
 
 
-def assemble(names: tuple[str, ...], blocks: list[Block], stamp: Stamp) -> Candidates:
-    """Return the candidate sets of all blocks in their canonical order."""
+def assemble(dataset: Dataset, search: Search, blocks: list[Block]) -> Candidates:
+    """Return the candidate sets of all blocks in their canonical order, with the order of variables that is known."""
     sizes = np.concatenate([np.full(len(block.child), block.parents.shape[1]) for block in blocks])
     members = np.concatenate([block.parents.reshape(-1) for block in blocks])
     owners, scores = np.concatenate([b.child for b in blocks]), np.concatenate([b.score for b in blocks])
-    return in_order(names, owners, sizes, members, scores, stamp)
+    found = in_order(dataset.names, owners, sizes, members, scores, stamp_of(dataset, search))
+    return with_order(found, search.knowledge.resolve(dataset.names, search.max_parents).before)

@@ -7,22 +7,33 @@ As a JSON file, every key optional (an edge is [parent, child]):
       "required": [["Age", "Lung"]],
       "tiers": [["Age", "Sex"], ["Smoker"], ["Lung"]],
       "forbid_within_tiers": false,
-      "max_parents": {"Age": 0}
+      "max_parents": {"Age": 0},
+      "priors": [["Smoker", "Lung", 2.5]],
+      "before": [["Age", "Lung"]],
+      "not_ancestors": [["Lung", "Smoker"]]
     }
 
 No edge goes from a later tier to an earlier one, nor between variables of one tier if `forbid_within_tiers` is true.
-Variables in no tier are free.
+Variables in no tier are free. A prior is added to the score of every network that has the edge, in nats. All pairs of
+`before` hold in one common order of the variables in which parents come before children. A pair [a, b] of
+`not_ancestors` forbids every directed path from a to b.
+
+An order is expressed by candidate sets alone. If a comes before b, a is made a member of every set of b, whether it is
+a parent or not: then every network without cycles has the order. A set keeps the better of the scores with and without
+a as a parent (`with_order` in prune.py).
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..foundation.arrays import Floats
 from ..foundation.errors import ConstraintError, FormatError
 from ..foundation.families import VertexSet
 from ..foundation.files import read_bytes, shown
@@ -30,6 +41,7 @@ from ..foundation.graph import cycle_path, find_cycle, reachable
 
 Edge = tuple[str, str]  # (parent, child)
 
+_MOST = 1e6  # nats of a prior: rounding of scores stays small beside them
 _LONGEST = 100  # characters of a name that are compared when a likely one is looked for: it takes their square
 
 
@@ -39,6 +51,22 @@ class Allowed(NamedTuple):
     required: tuple[VertexSet, ...]  # parents that every set of the vertex contains
     excluded: tuple[VertexSet, ...]  # the vertex itself, and what cannot be its parent
     limits: tuple[int, ...]  # largest number of parents, the required ones counted
+    priors: tuple[tuple[int, int, float], ...] = ()  # (parent, child, what the edge adds to the score)
+    before: tuple[tuple[int, int], ...] = ()  # (first, second) in an order of the vertices that parents precede
+
+    def prior_of(self, child: int) -> Floats:
+        """Return (n,) what the edge from each vertex adds to the score of the child."""
+        found = np.zeros(len(self.limits))
+        for parent, its, nats in self.priors:
+            found[parent] += nats if its == child else 0.0
+        return found
+
+    def prior_matrix(self) -> Floats:
+        """Return (n, n) [child, parent] what each edge adds to the score."""
+        found = np.zeros((len(self.limits), len(self.limits)))
+        for parent, child, nats in self.priors:
+            found[child, parent] += nats
+        return found
 
     @property
     def allowed(self) -> tuple[VertexSet, ...]:
@@ -49,17 +77,21 @@ class Allowed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Forbidden edges, required edges, tiers and numbers of parents, by name. Nothing is known by default."""
+    """What is known of edges, numbers of parents and the order of variables, by name. Nothing is known by default."""
 
     forbidden: Sequence[Edge] = ()
     required: Sequence[Edge] = ()
     tiers: Sequence[Sequence[str]] = ()
     forbid_within_tiers: bool = False
     max_parents: Mapping[str, int] = field(default_factory=dict)
+    priors: Sequence[tuple[str, str, float]] = ()  # (parent, child, nats that the edge adds to the score)
+    before: Sequence[Edge] = ()  # (first, second) in one order that all parents precede their children in
+    not_ancestors: Sequence[Edge] = ()  # (a, b): no directed path leads from a to b
 
     def __post_init__(self) -> None:
-        for key in ("forbidden", "required"):
+        for key in ("forbidden", "required", "before", "not_ancestors"):
             object.__setattr__(self, key, _checked_edges(key, getattr(self, key)))
+        object.__setattr__(self, "priors", _checked_priors(self.priors))
         if (
             not isinstance(self.tiers, Sequence)
             or isinstance(self.tiers, str)
@@ -105,8 +137,19 @@ class Knowledge:
             later |= own
         if cycle := find_cycle([sorted(parents) for parents in required]):
             raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
-        if self.required:
-            arcs = np.array([[parent in parents for parents in required] for parent in range(n)])
+        order = [(index[first], index[second]) for first, second in self._order()]
+        first_ones = [{first for first, second in order if second == vertex} for vertex in range(n)]
+        if cycle := find_cycle(
+            [sorted(parents | others) for parents, others in zip(required, first_ones, strict=True)]
+        ):
+            raise ConstraintError(
+                f"required edges and the order of variables (before, not_ancestors) form the cycle "
+                f"{cycle_path(cycle, names)}; remove one of them"
+            )
+        if self.required or order:
+            arcs = np.array(
+                [[p in its or p in others for its, others in zip(required, first_ones, strict=True)] for p in range(n)]
+            )
             for ancestor, descendant in np.argwhere(reachable(arcs)).tolist():
                 excluded[ancestor].add(descendant)
         limits = [min(max_parents, self.max_parents.get(name, max_parents)) for name in names]
@@ -120,7 +163,25 @@ class Knowledge:
             tuple(tuple(sorted(parents)) for parents in required),
             tuple(tuple(sorted(others)) for others in excluded),
             tuple(limits),
+            tuple((index[parent], index[child], nats) for parent, child, nats in self.priors),
+            tuple(order),
         )
+
+    def _order(self) -> list[Edge]:
+        """Return (first, second) of the order that candidate sets express; raise for what they cannot express.
+
+        That a is not an ancestor of b is the order b, a. Several such pairs need no common order: only where all of
+        them share a variable in the same place does no cycle of a network and these arcs hold two of them.
+        """
+        order = [*self.before, *((second, first) for first, second in self.not_ancestors)]
+        if len(order) > 1 and self.not_ancestors and min(len({edge[k] for edge in order}) for k in (0, 1)) > 1:
+            first, second = self.not_ancestors[0]
+            raise ConstraintError(
+                f"not_ancestors [{first!r}, {second!r}] stands beside other pairs of the order of variables; they "
+                "can be expressed together only if all share the first or the second variable: give them as `before`, "
+                "in one common order"
+            )
+        return list(dict.fromkeys(order))
 
     def _check(self, names: Sequence[str]) -> None:
         """Raise for names that are not among these, and for required edges that something else forbids."""
@@ -130,6 +191,8 @@ class Knowledge:
                 for key in ("forbidden", "required")
                 for edge in getattr(self, key)
             ),
+            *((f"{key} {list(pair)}", pair) for key in ("before", "not_ancestors") for pair in getattr(self, key)),
+            *((f"the prior of {_arrow(prior[:2])}", prior[:2]) for prior in self.priors),
             *((f"tier {place}", tier) for place, tier in enumerate(self.tiers, 1)),
             ("max_parents", tuple(self.max_parents)),
         ]
@@ -192,6 +255,26 @@ def _checked_edges(key: str, value: Any) -> tuple[Edge, ...]:
         if edge[0] == edge[1]:
             raise ConstraintError(f"{key} holds an edge from {edge[0]!r} to itself; no network has one: remove it")
     return tuple(dict.fromkeys((parent, child) for parent, child in edges))
+
+
+def _checked_priors(value: Any) -> tuple[tuple[str, str, float], ...]:
+    """Return the priors; raise if they are not triples of two names and a finite number, each edge once."""
+    if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
+        raise ConstraintError(f"priors = {shown(value)}; allowed is a list of [parent, child, nats]")
+    found: list[tuple[str, str, float]] = []
+    for prior in value:
+        right = isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) == 3
+        number = prior[2] if right else None
+        if not right or isinstance(number, bool) or not isinstance(number, Real) or not abs(float(number)) < _MOST:
+            raise ConstraintError(
+                f"priors hold {shown(prior)}; allowed are [parent, child, nats], a number below {_MOST:g}"
+            )
+        [(parent, child)] = _checked_edges("priors", [prior[:2]])
+        found.append((parent, child, float(number)))
+    edges = [prior[:2] for prior in found]
+    if twice := [edge for edge in edges if edges.count(edge) > 1]:
+        raise ConstraintError(f"the edge {_arrow(twice[0])} has two priors; give their sum")
+    return tuple(found)
 
 
 def _is_list_of_names(value: object) -> bool:

@@ -123,9 +123,11 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
     for i in range(n):
         edges[i, list(permitted.excluded[i])] = FORBIDDEN
         edges[i, list(permitted.required[i])] = REQUIRED
-    if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1:
+    priors = permitted.prior_matrix()
+    if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1 and not priors.any():
         return None
-    return Constraints(edges, np.array([[len(r) for r in permitted.required], permitted.limits], dtype=np.int64))
+    sizes = np.array([[len(r) for r in permitted.required], permitted.limits], dtype=np.int64)
+    return Constraints(edges, sizes, priors, np.maximum(priors, 0.0).sum(axis=1))
 
 
 def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
@@ -153,7 +155,9 @@ def next_level(level: Level, above: Above) -> Level:
 
 
 def with_bounds(level: Level) -> Level:
-    """Return the level, which is the last one, with bounds on its sets, if they pay."""
+    """Return the level, which is the last one, with bounds on its sets, if they pay. Priors of edges have no bounds."""
+    if level.constraints is not None and level.constraints.priors.any():
+        return level
     if not pays(level.k, int(sets_of_heads(level).sum()), level.rows, level.rule.formula):
         return level
     return level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))

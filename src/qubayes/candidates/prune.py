@@ -39,12 +39,41 @@ def prune(
     return prune_families(tuple(names), families, scores, stamp or Stamp())
 
 
-def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
-    """Return the candidate sets that forbidden edges, tiers and numbers of parents allow; the best stays exact.
+def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Candidates:
+    """Return candidate sets whose networks have, for each pair (a, b), an order with a before b.
 
-    A set that is not listed scores at most as much as a listed subset, which is allowed too. With required edges this
-    does not hold: a listed subset may lack a required parent, so they are refused.
+    Each set of b gets the member a, which every network needs first; of two sets that become one, the better counts. A
+    network of the sets themselves that has the order is a network of these, and the other way round.
     """
+    if not before:
+        return candidates
+    first: list[set[int]] = [set() for _ in candidates.names]
+    for a, b in before:
+        first[b].add(a)
+    lists: list[list[tuple[VertexSet, float]]] = []
+    for vertex in range(candidates.n):
+        best: dict[VertexSet, float] = {}
+        for members, score in candidates.of(vertex):  # the best comes first
+            best.setdefault(tuple(sorted({*members, *first[vertex]})), score)
+        lists.append(list(best.items()))
+    return replace(prune(candidates.names, lists, candidates.stamp), plain=candidates)
+
+
+def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
+    """Return the candidate sets that prior knowledge allows, with negative priors and order; the best stays exact.
+
+    A set that is not listed scores at most as much as a listed subset, which is allowed too, and loses no more by
+    negative priors. With required edges and positive priors this does not hold: a listed subset may lack the parent,
+    so they are refused.
+    """
+    for parent, child, nats in knowledge.priors:
+        if nats > 0.0:
+            raise ConstraintError(
+                f"the prior {nats:g} of {parent} -> {child} needs scores that a file of candidate sets leaves out; find"
+                " candidate sets from data with `qubayes candidates --knowledge`, or `qubayes learn`"
+            )
+    if candidates.plain is not None:
+        raise ConstraintError("the candidate sets hold an order of variables already; give all knowledge at once")
     if knowledge.required:
         raise ConstraintError(
             f"the required edge {' -> '.join(knowledge.required[0])} needs scores that a file of candidate sets leaves"
@@ -66,7 +95,15 @@ def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
         raise ConstraintError(
             f"the smallest set of {name!r} in the file has a forbidden parent; allow it, or list a set without it"
         )
-    return replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
+    left = replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
+    if resolved.priors:
+        priors = resolved.prior_matrix()
+        lists = [
+            [(members, score + float(priors[vertex, list(members)].sum())) for members, score in left.of(vertex)]
+            for vertex in range(left.n)
+        ]
+        left = prune(left.names, lists, left.stamp.with_priors())
+    return with_order(left, resolved.before)
 
 
 def prune_families(names: tuple[str, ...], families: Families, scores: Floats, stamp: Stamp) -> Candidates:

@@ -48,6 +48,8 @@ class Constraints(NamedTuple):
 
     edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
     sizes: Ints  # (2, n) number of required parents, largest number of parents
+    priors: Floats  # (n, n) [i, j]: what the edge j -> i adds to the score of i
+    bonuses: Floats  # (n,) the most that priors can add to the score of i
 
 
 class Below(NamedTuple):
@@ -257,11 +259,13 @@ def _judge(
                 joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
             parameters = product / children[STATES, child] * (children[STATES, child] - 1.0)
             score = joint - below.terms[parent_rank, int(children[CLASS, child])] - penalty * parameters
-            held, needed = 0, 0
+            held, needed, bonus = 0, 0, 0.0
             if constraints is not None:  # V − v_t has all required parents of v_t iff it has as many as are required
                 needed = constraints.sizes[NEEDED, child]
+                bonus = constraints.bonuses[child]
                 for u in range(k):
                     held += u != t and constraints.edges[child, members[u]] == REQUIRED
+                    score += constraints.priors[child, members[u]]  # 0 for the child itself
             if held < needed:
                 best = -inf
             else:
@@ -269,7 +273,7 @@ def _judge(
                     _keep(t, score, members, found, n_found)
                     n_found += 1
                 best = max(score, threshold)
-                if store and -n_cells * children[BOUND, child] - penalty * parameters <= best:
+                if store and bonus - n_cells * children[BOUND, child] - penalty * parameters <= best:
                     best = inf  # no superset can be a candidate
         if store:
             above.best[child, parent_rank] = best

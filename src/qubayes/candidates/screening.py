@@ -68,6 +68,7 @@ def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int
     pairs, allowed, most = shared
     kept: dict[int, VertexSet] = {}
     for child, scores in zip(children.tolist(), pair_scores(pairs, children), strict=True):
+        scores += allowed.prior_of(child)
         scores[list(allowed.excluded[child])] = -np.inf
         scores[list(allowed.required[child])] = -np.inf
         count = min(most, int(np.isfinite(scores).sum()))
@@ -140,6 +141,7 @@ def candidates_of(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]],
         tuple(needed if i == place else () for i in range(n)),
         tuple((i,) for i in range(n)),
         tuple(most if i == place else 0 for i in range(n)),
+        tuple((i, place, float(nats)) for i, nats in enumerate(allowed.prior_of(child)[members]) if nats),
     )
     rows = prepare_rows(part)
     rule = prepare_rule(part, rows, score, own.required, [place])

@@ -43,7 +43,7 @@ ScoreName = Annotated[
 ]
 Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
 KnowledgeFile = Annotated[
-    Path | None, typer.Option("--knowledge", help="JSON with forbidden and required edges, tiers, numbers of parents.")
+    Path | None, typer.Option("--knowledge", help="JSON with what is known: edges, tiers, priors, order.")
 ]
 ArityFile = Annotated[
     Path | None,

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..candidates import Search, identify
-from ..candidates.identify import assemble, checked, first_level, scan_level, stamp_of, too_many_sets
+from ..candidates.identify import assemble, checked, first_level, scan_level, too_many_sets
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
 from ..candidates.scanning import Above
 from ..candidates.screening import best_parents, blocks_of_children, candidates_of, prepare_pairs
@@ -290,5 +290,5 @@ def _bits(dataset: Dataset, search: Search, blocks: list[Block]) -> int | None:
     from ..qubo import count_bits  # the QUBO wing, which a plan of many candidates does not enter
     from ..qubo.subsets import cover
 
-    candidates = assemble(dataset.names, blocks, stamp_of(dataset, search))
+    candidates = assemble(dataset, search, blocks)
     return count_bits(candidates, cover(candidates))["total"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..candidates.knowledge import Allowed
 from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Bools, frozen
 from ..foundation.errors import DataError, SettingError, some
@@ -201,12 +202,16 @@ def judge(
         rows, held = _split(rows, float(holdout), settings.seed)
     learned = learn_with(settings, rows, workers=workers, on_progress=on_progress)
     score = learned.settings.chosen_score
-    own = vertex_scores(network, rows, score)
+    allowed = settings.search.knowledge.resolve(network.names, learned.settings.search.max_parents)
+    priors = allowed.prior_matrix()
+    bonuses = [float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)]
+    own = vertex_scores(network, rows, score) + bonuses
     edges = [
         EdgeSupport(
             network.names[parent],
             network.names[child],
-            float(own[child]) - local_score(rows, child, [other for other in parents if other != parent], score),
+            float(own[child] - bonuses[child] + priors[child, parent])
+            - local_score(rows, child, [other for other in parents if other != parent], score),
         )
         for child, parents in enumerate(network.parents)
         for parent in parents
@@ -217,7 +222,7 @@ def judge(
         math.fsum(own.tolist()),
         tuple(sorted(edges, key=lambda edge: edge.nats)),
         _replacements(network, learned, own.tolist()),
-        _outside(network, learned),
+        _outside(network, allowed),
         None if held is None else _held_out(network, learned, read(held, settings.reading, like=rows)),
     )
 
@@ -251,28 +256,38 @@ def _split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]
 def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple[Replacement, ...]:
     """Return for each variable the best candidate set without its descendants, where that gains score."""
     candidates, names = learned.candidates, network.names
-    arcs: Bools = np.zeros((network.n, network.n), np.bool_)
-    for child, parents in enumerate(network.parents):
-        arcs[list(parents), child] = True
+    arcs = _arcs(network)
+    for child in range(network.n):
+        arcs[list(candidates.base(child)), child] = True  # required parents, and what comes before the child
     best = candidates.families.best_inside(~reachable(arcs))
+    parents = candidates.parents_at(np.where(best < 0, candidates.families.vertex_start[:-1], best))
     gains = [float(candidates.scores[number]) - own[child] for child, number in enumerate(best.tolist())]
     found = [
-        Replacement(names[child], tuple(names[p] for p in candidates.families.set_at(int(best[child]))), gain)
+        Replacement(names[child], tuple(names[p] for p in parents[child]), gain)
         for child, gain in enumerate(gains)
         if best[child] >= 0 and gain > 1e-9 * max(1.0, abs(own[child]))
     ]
     return tuple(sorted(found, key=lambda each: -each.nats))
 
 
-def _outside(network: Network, learned: Learned) -> tuple[str, ...]:
+def _outside(network: Network, allowed: Allowed) -> tuple[str, ...]:
     """Return the variables whose parents no searched network has."""
-    settings = learned.settings
-    allowed = settings.search.knowledge.resolve(network.names, settings.search.max_parents)
+    reached = reachable(_arcs(network))
+    barred = {first for first, second in allowed.before if reached[second, first]}
+    families = zip(network.parents, allowed.required, allowed.excluded, allowed.limits, strict=True)
     return tuple(
-        name
-        for name, parents, required, excluded, limit in zip(network.names, network.parents, *allowed, strict=True)
-        if len(parents) > limit or set(required) - set(parents) or set(excluded) & set(parents)
+        network.names[child]
+        for child, (parents, required, excluded, limit) in enumerate(families)
+        if len(parents) > limit or set(required) - set(parents) or set(excluded) & set(parents) or child in barred
     )
+
+
+def _arcs(network: Network) -> Bools:
+    """Return (n, n) whether a is a parent of b, at [a, b]."""
+    arcs: Bools = np.zeros((network.n, network.n), np.bool_)
+    for child, parents in enumerate(network.parents):
+        arcs[list(parents), child] = True
+    return arcs
 
 
 def _held_out(network: Network, learned: Learned, held: Dataset) -> HeldOut:

@@ -34,7 +34,7 @@ class LearnSettings:
     max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit` (fewer, or only possible
         parents; a warning says which). A number that does not fit is refused. `qubayes plan` predicts the cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
-    knowledge : required and forbidden edges, tiers, numbers of parents; or the JSON file that holds them.
+    knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file that holds it.
     solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
     time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of it in any case.
         Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.

@@ -167,6 +167,10 @@ def solve_file(
     beside it, with the ending .jkl.
     """
     certificate = settings.options.get("certificate")
+    if certificate is not None and knowledge is not None:
+        raise SettingError(
+            f"{option('certificate')} and {option('knowledge')}; give one: a certificate is for the sets of the file"
+        )
     other = names or knowledge or ending(file) in (".pss", ".qbc")
     scores = Path(certificate).with_suffix(".jkl") if certificate and other else None
     check_places([output, trace, certificate, scores], [file, names, knowledge])

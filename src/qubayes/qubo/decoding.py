@@ -135,6 +135,8 @@ def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | N
                 raise AssertionError("a feasible state has a directed cycle")
             violations.append(Violation("cycle", tuple(formulation.candidates.names[v] for v in cycle)))
     decoded = Decoded(parents, tuple(violations), total, score, state)
+    if relative.union_scores is None:
+        decoded = replace(decoded, parents=candidates.parents_at(chosen))
     if violations and repair:
         mended = encode_sets(formulation, repaired_sets(formulation, state))
         return replace(decoded, repaired=_decoded(formulation, mended, None, False))

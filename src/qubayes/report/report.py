@@ -127,7 +127,7 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
         raise QubayesError(
             f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of one run"
         )
-    losses: dict[Edge, float] = {}
+    candidates, losses = candidates.plain or candidates, dict[Edge, float]()
     vertex_start, set_start, members = candidates.families
     for child, chosen in enumerate(parents):
         first, last = vertex_start[child : child + 2]

@@ -149,14 +149,14 @@ def write_solution(solution: Solution, path: str | Path) -> None:
 def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any) -> Solution:
     """Return the solution with these candidate sets; score, energy and network are computed from them."""
     candidates = candidates_of(problem)
-    parents, score = candidates.families.sets_at(choice), math.fsum(candidates.scores[choice].tolist())
+    parents, score = candidates.parents_at(choice), math.fsum(candidates.scores[choice].tolist())
     bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(choice)
     return Solution(
         names=candidates.names,
         parents=parents,
         choice=choice,
         score=score,
-        empty_score=math.fsum(candidates.base_scores.tolist()),
+        empty_score=math.fsum((candidates.plain or candidates).base_scores.tolist()),
         bound=max(bound, score),
         bits=bits,
         energy=energy,

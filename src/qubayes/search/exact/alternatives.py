@@ -212,6 +212,8 @@ def alternatives(
     if best is None and within is None:
         raise SettingError("alternatives of what kind? give best, a number of networks, or within, a Bayes factor")
     check_wanted(best, within)
+    if candidates.plain is not None:  # of two networks that differ in such a member only the better one is listed
+        raise SettingError("a list of networks takes no order of variables (before, not_ancestors); leave it out")
     check(candidates)
     Exact().prepare()
     run = Run(candidates, limits or Limits(None), Workers(1), None, on_progress, "alternatives")

@@ -163,9 +163,9 @@ class Presolved:
         choice = frozen(self.sources[solution.choice])
         return replace(
             solution,
-            parents=self.original.families.sets_at(choice),
+            parents=self.original.parents_at(choice),
             choice=choice,
-            empty_score=math.fsum(self.original.base_scores.tolist()),
+            empty_score=math.fsum((self.original.plain or self.original).base_scores.tolist()),
             bound=max(solution.score, min(solution.bound + self.slack, self.bound)),
         )
 

@@ -1,0 +1,270 @@
+"""Priors of edges and the order of variables, against all networks of four variables that obey them."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+import qubayes as qb
+from candidate_cases import dependent_data, run
+from qubayes.candidates import read_candidates, restrict, write_candidates
+from qubayes.data import Dataset, write
+from qubayes.foundation.errors import ConstraintError, FormatError, SettingError
+from qubayes.qubo import decode, formulate, read_formulation
+from reference.networks import acyclic
+from reference.scores import local_score
+from reference.searches import ancestors
+
+N = 4
+Graph = tuple[tuple[int, ...], ...]
+
+
+@cache
+def data(seed: int) -> Dataset:
+    return dependent_data(N, 40, seed, 2)
+
+
+@cache
+def scores(seed: int, name: str) -> list[dict[tuple[int, ...], float]]:
+    """{parents: local score} of each variable."""
+    dataset = data(seed)
+    rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
+    return [
+        {
+            its: local_score(rows, arities, child, its, name, 1.0)
+            for size in range(N)
+            for its in combinations([v for v in range(N) if v != child], size)
+        }
+        for child in range(N)
+    ]
+
+
+@cache
+def graphs(most: int) -> list[Graph]:
+    sets = [
+        [its for size in range(most + 1) for its in combinations([v for v in range(N) if v != c], size)]
+        for c in range(N)
+    ]
+    return [graph for graph in product(*sets) if acyclic(graph)]
+
+
+def best_of_all(seed: int, name: str, most: int, knowledge: qb.Knowledge) -> float:
+    """The best score of a network that obeys the knowledge, priors included; -inf if none does."""
+    names = data(seed).names
+    place = {label: vertex for vertex, label in enumerate(names)}
+    required, forbidden, before, never = (
+        [(place[a], place[b]) for a, b in pairs]
+        for pairs in (knowledge.required, knowledge.forbidden, knowledge.before, knowledge.not_ancestors)
+    )
+    priors = {(place[a], place[b]): nats for a, b, nats in knowledge.priors}
+
+    def obeys(graph: Graph) -> bool:
+        ordered = [[*its, *(a for a, b in before if b == child)] for child, its in enumerate(graph)]
+        return (
+            all(a in graph[b] for a, b in required)
+            and not any(a in graph[b] for a, b in forbidden)
+            and acyclic(ordered)
+            and not any(a in ancestors(graph, b) for a, b in never)
+        )
+
+    table = scores(seed, name)
+    totals = [
+        sum(table[c][its] + sum(priors.get((p, c), 0.0) for p in its) for c, its in enumerate(graph))
+        for graph in graphs(most)
+        if obeys(graph)
+    ]
+    return max(totals, default=float("-inf"))
+
+
+def random_knowledge(seed: int, kinds: str) -> qb.Knowledge:
+    random = np.random.default_rng(seed)
+    names = data(seed).names
+    pairs = [(a, b) for a in names for b in names if a != b]
+
+    def draw(count: int) -> list[tuple[str, str]]:
+        return [pairs[k] for k in random.permutation(len(pairs))[:count]]
+
+    order = [names[k] for k in random.permutation(N)]
+    ordered = [(order[a], order[b]) for a in range(N) for b in range(a + 1, N)]
+    return qb.Knowledge(
+        priors=[(a, b, float(random.normal() * 8.0)) for a, b in draw(5)] if "p" in kinds else (),
+        before=[ordered[k] for k in random.permutation(len(ordered))[:2]] if "b" in kinds else (),
+        not_ancestors=draw(1) if "n" in kinds else (),
+        forbidden=draw(1) if "f" in kinds else (),
+    )
+
+
+def obeyed(network: qb.Network, knowledge: qb.Knowledge) -> bool:
+    place = {name: v for v, name in enumerate(network.names)}
+    with_order = [
+        [*its, *(place[a] for a, b in knowledge.before if place[b] == v)] for v, its in enumerate(network.parents)
+    ]
+    return acyclic(with_order) and not any(
+        place[a] in ancestors(network.parents, place[b]) for a, b in knowledge.not_ancestors
+    )
+
+
+def total(seed: int, name: str, network: qb.Network, knowledge: qb.Knowledge) -> float:
+    priors = {(a, b): nats for a, b, nats in knowledge.priors}
+    return sum(scores(seed, name)[c][its] for c, its in enumerate(network.parents)) + sum(
+        priors.get(edge, 0.0) for edge in network.edges
+    )
+
+
+@pytest.mark.parametrize("kinds", ["p", "b", "n", "pb", "pn", "pbf"])
+@pytest.mark.parametrize(("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "bds", 3)])
+def test_learned_network_is_the_best_that_obeys(seed, name, most, kinds):
+    knowledge = random_knowledge(seed, kinds)
+    best = best_of_all(seed, name, most, knowledge)
+    learned = qb.learn(data(seed), most, score=name, knowledge=knowledge)
+    assert learned.solution.proved and learned.solution.score == pytest.approx(best)
+    assert total(seed, name, learned.network, knowledge) == pytest.approx(best) and obeyed(learned.network, knowledge)
+    assert learned.report_contents().strengths.keys() == {
+        (p, c) for c, its in enumerate(learned.network.parents) for p in its
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_annealers_and_the_qubo_obey(seed, tmp_path):
+    knowledge = random_knowledge(seed, "pb")
+    best = best_of_all(seed, "bdeu", 3, knowledge)
+    candidates = qb.identify(data(seed), qb.Search(3, knowledge=knowledge))
+    found = qb.solve(candidates, "anneal", limits=qb.Limits(None, 20_000))
+    assert found.score == pytest.approx(best) and obeyed(found.network, knowledge)
+    formulation = formulate(candidates)
+    exact = qb.solve(formulation, "exact")
+    assert exact.energy == pytest.approx(-best)
+    assert decode(formulation, exact.bits).parents == exact.parents and obeyed(exact.network, knowledge)
+    formulation.write(tmp_path / "x.bqm")
+    assert decode(read_formulation(tmp_path / "x.bqm"), exact.bits).parents == exact.parents
+    presolved = qb.presolve(candidates)
+    restored = presolved.restore(qb.solve(presolved.candidates, "exact"))
+    assert restored.score == pytest.approx(best) and obeyed(restored.network, knowledge)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_possible_parents_with_priors_count_them(seed):
+    names = data(seed).names
+    knowledge = qb.Knowledge(priors=[(names[0], names[3], 100.0)])
+    found = qb.identify(data(seed), qb.Search(1, knowledge=knowledge, possible_parents=1))
+    assert (0,) in [members for members, _ in found.of(3)]
+    assert dict(found.of(3))[(0,)] == pytest.approx(scores(seed, "bdeu")[3][(0,)] + 100.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_of_scores_take_order_and_negative_priors(seed, tmp_path):
+    knowledge = random_knowledge(seed, "pb")
+    knowledge = replace(knowledge, priors=[(a, b, -abs(nats)) for a, b, nats in knowledge.priors])
+    candidates = restrict(qb.identify(data(seed), qb.Search(3)), knowledge)
+    solution = qb.solve(candidates, "exact")
+    assert solution.score == pytest.approx(best_of_all(seed, "bdeu", 3, knowledge))
+    assert candidates.stamp.score == "bdeu+priors"
+    positive = qb.Knowledge(priors=[(candidates.names[0], candidates.names[1], 1.0)])
+    with pytest.raises(ConstraintError, match="needs scores that a file of candidate sets leaves out"):
+        restrict(qb.identify(data(seed), qb.Search(3)), positive)
+    write_candidates(candidates, tmp_path / "x.qbc")
+    again = read_candidates(tmp_path / "x.qbc")
+    assert qb.solve(again, "exact").network == solution.network
+    with pytest.raises(FormatError, match="holds no order of variables"):
+        write_candidates(candidates, tmp_path / "x.jkl")
+
+
+def test_lists_of_networks_refuse_an_order():
+    names = data(0).names
+    candidates = qb.identify(data(0), qb.Search(2, knowledge=qb.Knowledge(before=[(names[0], names[1])])))
+    with pytest.raises(SettingError, match="no order of variables"):
+        qb.alternatives(candidates, 3)
+
+
+def test_judge_counts_priors_and_the_order():
+    names = data(1).names
+    knowledge = qb.Knowledge(priors=[(names[0], names[1], -5.0)], before=[(names[1], names[2])])
+    network = qb.Network(names, ((), (0, 2), (), ()))
+    found = qb.judge(data(1), network, 3, knowledge=knowledge)
+    best = best_of_all(1, "bdeu", 3, knowledge)
+    assert found.score == pytest.approx(total(1, "bdeu", network, knowledge))
+    assert found.below == pytest.approx(best - found.score)
+    assert names[1] in found.outside  # names[2] is its parent, and comes after it
+    table = scores(1, "bdeu")[1]
+    support = {edge[:2]: edge.nats for edge in found.edges}
+    assert support[names[0], names[1]] == pytest.approx(table[0, 2] - 5.0 - table[(2,)])
+
+
+CONTRADICTIONS = [
+    ({"before": [("a", "b"), ("b", "c"), ("c", "a")]}, "form the cycle"),
+    ({"before": [("a", "b")], "required": [("b", "a")]}, "form the cycle"),
+    ({"before": [("a", "c")], "required": [("c", "b"), ("b", "a")]}, "form the cycle"),
+    ({"not_ancestors": [("a", "b")], "required": [("a", "c"), ("c", "b")]}, "form the cycle"),
+    ({"not_ancestors": [("a", "b"), ("c", "d")]}, "give them as `before`"),
+    ({"not_ancestors": [("a", "b")], "before": [("c", "d")]}, "give them as `before`"),
+    ({"before": [("a", "x")]}, r"before \['a', 'x'\] names 'x'"),
+    ({"priors": [("a", "x", 1.0)]}, "the prior of a -> x names 'x'"),
+]
+
+
+@pytest.mark.parametrize(("known", "words"), CONTRADICTIONS)
+def test_contradictions_are_named(known, words):
+    with pytest.raises(ConstraintError, match=words):
+        qb.Knowledge(**known).resolve("abcd", 3)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[("a", "b"), ("a", "c")], [("a", "b"), ("c", "b")], [("a", "b")]],
+    ids=["same first", "same second", "one"],
+)
+def test_not_ancestors_that_share_a_variable(pairs):
+    names = data(0).names
+    swapped = [tuple(names["abcd".index(letter)] for letter in pair) for pair in pairs]
+    for seed in range(4):
+        knowledge = qb.Knowledge(not_ancestors=swapped)
+        learned = qb.learn(data(seed), 3, knowledge=knowledge)
+        assert learned.solution.score == pytest.approx(best_of_all(seed, "bdeu", 3, knowledge))
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"priors": [["a", "b"]]}, r"\[parent, child, nats\]"),
+        ({"priors": [["a", "b", "2"]]}, r"\[parent, child, nats\]"),
+        ({"priors": [["a", "b", float("nan")]]}, r"\[parent, child, nats\]"),
+        ({"priors": [["a", "b", True]]}, r"\[parent, child, nats\]"),
+        ({"priors": "ab"}, r"list of \[parent, child, nats\]"),
+        ({"priors": [["a", "a", 1.0]]}, "edge from 'a' to itself"),
+        ({"priors": [["a", "b", 1.0], ["a", "b", 2.0]]}, "two priors; give their sum"),
+        ({"before": [["a"]]}, r"\[parent, child\]"),
+        ({"not_ancestors": [["a", "a"]]}, "to itself"),
+    ],
+)
+def test_bad_values_say_what_is_allowed(known, words):
+    with pytest.raises(ConstraintError, match=words):
+        qb.Knowledge(**known)
+
+
+def test_commands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(data(2), tmp_path / "x.csv")
+    names = data(2).names
+    known = {"before": [[names[3], names[0]]], "priors": [[names[1], names[2], -2.0]]}
+    (tmp_path / "k.json").write_text(json.dumps(known))
+    knowledge = qb.Knowledge(**known)
+    best = best_of_all(2, "bdeu", 3, knowledge)
+    code, printed, _ = run(capsys, "learn", "x.csv", "--knowledge", "k.json", "--json")
+    assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
+    assert run(capsys, "candidates", "x.csv", "-o", "x.jkl")[0] == 0
+    code, printed, _ = run(capsys, "solve", "x.jkl", "--solver", "exact", "--knowledge", "k.json", "--json")
+    assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
+    code, _, error = run(capsys, "solve", "x.jkl", "--certificate", "p.json", "--knowledge", "k.json")
+    assert code == 1 and "a certificate is for the sets of the file" in error
+
+
+@pytest.mark.parametrize("name", ["bdeu", "bic", "k2", "bds"])
+def test_sets_whose_parents_all_have_a_bonus_are_found(name):
+    """A bound on the scores of supersets must leave room for the priors of further parents."""
+    names = data(0).names
+    knowledge = qb.Knowledge(priors=[(parent, names[3], 50.0) for parent in names[:3]])
+    found = qb.identify(data(0), qb.Search(3, qb.Score(name), knowledge))
+    assert dict(found.of(3))[0, 1, 2] == pytest.approx(scores(0, name)[3][0, 1, 2] + 150.0)
