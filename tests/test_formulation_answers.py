@@ -1,6 +1,7 @@
 """Answers of samplers and machines: found by label, never by guess; what does not fit is refused in one line."""
 
 import json
+import re
 from itertools import combinations, pairwise
 
 import dimod
@@ -134,7 +135,13 @@ def bad_answers(formulation):
     yield spins, r"spins, -1 and 1; give bits \(s \+ 1\) / 2"
     yield good | {first: 2}, "= 2 in sample 0; give 0 or 1"
     yield good | {first: 0.5}, "= 0.5 in sample 0; give 0 or 1"
-    yield good | {first: "1"}, "not a number"
+    yield good | {first: "1"}, re.escape(f"{first} = '1'; give the number 0 or 1")
+    yield good | {first: 10**30}, "give the number 0 or 1"
+    yield good | {first: None}, "= None; give the number 0 or 1"
+    yield good | {first: [1]}, "a value that is not a number"
+    yield [], "no sample"
+    yield ([], list(good)), "no sample"
+    yield ([state.tolist(), [1]], list(good)), "rows of different lengths"
     yield dimod.SampleSet.from_samples([], "BINARY", energy=[]), "no sample|no value"
     yield (np.zeros((0, len(good))), list(good)), "no sample"
     yield sampleset, "for the formulation '00000000.*this is"
@@ -264,7 +271,11 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
     sample = by_label(formulation, best_state(formulation))
     for name, text, words in [
         ("a.txt", "1", "read from .json or .csv"),
-        ("b.json", "{", "not JSON"),
+        ("b.json", "{", "b.json: not JSON"),
+        ("i.json", "[]", "no sample"),
+        ("j.json", json.dumps({"labels": list(sample), "samples": []}), "no sample"),
+        ("k.json", json.dumps({"labels": list(sample), "samples": [list(sample.values()), [1]]}), "different lengths"),
+        ("l.json", json.dumps({"labels": 3, "samples": [[1]]}), "l.json: give labels as a list of texts"),
         ("c.json", "[1, 0]", "object of labels and values"),
         ("d.json", json.dumps(sample | {"checksum": "1" * 64}), "for the formulation"),
         ("e.json", json.dumps({"solutions": [{"configuration": {"0": True}}]}), "does not set the bits 0 to"),

@@ -59,11 +59,11 @@ class _Labelled(NamedTuple):
 def states_of(formulation: "Formulation", answer: State | Samples) -> States:
     """Return the states in the answer, checked: every bit once, 0 or 1; the z bits may be absent."""
     table = _table_of(formulation, answer)
-    values: AnyArray = np.asarray(table.values)
+    values = _array(table.values)
+    if not values.size and not len(values):
+        raise QubayesError("the answer has no sample; run the sampler again")
     if values.ndim != 2 or values.shape[1] != len(table.labels):
         raise QubayesError(f"values of shape {values.shape} for {len(table.labels)} labels; give a row for each sample")
-    if not len(values):
-        raise QubayesError("the answer has no sample; run the sampler again")
     plain = formulation.subsets.total + len(formulation.order.pairs)
     wanted, given = formulation.labels, set(table.labels)
     without_z = plain < len(wanted) and not given & set(wanted[plain:])
@@ -78,7 +78,9 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
             some = ", ".join(shown(label) for label in sorted(labels)[:3])
             raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
     if values.dtype.kind not in "biuf":
-        raise QubayesError("a value is not a number; give 0 or 1 for each bit")
+        cells = (pair for row in table.values for pair in zip(table.labels, row, strict=True))
+        label, value = next(cell for cell in cells if cell[1] not in (0, 1))
+        raise QubayesError(f"{label} = {shown(value)}; give the number 0 or 1 for each bit")
     wrong = np.argwhere(~np.isin(values, (0, 1)))
     if len(wrong) and np.isin(values, (-1, 1)).all():
         raise QubayesError("the values are spins, -1 and 1; give bits (s + 1) / 2, or a SampleSet, which says so")
@@ -108,15 +110,16 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
         return _Labelled(values, [str(label) for label in answer.variables], constrained)
     if isinstance(answer, Mapping):
         return _Labelled([list(answer.values())], [str(label) for label in answer], several=False)
-    if isinstance(answer, list | tuple) and answer and all(isinstance(sample, Mapping) for sample in answer):
-        labels = list(answer[0])
+    if isinstance(answer, list | tuple) and all(isinstance(sample, Mapping) for sample in answer):
+        labels = list(answer[0]) if answer else []
         for number, sample in enumerate(answer):
             if set(sample) != set(labels):
                 raise QubayesError(f"sample {number} has other labels than sample 0; give every bit in each sample")
         return _Labelled([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
     if isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(label, str) for label in answer[1]):
-        return _Labelled(np.atleast_2d(answer[0]), list(answer[1]))
-    values = np.asarray(answer)
+        values = _array(answer[0])
+        return _Labelled(values[None] if values.ndim == 1 and len(values) else values, list(answer[1]))
+    values = _array(answer)
     if values.shape not in ((len(formulation.labels),), (plain,)):
         raise QubayesError(
             f"an array of shape {values.shape} without labels; this formulation has {len(formulation.labels)} bits, "
@@ -125,12 +128,21 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
     return _Labelled(values[None], formulation.labels[: len(values)], several=False)
 
 
+def _array(values: Any) -> AnyArray:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise QubayesError(
+            "rows of different lengths, or a value that is not a number; give 0 or 1 for each bit"
+        ) from None
+
+
 def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
     """Raise if the checksum is that of another formulation; None is none."""
     if checksum is not None and checksum != formulation.checksum:
         raise QubayesError(
-            f"the answer is for the formulation {shown(checksum, 12)}, and this is {formulation.checksum[:12]}; decode "
-            "it with the formulation whose model was sampled"
+            f"the answer is for the formulation {shown(str(checksum)[:12])}, and this is "
+            f"{formulation.checksum[:12]!r}; decode it with the formulation whose model was sampled"
         )
 
 
@@ -153,21 +165,24 @@ def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples
             return np.array(rows[1:], np.float64), rows[0]
         except ValueError as error:
             raise FormatError(f"{path}: {error}; give 0 or 1 for each bit") from error
-    return _from_json(parse_json(text), formulation, path)
+    try:
+        return _from_json(parse_json(text), formulation)
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error
 
 
-def _from_json(content: Any, formulation: "Formulation", path: str | Path) -> State | Samples:
-    if isinstance(content, list) and content and all(isinstance(sample, dict) for sample in content):
+def _from_json(content: Any, formulation: "Formulation") -> State | Samples:
+    if isinstance(content, list) and all(isinstance(sample, dict) for sample in content):
         return content
     if not isinstance(content, dict):
-        raise FormatError(f"{path}: give an object of labels and values, or a list of such objects")
+        raise FormatError("give an object of labels and values, or a list of such objects")
     if content.get("type") == "SampleSet":
         from dimod import SampleSet
 
         try:
             found: SampleSetLike = SampleSet.from_serializable(content)  # type: ignore[no-untyped-call]
         except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{path}: a damaged SampleSet ({type(error).__name__}: {error})") from error
+            raise FormatError(f"a damaged SampleSet ({type(error).__name__}: {error})") from error
         return found
     checksum = content.pop(CHECKSUM, None)
     check_checksum(formulation, checksum)
@@ -178,10 +193,13 @@ def _from_json(content: Any, formulation: "Formulation", path: str | Path) -> St
         for one in solution["solutions"]:
             configuration = one.get("configuration") if isinstance(one, dict) else None
             if not isinstance(configuration, dict) or configuration.keys() != set(numbers):
-                raise FormatError(f"{path}: a solution does not set the bits 0 to {plain - 1} of this formulation")
+                raise FormatError(f"a solution does not set the bits 0 to {plain - 1} of this formulation")
             rows.append([configuration[number] for number in numbers])
         unknown = np.zeros(len(rows))
         return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))
     if "samples" in content and "labels" in content:
-        return content["samples"], content["labels"]
+        samples, labels = content["samples"], content["labels"]
+        if not isinstance(samples, list) or not isinstance(labels, list) or not all(isinstance(x, str) for x in labels):
+            raise FormatError("give labels as a list of texts, and samples as a list of rows of values")
+        return samples, labels
     return content
