@@ -263,7 +263,7 @@ def _redacted(text: str, key: str) -> str:
     return line.replace(key, "***")[:400]
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     return value if isinstance(value, str) else shown(value, 300)
 
 

@@ -13,7 +13,7 @@ import shutil
 import struct
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -84,12 +84,12 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
     return ModelTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
 
 
-def _records(file: IO[bytes], count: int, index: Any, value: Any) -> AnyArray:
+def _records(file: IO[bytes], count: int, index: np.dtype[Any], value: np.dtype[Any]) -> AnyArray:
     dtype = np.dtype([("i", index), ("w", value)])
     return np.frombuffer(_read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
 
 
-def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> list[Any] | None:
+def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: object) -> list[Hashable] | None:
     """Return the labels of the header (1.0) or of their section (2.0), lists as tuples; None if there are none."""
     if version == (2, 0):
         if not variables:
@@ -99,7 +99,7 @@ def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: Any) -> li
         (length,) = struct.unpack("<I", _read_exactly(file, 4, "labels"))
         variables = parse_json(_read_exactly(file, length, "labels"))
 
-    def hashable(label: Any) -> Any:
+    def hashable(label: object) -> Hashable:
         if isinstance(label, list):
             return tuple(hashable(part) for part in label)
         if isinstance(label, str | int | float):

@@ -340,7 +340,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
 
     def sample_poly(  # type: ignore[override]
         self,
-        poly: Any,
+        poly: BinaryPolynomial,
         quadratize_options: Mapping[str, Any] | None = None,
         discard_unsatisfied: bool = False,
         keep_penalty_variables: bool = False,
@@ -356,7 +356,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         unknown = set(quadratize_options or {}) - set(OPTIONS)
         if unknown:
             raise SettingError(f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTIONS)}")
-        binary = poly.to_binary(copy=True) if poly.vartype is dimod.SPIN else poly
+        binary = poly.to_binary(copy=True) if poly.vartype is dimod.SPIN else poly  # type: ignore[no-untyped-call]
         result = quadratize(binary, **(quadratize_options or {}))
         if initial_state is not None:
             spins = poly.vartype is dimod.SPIN
@@ -375,7 +375,7 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         return samples.filter(lambda datum: datum.penalty_satisfaction)
 
 
-def _decoded(answer: dimod.SampleSet, poly: Any, result: Quadratization, keep: bool) -> dimod.SampleSet:
+def _decoded(answer: dimod.SampleSet, poly: BinaryPolynomial, result: Quadratization, keep: bool) -> dimod.SampleSet:
     """Return the child's samples in the polynomial's variables; other vectors of the child are kept."""
     decoder = result.decoder
     place = {label: column for column, label in enumerate(answer.variables)}

@@ -54,7 +54,7 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
 
     def sample(
         self,
-        bqm: Any,
+        bqm: dimod.BinaryQuadraticModel,
         num_reads: int | None = None,
         num_sweeps: int | None = None,
         beta_range: Sequence[float] | None = None,
@@ -100,7 +100,7 @@ class DigitalAnnealingSampler(Sampler, Initialized):
 
     def sample(
         self,
-        bqm: Any,
+        bqm: dimod.BinaryQuadraticModel,
         num_reads: int | None = None,
         num_iterations: int | None = None,
         beta_range: Sequence[float] | None = None,
@@ -124,7 +124,7 @@ class DigitalAnnealingSampler(Sampler, Initialized):
 class SamplingTask:
     """The model and the common keywords of a call of `sample`."""
 
-    bqm: Any
+    bqm: dimod.BinaryQuadraticModel
     qubo: Qubo
     starts: AnyArray  # (reads, n) bits
     seeds: np.random.SeedSequence
@@ -137,7 +137,9 @@ class SamplingTask:
     end: float  # when the time is up; infinite without a limit
 
     @staticmethod
-    def of(sampler: Any, bqm: Any, num_reads: int | None, parameters: dict[str, Any]) -> "SamplingTask":
+    def of(
+        sampler: Any, bqm: dimod.BinaryQuadraticModel, num_reads: int | None, parameters: dict[str, Any]
+    ) -> "SamplingTask":
         """Check the keywords and convert the model."""
         began = time.perf_counter()
         if not isinstance(bqm, dimod.BinaryQuadraticModel):
@@ -267,7 +269,7 @@ def _count(name: str, value: Any, default: Any, least: int = 0) -> Any:
     return int(value)
 
 
-def qubo_of_bqm(bqm: Any) -> Qubo:
+def qubo_of_bqm(bqm: dimod.BinaryQuadraticModel) -> Qubo:
     """Return the model as a function of bits x; spins are 2 x - 1."""
     h, rows, columns, weights, offset = bqm_vectors(bqm)
     with np.errstate(over="ignore"):
