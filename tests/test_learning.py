@@ -465,6 +465,17 @@ def test_many_variables_are_restricted_to_possible_parents(monkeypatch, limit, k
     assert (search.max_parents, search.possible_parents) == chosen
 
 
+def test_possible_parents_that_the_time_limit_does_not_allow_are_refused(monkeypatch):
+    costly(monkeypatch, 300.0)
+    dataset = dependent_data(40, 10, seed=0)
+    message = (
+        r"max_parents=3 possible_parents=20 would take about 60 s .*; max_parents=2 possible_parents=20 takes about"
+    )
+    with pytest.raises(SettingError, match=message + r" about 40 s; the limit is 50 s: .* possible_parents=10"):
+        affordable(dataset, Search(3, possible_parents=20), Workers(1), 50)
+    assert affordable(dataset, Search(3, possible_parents=20), Workers(1), 70).max_parents == 3
+
+
 def test_more_sets_than_can_be_numbered_are_restricted_too(monkeypatch, caplog):
     costly(monkeypatch, 1e9)
     dataset = dependent_data(3000, 4, seed=0)

@@ -188,7 +188,7 @@ def affordable(
     sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
     if m < 1 or sets * dataset.rows < min(WORK_TO_PLAN, limit * _WORK_A_SECOND) or (kept and limit == inf):
         return search
-    remedy = f"take fewer parents, or {option('possible_parents', 30)}"
+    remedy = f"take fewer parents, or {option('possible_parents', 30 if kept is None or kept > 30 else 10)}"
     needed = peak_memory() + table_bytes(dataset, search, m)
     if kept is None and needed > here and not smaller:
         raise TooLargeError(

@@ -58,10 +58,12 @@ class LinearRelaxation:
     def add_sets(self, numbers: Ints) -> None:
         """Add the columns of these sets, none of which is present."""
         count, owners = len(numbers), self.sets.owners[numbers]
-        dense = np.zeros((self.n + self.cuts.total, count))
-        dense[owners, np.arange(count)] = 1.0
-        dense[self.n :] = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
-        self._highs.add_columns(self.sets.losses[numbers], sparse.csc_array(dense), upper=1.0)
+        # The vertex rows are made sparse: dense ones of 10,000 vertices would take gigabytes.
+        matrix = sparse.csc_array((np.ones(count), owners, np.arange(count + 1)), shape=(self.n, count))
+        if self.cuts.total:
+            dense = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
+            matrix = sparse.vstack([matrix, sparse.csc_array(dense)], format="csc")
+        self._highs.add_columns(self.sets.losses[numbers], matrix, upper=1.0)
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
 
