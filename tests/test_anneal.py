@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import time
 
 import numpy as np
@@ -16,13 +17,13 @@ from qubayes.foundation.families import Families
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.random import below
 from qubayes.foundation.workers import Workers
-from qubayes.search import Limits, solve
+from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
 from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
-from solve_cases import TickingClock, random_candidates
+from solve_cases import TickingClock, best_score, random_candidates
 
 NEVER = np.zeros(1, np.bool_)
 
@@ -345,3 +346,22 @@ def test_one_walk_is_enough():
     candidates = large()
     alone = solve(candidates, Anneal(walks=1), limits=Limits(None, moves=5_000))
     assert alone.statistics["moves"] == 5_000 and alone.score > alone.empty_score
+
+
+def test_patience_ends_annealing_that_finds_nothing_better(monkeypatch):
+    """The status says that it was not the limit of 60 s."""
+    monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
+    candidates = random_candidates(5, 1)
+    for solver in (Anneal(patience=0.02), solver_named("auto", patience=0.02, share=0.0)):
+        found = solve(candidates, solver, limits=Limits(60.0))
+        assert found.score == pytest.approx(best_score(candidates)) and not found.proved
+        assert found.status.startswith("no better network in the last ")
+    searched = solve(candidates, Anneal(patience=1e-9), limits=Limits(None, 4000))  # moves decide, not the clock
+    assert searched.statistics["moves"] == 4000
+
+
+@pytest.mark.parametrize("name", ["anneal", "auto"])
+def test_bad_patience(name):
+    for value in (0.0, -1.0, math.nan):
+        with pytest.raises(SettingError, match=r"patience = .*; give a number above 0"):
+            solver_named(name, patience=value)

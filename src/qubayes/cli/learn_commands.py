@@ -14,6 +14,7 @@ from .options import (
     KnowledgeFile,
     MaxParents,
     NetworkOutput,
+    Patience,
     ScoreName,
     Seed,
     Threads,
@@ -42,6 +43,7 @@ def learn_options(
     moves: Annotated[
         int | None, typer.Option(help="End after this many moves instead: repeatable on any machine.")
     ] = None,
+    patience: Patience = None,
     seed: Seed = 0,
     bootstrap: Annotated[
         int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
@@ -66,6 +68,7 @@ def learn_options(
         possible_parents=search.possible_parents,
         best=best,
         within=within,
+        patience=patience,
     )
 
 

@@ -170,6 +170,15 @@ def search_options(
     return Search(3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents)
 
 
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        metavar="FACTOR",
+        help="End once annealing found nothing better for this times as long as the best took; auto: 3, anneal: inf.",
+    ),
+]
+
+
 def limit_options(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for the solver; 10 unless this or --moves is given.")

@@ -13,6 +13,7 @@ from .options import (
     KnowledgeFile,
     NetworkOutput,
     Order,
+    Patience,
     Penalty,
     PresolveSeconds,
     Threads,
@@ -36,6 +37,7 @@ def solve_options(
         str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
     ] = "anneal",
     limits: "Limits" = made_by(limit_options),
+    patience: Patience = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the solver; may be repeated.")
     ] = None,
@@ -58,7 +60,7 @@ def solve_options(
     from ..foundation.errors import SettingError
     from ..learning import SolveSettings
 
-    options = parsed_settings(setting)
+    options = parsed_settings(setting) | ({} if patience is None else {"patience": patience})
     if certificate is not None:
         if solver not in ("anneal", "exact") or presolve:
             raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")

@@ -50,6 +50,9 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         Seconds for the solver; `math.inf` lets it run until it has a proof. None: as long as its `moves` take, or 10.
     moves : int or None
         The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
+    patience : float or None
+        Annealing ends once it found nothing better for this many times as long as the best network took. None: 3 for
+        "auto", no end for "anneal".
     bootstrap : int
         How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0 for none.
     possible_parents : int or None
@@ -83,6 +86,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         solver: str = "auto",
         time_limit: float | None = 10.0,
         moves: int | None = None,
+        patience: float | None = None,
         bootstrap: int = 0,
         possible_parents: int | None = None,
         workers: Workers | None = None,
@@ -96,6 +100,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.time_limit = time_limit
         self.moves = moves
+        self.patience = patience
         self.bootstrap = bootstrap
         self.possible_parents = possible_parents
         self.workers = workers
@@ -115,6 +120,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
             _seed(self.random_state),
             self.bootstrap,
             possible_parents=self.possible_parents,
+            patience=self.patience,
         )
         self.result_ = learn_with(settings, dataset, workers=self.workers)
         self.network_ = self.result_.network

@@ -58,11 +58,11 @@ def learn(
 
     `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same
     name here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap,
-    best, within, possible_parents) and of `ReadSettings` (missing, bins, bin_method, arities, ignore, format);
-    `output`, `report`, `qubo` and `trace` are files to write. Finished stages are kept in the folder `run_dir`, and
-    a later run resumes from them. `threads` of this process are all cores unless given; `cluster` is a Dask
-    cluster; `workers` is both in one. In a notebook bars show the progress unless `on_progress` is given. The
-    logger "qubayes" has the stages (info) and doubts about the data (warning).
+    best, within, possible_parents, patience) and of `ReadSettings` (missing, bins, bin_method, arities, ignore,
+    format); `output`, `report`, `qubo` and `trace` are files to write. Finished stages are kept in the folder
+    `run_dir`, and a later run resumes from them. `threads` of this process are all cores unless given; `cluster` is
+    a Dask cluster; `workers` is both in one. In a notebook bars show the progress unless `on_progress` is given.
+    The logger "qubayes" has the stages (info) and doubts about the data (warning).
 
     Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true then.
 
@@ -232,11 +232,12 @@ class _Pipeline:
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
         name, limits, left = self.settings.solver_name, self.settings.limits, self.limits_left
         inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
+        inputs |= {} if self.settings.patience is None else {"patience": self.settings.patience}
 
         def make() -> Solution:
             return solve(
                 problem,
-                name,
+                self.settings.solver_with_settings,
                 limits=left,
                 start=self.earlier_network(problem),
                 workers=self.workers,

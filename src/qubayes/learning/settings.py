@@ -39,6 +39,8 @@ class LearnSettings:
     time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of it in any case.
         Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.
     moves : number of moves of the annealer. With `seed` the result is the same on any machine.
+    patience : annealing ends once it found nothing better for this many times as long as the best network took (at
+        least a second). None: 3 for "auto", no end for "anneal". `math.inf` for the whole time limit.
     seed : seed of the solver and of the bootstrap samples.
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
     reading : how the data are read, see `ReadSettings`.
@@ -60,6 +62,7 @@ class LearnSettings:
     possible_parents: int | None = None
     best: int | None = None
     within: float | None = None
+    patience: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_parents", "seed", "bootstrap", "possible_parents", "best"):
@@ -80,8 +83,8 @@ class LearnSettings:
         check_wanted(self.best, self.within)
         if self.bootstrap < 0:
             raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
-        _ = self.chosen_score, self.limits  # raise now rather than after the data are read
-        if self.moves is not None and not solver_named(self.solver_name).counts:
+        _ = self.chosen_score, self.limits, self.solver_with_settings  # raise now rather than after the data are read
+        if self.moves is not None and not self.solver_with_settings.counts:
             raise SettingError(f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'")
 
     @classmethod
@@ -110,6 +113,11 @@ class LearnSettings:
     def solver_name(self) -> str:
         """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
         return "anneal" if self.solver == "auto" and self.moves is not None else self.solver
+
+    @property
+    def solver_with_settings(self) -> Solver:
+        """The solver; it refuses a patience that it has not."""
+        return solver_named(self.solver_name, **({} if self.patience is None else {"patience": self.patience}))
 
     @property
     def limits(self) -> Limits:
@@ -143,6 +151,7 @@ class LearnSettings:
             "bootstrap": self.bootstrap,
             "best": self.best,
             "within": self.within,
+            "patience": None if self.patience == math.inf else self.patience,
             "reading": reading and {each.name: _plain(getattr(reading, each.name)) for each in fields(reading)},
         }
 

@@ -55,13 +55,14 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class ExactThenAnneal:
-    """`exact` for a share of the time, then `anneal` from what it found, until its bound is reached or time is up.
+    """`exact` for a share of the time, then `anneal` from what it found, until its bound, time or patience ends.
 
     Most networks of a few dozen variables are proved in the first part; for the others it leaves a bound, so that the
     annealer's result has a gap.
     """
 
     share: float = 0.3  # of the time limit that the proof may take
+    patience: float = 3.0  # of the annealing, see `Anneal`; inf for the whole time limit
 
     name: ClassVar[str] = "auto"
     takes: ClassVar[str] = "candidates"
@@ -70,6 +71,7 @@ class ExactThenAnneal:
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
             raise SettingError(f"share = {self.share}; give a number from 0 to 1")
+        Anneal(patience=self.patience)  # raises
 
     def prepare(self) -> "ExactThenAnneal":
         """Compile the kernels of `exact`; those of `anneal` are compiled where it begins, if it does."""
@@ -83,7 +85,7 @@ class ExactThenAnneal:
         if run.proved or run.over:
             return proof
         with run.paused():
-            annealer = Anneal().prepare()
+            annealer = Anneal(patience=self.patience).prepare()
         annealed = annealer(candidates, run)
         return Ending(annealed.status, {**proof.statistics, **annealed.statistics})
 

@@ -65,6 +65,7 @@ class Anneal:
     cold: float = 0.03
     walks: int = 4  # at once; with a time limit at least one for each thread
     twins: bool = True  # whether identical columns are eliminated first
+    patience: float | None = None  # with a time limit: how many times as long as it took to find the best to search on
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
@@ -75,6 +76,8 @@ class Anneal:
             raise SettingError(f"temperatures from {self.hot} down to {self.cold}; give hot >= cold > 0")
         if self.walks < 1:
             raise SettingError(f"walks = {self.walks}; give 1 or more")
+        if self.patience is not None and not self.patience > 0:
+            raise SettingError(f"patience = {self.patience}; give a number above 0, or inf for the whole time limit")
 
     def prepare(self) -> "Anneal":
         """Compile the kernels."""
@@ -93,7 +96,7 @@ class Anneal:
                 run.cluster.everywhere(self.prepare)
         with ThreadPoolExecutor(min(run.workers.count, walks)) as pool:
             search = _ComponentSearch(without_twins(candidates, twins), run, self, walks, pool)
-            while not (run.proved or run.over or search.done):
+            while not (run.proved or run.over or search.done or search.stalled):
                 search.advance()
         return search.ending
 
@@ -104,6 +107,8 @@ class _ComponentSearch:
     def __init__(self, reduced: Reduced, run: Run, settings: Anneal, walks: int, pool: Executor) -> None:
         self.reduced, self.candidates, self.run, self.pool = reduced, reduced.candidates, run, pool
         self.stop = np.zeros(1, np.bool_)  # read by the kernels
+        self.patience = math.inf if settings.patience is None or run.moves is not None else settings.patience
+        self.began, self.improved = run.elapsed, 0.0  # seconds of annealing until the best network
         parts = split(self.candidates)
         small = [part for part in parts if len(part.vertices) <= LARGEST]
         large = [part for part in parts if len(part.vertices) > LARGEST]
@@ -135,6 +140,11 @@ class _ComponentSearch:
         return not self.populations or (self.run.moves is not None and self.moves >= self.run.moves)
 
     @property
+    def stalled(self) -> bool:
+        """Whether no better network came for `patience` times as long as it took to find the best, or one second."""
+        return self.run.elapsed - self.began - self.improved > self.patience * max(self.improved, 1.0)
+
+    @property
     def moves(self) -> int:
         """Number of moves so far, in all components."""
         return sum(population.moves for population in self.populations)
@@ -147,6 +157,8 @@ class _ComponentSearch:
             status = "proved optimal"
         elif self.run.over:
             status = "time limit reached; best so far returned"
+        elif self.stalled:
+            status = f"no better network in the last {self.run.elapsed - self.began - self.improved:.3g} s of annealing"
         counts = {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
         return Ending(status, counts)
 
@@ -169,7 +181,8 @@ class _ComponentSearch:
     def _offer(self) -> None:
         """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
-        self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)])
+        if self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)]):
+            self.improved = self.run.elapsed - self.began
 
 
 class Cooling(NamedTuple):
