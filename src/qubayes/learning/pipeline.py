@@ -232,7 +232,7 @@ class _Pipeline:
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
         name, limits, left = self.settings.solver_name, self.settings.limits, self.limits_left
         inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
-        inputs |= {} if self.settings.patience is None else {"patience": self.settings.patience}
+        inputs |= {} if self.settings.patience is None else {"patience": repr(self.settings.patience)}
 
         def make() -> Solution:
             return solve(
