@@ -19,7 +19,7 @@ from ...foundation.arrays import Bools, Facts, Format, Ints, Layout, frozen, rea
 from ...foundation.environment import csgraph, sparse
 from ...foundation.errors import FormatError, SettingError
 from ...foundation.families import Families, VertexSet, counting_bound, well_formed
-from ...foundation.files import replacing
+from ...foundation.files import check_places, replacing
 from ...foundation.progress import OnProgress, Progress, silent, stopping
 from ...foundation.workers import Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
@@ -346,8 +346,7 @@ def check_output(path: str | Path) -> None:
     path = Path(path)
     if path.suffix.lower() != ".qbs":
         raise FormatError(f"cannot write subsets to {path}; the ending must be .qbs")
-    if not path.absolute().parent.is_dir():
-        raise FormatError(f"cannot write {path}: there is no folder {path.parent}; make it, or choose another place")
+    check_places([path])
 
 
 def write_subsets(subsets: Subsets, path: str | Path) -> None:
