@@ -141,9 +141,7 @@ def candidates(
     if as_json:
         print_json({**found.as_json(), "seconds": clock.seconds})
         return
-    most, kept = found.stamp.max_parents, found.stamp.possible_parents
-    among = "" if kept is None else f" among {kept} possible parents of each variable"
-    say(f"{found.total:,} candidate sets of {found.n} variables ({search.score.name}, at most {most} parents{among})")
+    say(str(found))
     print_written([output])
 
 
