@@ -471,7 +471,7 @@ def test_possible_parents_that_the_time_limit_does_not_allow_are_refused(monkeyp
     message = (
         r"max_parents=3 possible_parents=20 would take about 60 s .*; max_parents=2 possible_parents=20 takes about"
     )
-    with pytest.raises(SettingError, match=message + r" about 40 s; the limit is 50 s: .* possible_parents=10"):
+    with pytest.raises(SettingError, match=message + r" 40 s; the limit is 50 s: .* possible_parents=10"):
         affordable(dataset, Search(3, possible_parents=20), Workers(1), 50)
     assert affordable(dataset, Search(3, possible_parents=20), Workers(1), 70).max_parents == 3
 
@@ -493,7 +493,14 @@ def test_the_memory_restricts_the_choice_too(monkeypatch):
 
 def test_small_searches_are_not_predicted(monkeypatch):
     monkeypatch.setattr("qubayes.learning.forecast.plan", None)
-    assert learn(DATA, time_limit=60).settings.max_parents == 3
+    assert learn(DATA, time_limit=60).settings.max_parents == learn(DATA, time_limit=0).settings.max_parents == 3
+
+
+@pytest.mark.parametrize("command", ["learn", "candidates"])
+@pytest.mark.parametrize("limit", ["-3", "nan"])
+def test_a_time_limit_is_not_negative(command, limit, tmp_path, capsys):
+    code, _, error = run(capsys, command, data_file(tmp_path, DATA), "--time-limit", limit)
+    assert_one_line(code, error, f"a time limit of {float(limit)} s; give 0 or more")
 
 
 def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):

@@ -180,13 +180,13 @@ def affordable(
     instead, or a search among possible parents, and a warning says so. Only large searches are predicted; on a cluster
     only their memory.
     """
-    limit = inf if limit is None else limit
+    limit, began = inf if limit is None else limit, time.perf_counter()
     smaller, here = smaller and limit < inf, memory_here() or inf
     if not (smaller and too_many_sets(dataset.n, search.max_parents)):
         search = checked(dataset, search)
     n, m, kept = dataset.n, search.max_parents, search.possible_parents
     sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
-    if m < 1 or sets * dataset.rows < min(WORK_TO_PLAN, limit * _WORK_A_SECOND) or (kept and limit == inf):
+    if m < 1 or sets * dataset.rows < min(WORK_TO_PLAN, max(limit, 1.0) * _WORK_A_SECOND) or (kept and limit == inf):
         return search
     remedy = f"take fewer parents, or {option('possible_parents', 30 if kept is None or kept > 30 else 10)}"
     needed = peak_memory() + table_bytes(dataset, search, m)
@@ -212,7 +212,7 @@ def affordable(
     for fewer, less, memory in offers:
         if not smaller:
             break
-        if less <= _SHARE * limit and memory <= here:
+        if less <= _SHARE * limit - (time.perf_counter() - began) and memory <= here:
             log.warning("%s; the limit is %g s: %s is taken, about %s", forecast, limit, _named(fewer), in_words(less))
             return fewer
     forecast += f"; {_named(fewer)} takes about {in_words(less)}" if fewer is not search else ""

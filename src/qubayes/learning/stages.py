@@ -74,6 +74,7 @@ def identify_file(
     if resume and output is None:
         given, needed = option("resume"), option("output")
         raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
+    Limits(time_limit)  # raises for a negative number
     if resume and smaller and time_limit is not None:
         raise SettingError(
             f"{option('resume')} and {option('time_limit')} without {option('max_parents')}; give the number "
