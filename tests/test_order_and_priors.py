@@ -1,9 +1,11 @@
 """Priors of edges and the order of variables, against all networks of four variables that obey them."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from functools import cache
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,9 +57,9 @@ def best_of_all(seed: int, name: str, most: int, knowledge: qb.Knowledge) -> flo
     """The best score of a network that obeys the knowledge, priors included; -inf if none does."""
     names = data(seed).names
     place = {label: vertex for vertex, label in enumerate(names)}
-    required, forbidden, before, never = (
-        [(place[a], place[b]) for a, b in pairs]
-        for pairs in (knowledge.required, knowledge.forbidden, knowledge.before, knowledge.not_ancestors)
+    required, forbidden, before, never, always = (
+        [(place[a], place[b]) for a, b in getattr(knowledge, key)]
+        for key in ("required", "forbidden", "before", "not_ancestors", "ancestors")
     )
     priors = {(place[a], place[b]): nats for a, b, nats in knowledge.priors}
 
@@ -68,6 +70,7 @@ def best_of_all(seed: int, name: str, most: int, knowledge: qb.Knowledge) -> flo
             and not any(a in graph[b] for a, b in forbidden)
             and acyclic(ordered)
             and not any(a in ancestors(graph, b) for a, b in never)
+            and all(a in ancestors(graph, b) for a, b in always)
         )
 
     table = scores(seed, name)
@@ -268,3 +271,52 @@ def test_sets_whose_parents_all_have_a_bonus_are_found(name):
     knowledge = qb.Knowledge(priors=[(parent, names[3], 50.0) for parent in names[:3]])
     found = qb.identify(data(0), qb.Search(3, qb.Score(name), knowledge))
     assert dict(found.of(3))[0, 1, 2] == pytest.approx(scores(0, name)[3][0, 1, 2] + 150.0)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize(("seed", "name"), [(0, "bdeu"), (1, "bic"), (2, "bdeu"), (3, "k2")])
+def test_required_ancestors(seed, name, most):
+    """Every pair of variables, alone and with other knowledge; an error iff no network obeys."""
+    names = data(seed).names
+    for first, second in [(a, b) for a in names for b in names if a != b]:
+        forbidden = [(first, second)]
+        other = [(names[0], names[3])] if (first, second) != (names[3], names[0]) else []
+        for more in ({}, {"forbidden": forbidden}, {"before": other}):
+            pairs = [(first, second), *other] if not more else [(first, second)]
+            knowledge = qb.Knowledge(ancestors=pairs, **more)
+            best = best_of_all(seed, name, most, knowledge)
+            if best == float("-inf"):
+                with pytest.raises(ConstraintError):
+                    qb.learn(data(seed), most, score=name, knowledge=knowledge)
+                continue
+            learned = qb.learn(data(seed), most, score=name, knowledge=knowledge)
+            assert learned.solution.proved and learned.solution.score == pytest.approx(best)
+            place = {label: v for v, label in enumerate(names)}
+            assert all(place[a] in ancestors(learned.network.parents, place[b]) for a, b in pairs)
+            assert total(seed, name, learned.network, knowledge) == pytest.approx(best)
+
+
+def test_ancestors_are_refused_where_they_cannot_be_expressed():
+    names = data(0).names
+    knowledge = qb.Knowledge(ancestors=[(names[0], names[1])])
+    with pytest.raises(ConstraintError, match="cannot be expressed by candidate sets"):
+        qb.identify(data(0), qb.Search(2, knowledge=knowledge))
+    with pytest.raises(ConstraintError, match="cannot be expressed by candidate sets"):
+        restrict(qb.identify(data(0), qb.Search(2)), knowledge)
+    for more in ({"solver": "anneal"}, {"bootstrap": 2}, {"within": 3.0}, {"moves": 10}):
+        with pytest.raises(SettingError, match="ancestors in the prior knowledge need"):
+            qb.learn(data(0), 2, knowledge=knowledge, **more)
+    for more in ({"not_ancestors": knowledge.ancestors}, {"required": [(names[1], names[0])]}):
+        with pytest.raises(ConstraintError, match="form the cycle"):
+            qb.learn(data(0), 2, knowledge=replace(knowledge, **more))
+    found = qb.judge(data(0), qb.Network(names, ((),) * N), 2, knowledge=knowledge)
+    assert found.outside == (names[1],)
+
+
+def test_the_example_of_the_page_is_consistent():
+    page = (Path(__file__).parent.parent / "docs/howto-knowledge.md").read_text()
+    [example] = re.findall(r"```json\n(.*?)```", page, re.S)
+    known = json.loads(example)
+    allowed = qb.Knowledge(**known).resolve(("Age", "Sex", "Smoker", "Lung"), 3)
+    keys = {item.name for item in fields(qb.Knowledge)} - {"forbid_within_tiers"}
+    assert set(known) == keys and allowed.before == ((2, 3), (1, 3)) and allowed.ancestors == ((1, 3),)

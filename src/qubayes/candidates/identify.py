@@ -18,7 +18,7 @@ from ..scores.score import check_joint_states
 from .candidates import Candidates, Stamp, in_order
 from .checkpoint import Checkpoint
 from .counting import check_rows, prepare_rows
-from .knowledge import Knowledge
+from .knowledge import Knowledge, refuse_ancestors
 from .levels import (
     Block,
     Level,
@@ -138,6 +138,7 @@ def checked(dataset: Dataset, search: Search) -> Search:
     """Return the search with at most n - 1 parents; raise if it makes no sense for the data."""
     if dataset.rows == 0:
         raise DataError("the data have no rows; give at least one")
+    refuse_ancestors(search.knowledge)
     if search.max_parents < 0:
         raise SettingError(f"at most {search.max_parents} parents; allowed are 0 and more (usually 2 to 4)")
     search = replace(search, max_parents=max(0, min(search.max_parents, dataset.n - 1)))

@@ -10,17 +10,19 @@ As a JSON file, every key optional (an edge is [parent, child]):
       "max_parents": {"Age": 0},
       "priors": [["Smoker", "Lung", 2.5]],
       "before": [["Age", "Lung"]],
-      "not_ancestors": [["Lung", "Smoker"]]
+      "not_ancestors": [["Lung", "Smoker"]],
+      "ancestors": [["Sex", "Lung"]]
     }
 
 No edge goes from a later tier to an earlier one, nor between variables of one tier if `forbid_within_tiers` is true.
 Variables in no tier are free. A prior is added to the score of every network that has the edge, in nats. All pairs of
 `before` hold in one common order of the variables in which parents come before children. A pair [a, b] of
-`not_ancestors` forbids every directed path from a to b.
+`not_ancestors` forbids every directed path from a to b, one of `ancestors` asks for one.
 
 An order is expressed by candidate sets alone. If a comes before b, a is made a member of every set of b, whether it is
 a parent or not: then every network without cycles has the order. A set keeps the better of the scores with and without
-a as a parent (`with_order` in prune.py).
+a as a parent (`with_order` in prune.py). `ancestors` cannot be expressed by candidate sets; `learn` searches for the
+edges that make the path (`with_ancestors` in learning/pipeline.py).
 """
 
 import json
@@ -53,6 +55,7 @@ class Allowed(NamedTuple):
     limits: tuple[int, ...]  # largest number of parents, the required ones counted
     priors: tuple[tuple[int, int, float], ...] = ()  # (parent, child, what the edge adds to the score)
     before: tuple[tuple[int, int], ...] = ()  # (first, second) in an order of the vertices that parents precede
+    ancestors: tuple[tuple[int, int], ...] = ()  # (a, b): a directed path leads from a to b
 
     def prior_of(self, child: int) -> Floats:
         """Return (n,) what the edge from each vertex adds to the score of the child."""
@@ -87,9 +90,10 @@ class Knowledge:
     priors: Sequence[tuple[str, str, float]] = ()  # (parent, child, nats that the edge adds to the score)
     before: Sequence[Edge] = ()  # (first, second) in one order that all parents precede their children in
     not_ancestors: Sequence[Edge] = ()  # (a, b): no directed path leads from a to b
+    ancestors: Sequence[Edge] = ()  # (a, b): a directed path leads from a to b
 
     def __post_init__(self) -> None:
-        for key in ("forbidden", "required", "before", "not_ancestors"):
+        for key in ("forbidden", "required", "before", "not_ancestors", "ancestors"):
             object.__setattr__(self, key, _checked_edges(key, getattr(self, key)))
         object.__setattr__(self, "priors", _checked_priors(self.priors))
         if (
@@ -138,15 +142,16 @@ class Knowledge:
         if cycle := find_cycle([sorted(parents) for parents in required]):
             raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
         order = [(index[first], index[second]) for first, second in self._order()]
-        first_ones = [{first for first, second in order if second == vertex} for vertex in range(n)]
+        paths = [(index[first], index[second]) for first, second in self.ancestors]
+        first_ones = [{first for first, second in (*order, *paths) if second == vertex} for vertex in range(n)]
         if cycle := find_cycle(
             [sorted(parents | others) for parents, others in zip(required, first_ones, strict=True)]
         ):
             raise ConstraintError(
-                f"required edges and the order of variables (before, not_ancestors) form the cycle "
+                f"required edges and the order of variables (before, ancestors, not_ancestors) form the cycle "
                 f"{cycle_path(cycle, names)}; remove one of them"
             )
-        if self.required or order:
+        if self.required or order or paths:
             arcs = np.array(
                 [[p in its or p in others for its, others in zip(required, first_ones, strict=True)] for p in range(n)]
             )
@@ -165,6 +170,7 @@ class Knowledge:
             tuple(limits),
             tuple((index[parent], index[child], nats) for parent, child, nats in self.priors),
             tuple(order),
+            tuple(paths),
         )
 
     def _order(self) -> list[Edge]:
@@ -191,7 +197,11 @@ class Knowledge:
                 for key in ("forbidden", "required")
                 for edge in getattr(self, key)
             ),
-            *((f"{key} {list(pair)}", pair) for key in ("before", "not_ancestors") for pair in getattr(self, key)),
+            *(
+                (f"{key} {list(pair)}", pair)
+                for key in ("before", "not_ancestors", "ancestors")
+                for pair in getattr(self, key)
+            ),
             *((f"the prior of {_arrow(prior[:2])}", prior[:2]) for prior in self.priors),
             *((f"tier {place}", tier) for place, tier in enumerate(self.tiers, 1)),
             ("max_parents", tuple(self.max_parents)),
@@ -217,6 +227,15 @@ class Knowledge:
                     f"the required edge {_arrow(edge)} lies inside tier {parent}, where forbid_within_tiers allows "
                     "none; remove the edge or change the tiers"
                 )
+
+
+def refuse_ancestors(knowledge: Knowledge) -> None:
+    """Raise if ancestors are required: a set that scores less than its subset may be needed for the path."""
+    for first, second in knowledge.ancestors:
+        raise ConstraintError(
+            f"that {first!r} is an ancestor of {second!r} cannot be expressed by candidate sets; use `qubayes learn`"
+            " with the solver exact or auto, or require an edge"
+        )
 
 
 def read_knowledge(path: str | Path) -> Knowledge:

@@ -16,7 +16,7 @@ from ..foundation.families import Families, VertexSet, neighbours
 from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of, table_slots
 from .candidates import Candidates, Stamp, in_order, tolerance
-from .knowledge import Knowledge
+from .knowledge import Knowledge, refuse_ancestors
 
 _FINE, _OUTSIDE, _REPEATED, _COLLISION = range(4)
 
@@ -66,6 +66,7 @@ def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
     negative priors. With required edges and positive priors this does not hold: a listed subset may lack the parent,
     so they are refused.
     """
+    refuse_ancestors(knowledge)
     for parent, child, nats in knowledge.priors:
         if nats > 0.0:
             raise ConstraintError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..candidates import Knowledge
 from ..candidates.knowledge import Allowed
 from ..data import Dataset, ReadSettings, read
 from ..foundation.arrays import Bools, frozen
@@ -202,7 +203,8 @@ def judge(
         rows, held = _split(rows, float(holdout), settings.seed)
     learned = learn_with(settings, rows, workers=workers, on_progress=on_progress)
     score = learned.settings.chosen_score
-    allowed = settings.search.knowledge.resolve(network.names, learned.settings.search.max_parents)
+    known = settings.knowledge or Knowledge()
+    allowed = known.resolve(network.names, learned.settings.search.max_parents)
     priors = allowed.prior_matrix()
     bonuses = [float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)]
     own = vertex_scores(network, rows, score) + bonuses
@@ -274,6 +276,7 @@ def _outside(network: Network, allowed: Allowed) -> tuple[str, ...]:
     """Return the variables whose parents no searched network has."""
     reached = reachable(_arcs(network))
     barred = {first for first, second in allowed.before if reached[second, first]}
+    barred |= {second for first, second in allowed.ancestors if not reached[first, second]}
     families = zip(network.parents, allowed.required, allowed.excluded, allowed.limits, strict=True)
     return tuple(
         network.names[child]

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,9 @@ import numpy as np
 from .. import __version__
 from ..candidates import Candidates, identify, read_candidates, write_candidates
 from ..data import Dataset
-from ..foundation.errors import FormatError, QubayesError, SettingError, TooLargeError
+from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
 from ..foundation.files import json_object, replacing
+from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
@@ -141,10 +144,14 @@ class _Pipeline:
         self.inputs = {"data": dataset.checksum} | {
             key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
         }
+        if self.settings.knowledge is not None:  # raises for contradictions that the search would not meet
+            self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
         formulation = self.formulation_of(candidates)
         problem = candidates if formulation is None else formulation
         solution = self.find_solution(problem)
+        if self.settings.ancestors and not solution.interrupted:
+            candidates, solution = self.with_ancestors(dataset, candidates, solution)
         interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
             try:
@@ -271,6 +278,48 @@ class _Pipeline:
         limits = Limits(self.limits_left.seconds)
         with self._timed("alternatives"):
             return alternatives(candidates, best, within=within, limits=limits, on_progress=self.on_progress)
+
+    def with_ancestors(
+        self, dataset: Dataset, candidates: Candidates, solution: Solution
+    ) -> tuple[Candidates, Solution]:
+        """Return the best network with all required ancestors, and the candidate sets that it is the best of.
+
+        Best first over sets of required edges. If the best network for such a set lacks a path to b, let S be b and its
+        ancestors: in every network with the path some edge leads from outside into S, so each such edge is required in
+        turn. The first network in order of bounds that has all paths is the best; its bound holds for all others.
+        """
+        search, names = self.settings.search, dataset.names
+        pairs = [(names.index(a), names.index(b)) for a, b in self.settings.ancestors]
+        waiting = [(-solution.bound, 0, tuple(search.knowledge.required), candidates, solution)]
+        seen = {frozenset(search.knowledge.required)}
+        with self._timed("ancestors"):
+            while waiting:
+                _, _, required, candidates, solution = heappop(waiting)
+                arcs = np.array([[p in parents for parents in solution.parents] for p in range(dataset.n)], np.bool_)
+                reached = reachable(arcs)
+                missing = [b for a, b in pairs if not reached[a, b]]
+                if not missing:
+                    return candidates, solution
+                inside = reached[:, missing[0]]
+                for parent, child in product(np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()):
+                    edges = (*required, (names[parent], names[child]))
+                    if frozenset(edges) in seen:
+                        continue
+                    seen.add(frozenset(edges))
+                    with suppress(ConstraintError):  # such an edge is forbidden, or closes a cycle
+                        known = replace(search, knowledge=replace(search.knowledge, required=edges))
+                        found = identify(dataset, known, workers=self.workers)
+                        best = solve(
+                            found, self.settings.solver_name, limits=self.limits_left, workers=self.workers.here
+                        )
+                        if best.interrupted:
+                            raise KeyboardInterrupt  # no network with the paths is known yet
+                        heappush(waiting, (-best.bound, len(seen), edges, found, best))
+                self.on_progress(Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges"))
+        raise ConstraintError(
+            f"no network of at most {search.max_parents} parents has the ancestors {list(self.settings.ancestors)} and"
+            " obeys the other knowledge; allow more parents or edges"
+        )
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""

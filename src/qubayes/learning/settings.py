@@ -1,7 +1,7 @@
 """Settings of `learn` and of `solve_candidates`: everything that a result depends on besides its input."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
@@ -81,6 +81,12 @@ class LearnSettings:
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
         check_wanted(self.best, self.within)
+        others = (self.bootstrap, self.best, self.within, self.moves)
+        if self.ancestors and (self.solver not in ("auto", "exact") or any(others)):
+            raise SettingError(
+                "ancestors in the prior knowledge need the solver exact or auto, and neither moves, bootstrap, best "
+                "nor within; leave one of the two out"
+            )
         if self.bootstrap < 0:
             raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
         _ = self.chosen_score, self.limits, self.solver_with_settings  # raise now rather than after the data are read
@@ -110,6 +116,11 @@ class LearnSettings:
         return self.score if isinstance(self.score, Score) else Score(self.score, self.ess)
 
     @property
+    def ancestors(self) -> Sequence[tuple[str, str]]:
+        """The pairs (a, b) of variables where a must be an ancestor of b, which candidate sets cannot express."""
+        return self.knowledge.ancestors if self.knowledge else ()
+
+    @property
     def solver_name(self) -> str:
         """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
         return "anneal" if self.solver == "auto" and self.moves is not None else self.solver
@@ -126,9 +137,10 @@ class LearnSettings:
 
     @property
     def search(self) -> Search:
-        """The search for candidate sets."""
+        """The search for candidate sets; `ancestors` are no part of it."""
         most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents
-        return Search(most, self.chosen_score, self.knowledge or Knowledge(), self.possible_parents)
+        known = replace(self.knowledge or Knowledge(), ancestors=())
+        return Search(most, self.chosen_score, known, self.possible_parents)
 
     def fitted_to(self, data: Any, dataset: Dataset) -> "LearnSettings":
         """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
