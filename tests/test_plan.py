@@ -41,6 +41,12 @@ def test_what_is_measured_is_what_the_search_finds(dataset):
         assert forecast.bits == formulate(found, cover(found)).bits["total"]
 
 
+def test_progress_is_shown_level_by_level(dataset):
+    seen = []
+    plan(dataset, Search(2), count_bits=False, on_progress=seen.append)
+    assert [(part.stage, part.done, part.total) for part in seen] == [("plan", done, 3) for done in range(4)]
+
+
 def test_costs_grow_with_the_number_of_parents(dataset):
     forecasts = plan(dataset, Search(6))
     for fewer, more in pairwise(forecasts):

@@ -165,7 +165,8 @@ def plan(
 
     dataset = read(data, reading)
     search = search_options(max_parents, score, ess, knowledge)
-    forecasts = forecast(dataset, search, workers=Workers(threads))
+    with progress_bar(quiet=as_json) as show:
+        forecasts = forecast(dataset, search, workers=Workers(threads), on_progress=show)
     fits = largest_that_fits(forecasts, seconds, memory * 1e9)
     if as_json:
         rows = [item.as_json() for item in forecasts]

@@ -35,7 +35,7 @@ CandidatesFile = Annotated[
 NetworkFile = Annotated[
     Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
 ScoreName = Annotated[

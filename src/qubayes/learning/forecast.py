@@ -22,6 +22,7 @@ from ..data.dataset import Dataset
 from ..foundation.environment import memory_here, peak_memory
 from ..foundation.errors import SettingError, TooLargeError, option
 from ..foundation.families import VertexSet
+from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
@@ -98,13 +99,13 @@ def plan(
     workers: Workers | None = None,
     count_bits: bool = True,
     longest: float = _WHOLE,
+    on_progress: OnProgress = silent,
 ) -> tuple[Forecast, ...]:
     """Return a forecast for each number of parents from 1 to search.max_parents.
 
     A level that is predicted to take `longest` seconds at most is run, and measured; of the next one a sample is timed.
     """
-    search = checked(dataset, search)
-    workers = workers or Workers()
+    search, workers = checked(dataset, search), workers or Workers()
     if workers.cluster is not None:
         raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
     level: Level | None = first_level(dataset, search)
@@ -115,6 +116,7 @@ def plan(
     resting, below, found = peak_memory(), 0.0, 0.0
     before = pace = before_last = last = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
+        on_progress(Progress("plan", k - 1, search.max_parents + 1, f"sets of {k} variables"))
         sets = comb(dataset.n, k)
         before, before_last = pace, last
         if level is None:
@@ -131,6 +133,7 @@ def plan(
             bits = _bits(dataset, search, blocks) if count_bits and pace.how == "measured" else None
             forecasts.append(Forecast(k - 1, families, below + last.seconds * sets, memory, expected, bits, pace.how))
         below += pace.seconds * sets
+    on_progress(Progress("plan", search.max_parents + 1, search.max_parents + 1))
     return tuple(forecasts)
 
 
@@ -172,7 +175,13 @@ def seconds_among(dataset: Dataset, search: Search, workers: Workers) -> float:
 
 
 def affordable(
-    dataset: Dataset, search: Search, workers: Workers, limit: float | None = None, *, smaller: bool = False
+    dataset: Dataset,
+    search: Search,
+    workers: Workers,
+    limit: float | None = None,
+    *,
+    smaller: bool = False,
+    on_progress: OnProgress = silent,
 ) -> Search:
     """Return the search for candidate sets, once it is known to fit the memory and the limit (seconds).
 
@@ -197,7 +206,7 @@ def affordable(
         )
     if workers.cluster is not None:
         return search
-    offers = _offers(dataset, search, Workers(workers.threads), limit)
+    offers = _offers(dataset, search, Workers(workers.threads), limit, on_progress)
     _, seconds, memory = next(offers)
     forecast = f"{_named(search)} would take about {in_words(seconds)} for the candidate sets"
     if seconds == inf:
@@ -219,7 +228,9 @@ def affordable(
     raise SettingError(f"{forecast}; the limit is {limit:g} s: {'' if smaller else remedy + ', or '}give more time")
 
 
-def _offers(dataset: Dataset, search: Search, workers: Workers, limit: float) -> Iterator[tuple[Search, float, float]]:
+def _offers(
+    dataset: Dataset, search: Search, workers: Workers, limit: float, on_progress: OnProgress
+) -> Iterator[tuple[Search, float, float]]:
     """Yield (search, seconds, bytes): the search itself, then smaller ones, each predicted when it is asked for."""
     m, kept, single = search.max_parents, search.possible_parents, None
     most = m
@@ -229,7 +240,8 @@ def _offers(dataset: Dataset, search: Search, workers: Workers, limit: float) ->
         yield search, inf, inf
     if kept is None and most >= min(m, 2):
         whole, longest = replace(search, max_parents=most), min(_WHOLE, limit / 20)
-        for each in reversed(plan(dataset, whole, workers=workers, count_bits=False, longest=longest)):
+        predicted = plan(dataset, whole, workers=workers, count_bits=False, longest=longest, on_progress=on_progress)
+        for each in reversed(predicted):
             fewer = replace(search, max_parents=each.max_parents), each.seconds, float(each.memory)
             if each.max_parents >= min(m, 2):
                 yield fewer

@@ -184,7 +184,7 @@ class _Pipeline:
         search, limit = self.settings.search, self.settings.time_limit
 
         def make() -> dict[str, Any]:
-            chosen = affordable(dataset, search, self.workers, limit, smaller=True)
+            chosen = affordable(dataset, search, self.workers, limit, smaller=True, on_progress=self.on_progress)
             return {"max_parents": chosen.max_parents, "possible_parents": chosen.possible_parents}
 
         def write(choice: dict[str, Any], path: Path) -> None:
@@ -202,7 +202,9 @@ class _Pipeline:
         def make() -> Candidates:
             search = self.settings.search
             if not self.fitted:
-                search = affordable(dataset, search, self.workers, self.settings.time_limit)
+                search = affordable(
+                    dataset, search, self.workers, self.settings.time_limit, on_progress=self.on_progress
+                )
             return identify(
                 dataset,
                 search,

@@ -89,7 +89,7 @@ def identify_file(
         if dataset.dropped:
             log.warning("%d rows with missing values were dropped", dataset.dropped)
         if not resume:
-            search = affordable(dataset, search, joined, time_limit, smaller=smaller)
+            search = affordable(dataset, search, joined, time_limit, smaller=smaller, on_progress=on_progress)
         if output is None:
             return identify(dataset, search, workers=joined, on_progress=on_progress)
         blocks = blocks_file(output)
@@ -213,8 +213,7 @@ def formulate_file(
 
     coefficients = Coefficients(settings.scale, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
-    places = [output, companion_of(output)] if output is not None else []
-    check_places(places, [file, settings.subsets, settings.network, settings.data])
+    check_places([output, output and companion_of(output)], [file, settings.subsets, settings.network, settings.data])
     candidates = read_candidates(file)
     if settings.presolve_seconds:
         presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
