@@ -1,7 +1,7 @@
 """Bits, couplers and gaps of the paper's, the default and the on-demand formulations, beside the paper's Table 1.
 
     python -m benchmarks on-demand DIR [--data DATA] [--instances alarm:4,andes:2] [--orders adjacent,minimal]
-        [--seconds 20] [--limit 60] [--seed 0] [--threads 1] [--json OUT.jsonl]
+        [--seconds 20] [--limit 60] [--sweeps 8000] [--seed 0] [--threads 1] [--json OUT.jsonl]
 
 DIR holds candidate sets as {name}_m{m}_s0*.qbc (as `qubayes candidates -m M --score bds` or `python -m benchmarks
 paper` writes them) and, if there are, subsets of the same name that end in .qbs. Candidate sets that are not there are
@@ -10,7 +10,8 @@ found in a sample of 1,000 rows of the instance in DATA, and kept in DIR. The su
 A row is printed as soon as an instance is measured. With --json it is also appended to a file, and instances that are
 in it are not measured again. `sa` (single flips) gets --seconds on each formulation, `anneal` the same for the best
 known network; a gap is a percentage of the gain of the best network that any of them found: of the best state that
-violates no constraint, and of the best network after repair. --limit is the time limit of the search for order bits.
+violates no constraint, and of the best network after repair. --limit is the time limit of the search for order bits,
+--sweeps the length of its longest walks.
 "of default", order status, "D" (bits of vertices with at most two possible parents: docs/theory.md, Theorem D) and the
 seconds of formulating are those of the first of --orders.
 """
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--orders", default="adjacent")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--sweeps", type=int, default=Demand().sweeps)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path)
@@ -74,7 +76,7 @@ def measured(which: Instance, options: argparse.Namespace) -> dict[str, Any]:
         row["printed"] = BITS[which][4].mean
     for kind in (*FIXED, *options.orders.split(",")):
         began, (order, penalty) = time.perf_counter(), FIXED.get(kind, (kind, "tight"))
-        demand = Demand(known.network, seed=options.seed, seconds=options.limit)
+        demand = Demand(known.network, options.sweeps, seed=options.seed, seconds=options.limit)
         made = formulate(candidates, subsets, order=order, penalty=penalty, demand=demand, workers=workers)
         facts = {"bits": made.bits, "couplers": made.qubo.couplers, "order_status": made.order_status}
         facts["formulate"] = time.perf_counter() - began

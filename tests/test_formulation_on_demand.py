@@ -206,6 +206,65 @@ def test_four_vertices_have_no_quadratic_penalty_without_an_extra_bit():
     assert np.linalg.matrix_rank(np.array(rows)) == 11
 
 
+def test_a_vertex_with_two_possible_parents_needs_no_bits_of_its_own():
+    """Theorem D (ii): its u and z bits at 0 and a quadratic polynomial of r in their place leave the minimum."""
+    replaced = 0
+    for _, scores, candidates, subsets, default, near in problems(8, 40):
+        made = relaxation(candidates, subsets, default, near)
+        energies, place = all_energies(made.qubo), made.qubo.bits - 1
+        states = (np.arange(len(energies))[:, None] >> np.arange(place + 1)) & 1
+        for vertex, known in enumerate(scores):
+            parents = sorted(frozenset().union(*known))
+            pairs = made.order.pair_of(np.array(parents, int), np.full(len(parents), vertex))
+            if not 0 < len(parents) <= 2 or (pairs < 0).any():
+                continue
+            own = list(range(*subsets.families.vertex_start[vertex : vertex + 2]))
+            own += [z for z in [int(made.z_bits[vertex])] if z >= 0]
+            first = made.order.pairs[pairs, 0] == parents
+            x = states[:, subsets.total + pairs] == first  # whether each parent comes before the vertex
+            gain = [reference.closure(known, frozenset([p])) - known[frozenset()] for p in parents]
+            polynomial = -(x * gain).sum(axis=1)
+            if len(parents) == 2:
+                both = reference.closure(known, frozenset(parents)) - known[frozenset()]
+                polynomial = polynomial - (both - sum(gain)) * x[:, 0] * x[:, 1]
+            left = (states[:, own] == 0).all(axis=1)
+            assert (energies + polynomial)[left].min() == pytest.approx(energies.min())
+            replaced += 1
+    assert replaced > 20
+
+
+def test_a_parent_that_is_always_allowed_is_folded_into_the_scores():
+    """Theorem D (iii), with a one-way pair without an order bit."""
+    folded = 0
+    for random, scores, candidates, _, default, near in problems(9, 60, most=40):
+        arcs = candidates.families.arcs()
+        for parent, child in np.argwhere(arcs & ~arcs.T).tolist():
+            bits = {pair for pair in default - {(min(parent, child), max(parent, child))} if random.random() < 0.7}
+            known: dict = {}
+            for members, score in scores[child].items():
+                rest = members - {parent}
+                known[rest] = max(score, known.get(rest, -np.inf))
+            changed = [known if vertex == child else given for vertex, given in enumerate(scores)]
+            found = best_relaxed_score(changed, bits, near)
+            assert found == pytest.approx(best_relaxed_score(scores, bits, near))
+            folded += 1
+    assert folded > 20
+
+
+def test_a_pendant_is_dropped():
+    """Theorem D (iv): a vertex with a single neighbour, and what it lowers at that neighbour."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        scores = random_scores(random, 4, 2, 0.2)
+        lone = random.uniform(-9.0, -1.0, 2)
+        pendant = {frozenset(): float(lone.min()), frozenset([0]): float(lone.max())}
+        with_it = {c | {4}: s + float(random.exponential(3.0)) for c, s in scores[0].items() if len(c) < 2}
+        lowered = {c: s - float(np.ptp(lone)) for c, s in with_it.items()}
+        whole = [scores[0] | with_it, *scores[1:], pendant]
+        left = [scores[0] | lowered, *scores[1:], {frozenset(): float(lone.max())}]
+        assert reference.best_score_of_orders(left) == pytest.approx(reference.best_score_of_orders(whole))
+
+
 def test_shortest_cycles():
     parents = ((2, 4), (0,), (1,), (5,), (3,), (4,), (8,), (6,), (9,), (7,))
     assert sorted(map(sorted, shortest_cycles(parents))) == [[0, 1, 2], [3, 4, 5]]  # not the longer 6, 8, 9, 7
