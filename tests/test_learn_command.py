@@ -154,6 +154,15 @@ def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):
     assert code == 0 and f"written: {folder / 'x.bif'}" in out
 
 
+@pytest.mark.parametrize("name", ["solution.json", "run.json"])
+def test_the_files_of_a_run_are_not_written_over(data, tmp_path, capsys, name):
+    folder = tmp_path / "run"
+    assert run(capsys, "learn", data, "-m", 1, "--run-dir", folder)[0] == 0
+    before = (folder / name).read_bytes()
+    assert_refused(capsys, "choose another name", "learn", data, "--run-dir", folder, "-o", folder / name)
+    assert (folder / name).read_bytes() == before
+
+
 def test_the_declaration_of_states_is_not_written_over(data, tmp_path, capsys):
     declared = tmp_path / "x.bif"
     assert run(capsys, "learn", data, "-m", 1, "-o", declared)[0] == 0

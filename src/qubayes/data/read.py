@@ -345,7 +345,13 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
         def array(kind: str, length: int) -> AnyArray:
             return np.frombuffer(stream.read(length * np.dtype(kind).itemsize), kind, length)
 
-        timer = threading.Timer(_SECONDS + size / _BYTES_PER_SECOND, child.kill)
+        seconds, late = _SECONDS + size / _BYTES_PER_SECOND, threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            child.kill()
+
+        timer = threading.Timer(seconds, give_up)
         timer.start()
         try:
             while header := json.loads(stream.readline()):
@@ -360,6 +366,11 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
         except QubayesError:
             raise
         except ValueError:  # it ended too early
+            if late.is_set():
+                raise FormatError(
+                    f"{path} was not read in {seconds:.0f} s; if its disk is slow, copy it to another, or else write it"
+                    " again: it may be damaged"
+                ) from None
             raise FormatError(f"{path} is not a whole {kind} file: its reader failed; write it again") from None
         finally:
             timer.cancel()
