@@ -286,9 +286,10 @@ class _Pipeline:
     ) -> tuple[Candidates, Solution]:
         """Return the best network with all required ancestors, and the candidate sets that it is the best of.
 
-        Best first over sets of required edges. If the best network for such a set lacks a path to b, let S be b and its
-        ancestors: in every network with the path some edge leads from outside into S, so each such edge is required in
-        turn. The first network in order of bounds that has all paths is the best; its bound holds for all others.
+        Best first over sets of required edges. If the best network for such a set lacks a path from a to b, let S be b
+        and its ancestors, or all but a and its descendants: in every network with the path some edge leads from outside
+        into S, so each such edge is required in turn, for the S with fewer edges. The first network in order of bounds
+        that has all paths is the best; its bound holds for all others.
         """
         search, names = self.settings.search, dataset.names
         pairs = [(names.index(a), names.index(b)) for a, b in self.settings.ancestors]
@@ -299,10 +300,11 @@ class _Pipeline:
                 _, _, required, candidates, solution = heappop(waiting)
                 arcs = np.array([[p in parents for parents in solution.parents] for p in range(dataset.n)], np.bool_)
                 reached = reachable(arcs)
-                missing = [b for a, b in pairs if not reached[a, b]]
+                missing = [(a, b) for a, b in pairs if not reached[a, b]]
                 if not missing:
                     return candidates, solution
-                inside = reached[:, missing[0]]
+                first, last = missing[0]
+                inside = min(reached[:, last], ~reached[first], key=lambda s: int(s.sum()) * int((~s).sum()))
                 for parent, child in product(np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()):
                     edges = (*required, (names[parent], names[child]))
                     if frozenset(edges) in seen:
