@@ -27,7 +27,8 @@ from ..foundation.workers import Workers, run
 
 _WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
 _SAMPLE = 0.5  # seconds of sampling a level
-WORK_TO_PLAN = 10**11  # sets of the last level times rows; a search of less takes at most a minute or so
+WORK_TO_PLAN = 2 * 10**11  # sets of the last level times rows; a search of less takes a few minutes at most
+_LEAST_ROWS = 1000  # for the memory: fewer rows do not make the tables smaller
 _WORK_A_SECOND = 10**8  # at least
 SECONDS_TO_WARN = 300.0
 _SHARE = 0.6  # of the time limit, for candidate sets that are chosen to fit: the rest is the solver's
@@ -195,7 +196,11 @@ def affordable(
         search = checked(dataset, search)
     n, m, kept = dataset.n, search.max_parents, search.possible_parents
     sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
-    if m < 1 or sets * dataset.rows < min(WORK_TO_PLAN, max(limit, 1.0) * _WORK_A_SECOND) or (kept and limit == inf):
+    if (
+        m < 1
+        or sets * max(dataset.rows, _LEAST_ROWS) < min(WORK_TO_PLAN, max(limit, 1.0) * _WORK_A_SECOND)
+        or (kept and limit == inf)
+    ):
         return search
     remedy = f"take fewer parents, or {option('possible_parents', 30 if kept is None or kept > 30 else 10)}"
     needed = peak_memory() + table_bytes(dataset, search, m)
