@@ -169,6 +169,7 @@ def test_files_of_scores_take_order_and_negative_priors(seed, tmp_path):
     with pytest.raises(ConstraintError, match="needs scores that a file of candidate sets leaves out"):
         restrict(qb.identify(data(seed), qb.Search(3)), positive)
     write_candidates(candidates, tmp_path / "x.qbc")
+    assert read_candidates(tmp_path / "x.qbc").plain.total == candidates.plain.total
     again = read_candidates(tmp_path / "x.qbc")
     assert qb.solve(again, "exact").network == solution.network
     with pytest.raises(FormatError, match="holds no order of variables"):
@@ -180,6 +181,8 @@ def test_lists_of_networks_refuse_an_order():
     candidates = qb.identify(data(0), qb.Search(2, knowledge=qb.Knowledge(before=[(names[0], names[1])])))
     with pytest.raises(SettingError, match="no order of variables"):
         qb.alternatives(candidates, 3)
+    with pytest.raises(SettingError, match="no order of variables"):
+        qb.learn(data(0), 2, knowledge=qb.Knowledge(before=[(names[0], names[1])]), within=20.0)
 
 
 def test_judge_counts_priors_and_the_order():

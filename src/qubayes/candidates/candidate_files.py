@@ -148,7 +148,7 @@ def _layout(facts: Facts) -> Layout:
         raise FormatError("the header does not hold a stamp")
     found: Layout = (("<i8", vertices + 1), ("<i8", sets + 1), ("<f8", sets), ("<i4", members))
     if isinstance(plain := facts.get("plain"), dict):
-        found += _layout({"names": facts["names"], "stamp": facts["stamp"], **plain, "plain": None})
+        found += _layout({**plain, "names": facts["names"], "stamp": facts["stamp"], "plain": None})
     return found
 
 

@@ -81,6 +81,11 @@ class LearnSettings:
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
         check_wanted(self.best, self.within)
+        ordered = self.knowledge is not None and (self.knowledge.before or self.knowledge.not_ancestors)
+        if ordered and (self.best or self.within):
+            raise SettingError(
+                "a list of networks (best, within) takes no order of variables (before, not_ancestors); leave one out"
+            )
         others = (self.bootstrap, self.best, self.within, self.moves)
         if self.ancestors and (self.solver not in ("auto", "exact") or any(others)):
             raise SettingError(
