@@ -28,9 +28,11 @@ from ...network import Network
 from ..run import Limits, Run
 from ..solve import solve
 
-LARGEST = 20  # vertices of a component: 3^20 steps take some 20 s
+LARGEST = 20  # vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
 SLICE = 50_000_000  # steps between two looks at the clock
-NEGLIGIBLE = -60.0  # logarithm of a relative weight that is left out of Z(S)
+# Logarithm of a relative weight that is left out of Z(S): Z(U) is at most 20! = e^42 times its scale, and there are at
+# most 2^20 = e^14 terms, so all of them add up to less than e^-64.
+NEGLIGIBLE = -120.0
 # The same of the largest product of A over orders that begin with U. All signed terms through such U add up to at most
 # e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21: less than 10^-21.
 NEGLIGIBLE_FIRST = -100.0
