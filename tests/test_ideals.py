@@ -85,7 +85,7 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
         others = [v for v in range(n) if not first >> v & 1]
         rest[first] = min(top[v] - inside(v, first) + rest[first | 1 << v] for v in others)
     assert rest[0] == pytest.approx(optimum)
-    bounds, falls, fill_falls = {}, {}, kernel(ideals._fill_falls)
+    bounds, falls, fill_falls = {}, {}, kernel(ideals.fill_falls)
     for first in range(2**n):
         fall, steps = np.zeros(n), np.zeros(n, np.int64)
         bounds[first] = fill_falls(potential, np.uint64(first), fall, steps)

@@ -264,7 +264,12 @@ def test_commands(tmp_path, monkeypatch, capsys):
     code, printed, _ = run(capsys, "solve", "x.jkl", "--solver", "exact", "--knowledge", "k.json", "--json")
     assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
     code, _, error = run(capsys, "solve", "x.jkl", "--certificate", "p.json", "--knowledge", "k.json")
-    assert code == 1 and "a certificate is for the sets of the file" in error
+    assert code == 1 and "which say nothing of an order" in error
+    (tmp_path / "k.json").write_text(json.dumps({"priors": known["priors"]}))
+    best = best_of_all(2, "bdeu", 3, qb.Knowledge(priors=known["priors"]))
+    assert run(capsys, "solve", "x.jkl", "--certificate", "p.json", "--knowledge", "k.json")[0] == 0
+    code, printed, _ = run(capsys, "check", "p.jkl", "p.json", "--json")
+    assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
 
 
 @pytest.mark.parametrize("name", ["bdeu", "bic", "k2", "bds"])

@@ -168,10 +168,6 @@ def solve_file(
     beside it, with the ending .jkl.
     """
     certificate = settings.options.get("certificate")
-    if certificate is not None and knowledge is not None:
-        raise SettingError(
-            f"{option('certificate')} and {option('knowledge')}; give one: a certificate is for the sets of the file"
-        )
     other = names or knowledge or ending(file) in (".pss", ".qbc")
     scores = Path(certificate).with_suffix(".jkl") if certificate and other else None
     check_places([output, trace, certificate, scores], [file, names, knowledge])
@@ -182,6 +178,11 @@ def solve_file(
     with (workers or Workers()).connected() as joined:
         first = read_network(start) if start else None
         candidates = candidates_of(file, names, knowledge)
+        if certificate and candidates.plain is not None:
+            given = f"{option('certificate')} and an order of variables in {option('knowledge')}"
+            raise SettingError(
+                f"{given}; give one: a certificate is about scores, which say nothing of an order"
+            )
         if scores:
             check_output(scores, candidates.names)
         solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)

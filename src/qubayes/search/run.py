@@ -136,7 +136,18 @@ def solver_named(name: str, **settings: Any) -> Solver:
     for setting, value in settings.items():
         if setting not in known:
             raise SettingError(f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}")
-        _check_setting(f"{name}: {setting}", annotations[setting], value)
+        annotation = annotations[setting]
+        is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
+        kinds = [get_origin(each) or each for each in (get_args(annotation) if is_union else [annotation])]
+        if not (
+            Any in kinds
+            or (float in kinds and is_number(value))
+            or (int in kinds and is_whole(value))  # a whole number is a number; a boolean is not
+            or isinstance(value, tuple(kind for kind in kinds if kind not in (Any, int, float)))
+        ):
+            *others, last = [_KINDS.get(kind) or f"a {kind.__name__}" for kind in kinds]
+            allowed = f"{', '.join(others)} or {last}" if others else last
+            raise SettingError(f"{name}: {setting} = {value!r}; give {allowed}")
     solver: Solver = kind(**settings)
     return solver
 
@@ -150,21 +161,6 @@ def load(target: str) -> Any:
 def is_solver(value: object) -> bool:
     """True if the value has what `Solver` asks for."""
     return callable(value) and all(hasattr(value, name) for name in ("name", "takes", "counts", "prepare"))
-
-
-def _check_setting(name: str, annotation: Any, value: object) -> None:
-    """Raise unless the annotation allows the value. A whole number is a number; a boolean is not."""
-    is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
-    kinds = [get_origin(each) or each for each in (get_args(annotation) if is_union else [annotation])]
-    if (
-        Any in kinds
-        or (float in kinds and is_number(value))
-        or (int in kinds and is_whole(value))
-        or isinstance(value, tuple(kind for kind in kinds if kind not in (Any, int, float)))
-    ):
-        return
-    *others, last = [_KINDS.get(kind) or f"a {kind.__name__}" for kind in kinds]
-    raise SettingError(f"{name} = {value!r}; give {', '.join(others)}{' or ' * bool(others)}{last}")
 
 
 class Formulated(Protocol):

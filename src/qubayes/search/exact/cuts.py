@@ -164,7 +164,7 @@ def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
     found, violations = np.zeros_like(starts), np.zeros(len(starts))
     met = np.zeros(len(support.owners), np.int64)
     cluster = Cluster(np.zeros(n, np.uint8), met, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.uint8))
-    count = _search_clusters(support, starts, need, least, cluster, found, violations)
+    count = search_clusters(support, starts, need, least, cluster, found, violations)
     found, first = np.unique(found[:count], axis=0, return_index=True)
     return cluster_cuts(found[np.argsort(-violations[first], kind="stable")], need)
 
@@ -204,7 +204,7 @@ def edge_values(support: Support) -> Floats:
 
 
 @kernel
-def _search_clusters(
+def search_clusters(
     support: Support, starts: Bytes, need: int, least: float, cluster: Cluster, found: Bytes, violations: Floats
 ) -> int:
     """Write the cluster and violation of each search that found one; return how many there are."""

@@ -140,7 +140,7 @@ def search_ideals(
     )
     going = 1
     while going == 1 and not run.over:
-        going = _expand(sorted_sets, potential, queue, threshold, SLICE)
+        going = expand_states(sorted_sets, potential, queue, threshold, SLICE)
         run.report()
     count, (least, best) = int(queue.counts[2]), queue.least.tolist()
     margin = ROUNDING * (scale + 2.0 * float(bounded.weights @ bounded.cuts.sizes))
@@ -180,7 +180,7 @@ def set_masks(sets: ScoredSets) -> Words:
 
 
 @kernel
-def _expand(sets: SortedSets, potential: Potential, queue: Queue, threshold: float, work: int) -> int:
+def expand_states(sets: SortedSets, potential: Potential, queue: Queue, threshold: float, work: int) -> int:
     """Expand states; return 0 when all are expanded, 1 after looking at `work` sets, 2 if there is no place left."""
     one, n, least, most = np.uint64(1), len(sets.start) - 1, queue.least, len(queue.states)
     everything = (one << np.uint64(n)) - one
@@ -193,7 +193,7 @@ def _expand(sets: SortedSets, potential: Potential, queue: Queue, threshold: flo
         if state == everything:
             least[1] = g
             continue
-        f = g + _fill_falls(potential, state, queue.fall, queue.steps)
+        f = g + fill_falls(potential, state, queue.fall, queue.steps)
         work -= len(potential.clusters)
         if f > threshold:
             least[0] = min(least[0], f)
@@ -243,7 +243,7 @@ def _reach(queue: Queue, state: np.uint64, loss: float, before: int, end: int, m
 
 
 @inner
-def _fill_falls(p: Potential, state: np.uint64, fall: Floats, steps: Ints) -> float:
+def fill_falls(p: Potential, state: np.uint64, fall: Floats, steps: Ints) -> float:
     """Return h(U); write h(U) - h(U and v) for each v outside U into `fall`."""
     one, n, h = np.uint64(1), len(fall), 0.0
     outside = ~state & ((one << np.uint64(n)) - one)
@@ -297,14 +297,14 @@ def greedy_duals(sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: floa
     orders = np.array([random.permutation(n) for _ in range(64)])
     zeros, counts = np.zeros(len(costs), np.uint64), np.zeros(n, np.int64)
     clusters, weights = np.zeros(MOST_CLUSTERS, np.uint64), np.zeros(MOST_CLUSTERS)
-    count = _ascend(Ascent(start, set_masks(sets), costs, zeros, counts, clusters, weights), orders)
+    count = ascend(Ascent(start, set_masks(sets), costs, zeros, counts, clusters, weights), orders)
     inside = (clusters[:count, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1)
     cuts = bounded.cuts.join(cluster_cuts(inside.astype(np.uint8), 1))
     return lagrangian(sets, cuts, np.concatenate([bounded.weights, weights[:count]]), allowed, scale)
 
 
 @kernel
-def _ascend(ascent: Ascent, orders: Ints) -> int:
+def ascend(ascent: Ascent, orders: Ints) -> int:
     """Find clusters and their weights; return how many there are."""
     one, n = np.uint64(1), len(ascent.counts)
     everything = (one << np.uint64(n)) - one

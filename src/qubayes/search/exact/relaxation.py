@@ -157,7 +157,7 @@ def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats)
         np.zeros(len(halves)),
         np.zeros(len(halves), np.int64),
     )
-    _fill_prices(sets, allowed, cuts, weights, work, values)
+    fill_prices(sets, allowed, cuts, weights, work, values)
     return values
 
 
@@ -172,7 +172,7 @@ class PricingTables(NamedTuple):
 
 
 @kernel
-def _fill_prices(
+def fill_prices(
     sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats, work: PricingTables, values: Floats
 ) -> None:
     words, first = len(work.single) - len(work.halves), sets.families.vertex_start

@@ -30,11 +30,11 @@ TOTAL, CLIMB_BEST, BEST = range(3)  # of `totals`
 
 @kernel
 def climb_edges(sets: Any, data: Any, climb: Any, moves: int) -> None:
-    """Make this many steps; the first call scores the start before."""
-    counts = climb.counts
-    scored = climb.totals[TOTAL] > -np.inf
+    """Make this many steps, and keep the best graph; the first call scores the start before."""
+    counts, totals, lists = climb.counts, climb.totals, climb.lists
+    scored = totals[TOTAL] > -np.inf
     if not scored:
-        for vertex in range(climb.lists.shape[1]):
+        for vertex in range(lists.shape[1]):
             _set_parent_bits(climb, vertex)
         renew_ancestors(climb, -1)
     for _ in range(moves + (not scored)):
@@ -43,8 +43,8 @@ def climb_edges(sets: Any, data: Any, climb: Any, moves: int) -> None:
         scored = True
         for k in range(counts[CHANGED]):
             vertex = climb.changed[k, 0]
-            slot = climb.lists.shape[1] + climb.lists[0, vertex, KEY] % (len(climb.scores) - climb.lists.shape[1])
-            if climb.entries[slot, KEY] == climb.lists[0, vertex, KEY]:
+            slot = lists.shape[1] + lists[0, vertex, KEY] % (len(climb.scores) - lists.shape[1])
+            if climb.entries[slot, KEY] == lists[0, vertex, KEY]:
                 _copy_row(climb, slot, vertex)
                 continue
             if sets is not None:
@@ -53,7 +53,20 @@ def climb_edges(sets: Any, data: Any, climb: Any, moves: int) -> None:
                 score_by_data(data, climb, vertex)
             _rank_edges(climb, vertex)
             _copy_row(climb, vertex, slot)
-        _sum_scores(climb)
+        total = 0.0
+        for vertex in range(lists.shape[1]):
+            total += climb.scores[vertex, vertex]
+        totals[TOTAL] = total
+        counts[STALL] += 1
+        if counts[KICK]:  # the next climb has no best yet
+            totals[CLIMB_BEST], counts[STALL] = -np.inf, 0
+        elif total > totals[CLIMB_BEST] + EPSILON:
+            totals[CLIMB_BEST], counts[STALL] = total, 0
+        if total > totals[BEST] + EPSILON:
+            totals[BEST] = total
+            for vertex in range(lists.shape[1]):
+                for k in range(lists.shape[2]):
+                    lists[1, vertex, k] = lists[0, vertex, k]
 
 
 @inner
@@ -264,26 +277,6 @@ def _rank_edges(climb: Any, vertex: Any) -> None:
                 place -= gap
             order[place] = item
         gap //= 3
-
-
-@inner
-def _sum_scores(climb: Any) -> None:
-    """Sum the score of the graph; keep the graph if it is the best. During a kick the next climb has no best yet."""
-    counts, totals, lists = climb.counts, climb.totals, climb.lists
-    total = 0.0
-    for vertex in range(lists.shape[1]):
-        total += climb.scores[vertex, vertex]
-    totals[TOTAL] = total
-    counts[STALL] += 1
-    if counts[KICK]:
-        totals[CLIMB_BEST], counts[STALL] = -np.inf, 0
-    elif total > totals[CLIMB_BEST] + EPSILON:
-        totals[CLIMB_BEST], counts[STALL] = total, 0
-    if total > totals[BEST] + EPSILON:
-        totals[BEST] = total
-        for vertex in range(lists.shape[1]):
-            for k in range(lists.shape[2]):
-                lists[1, vertex, k] = lists[0, vertex, k]
 
 
 @inner
