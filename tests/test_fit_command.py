@@ -246,7 +246,7 @@ def test_a_network_with_too_large_tables_is_kept(folder, monkeypatch, caplog):
     learned = learn(dataset, 2)
     assert "no probabilities: the tables need" in caplog.text
     assert learned.network.parents == whole.network.parents and learned.network.tables is None
-    written, failure = Outputs(network=folder / "x.bif").write(learned)
+    written, failure, _ = Outputs(network=folder / "x.bif").write(learned)
     assert written == [] and "its graph is in" in str(failure)
     kept = read_network(folder / "x.bif.json")
     assert compare(kept, whole.network).distance == 0 and kept.states == dataset.states

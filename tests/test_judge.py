@@ -13,6 +13,8 @@ from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.arrays import frozen
 from qubayes.foundation.errors import DataError, SettingError
+from qubayes.scores import EACH, Formula
+from qubayes.scores.score import FORMULAS
 from reference.networks import acyclic
 from reference.scores import local_score
 from reference.searches import descendants
@@ -43,6 +45,14 @@ def scores_of(dataset, name, most):
         }
         for child in range(4)
     ]
+
+
+def test_a_registered_score_with_the_penalty_of_bic_has_a_bayes_factor(monkeypatch):
+    monkeypatch.setitem(FORMULAS, "schwarz", lambda ess, rows: Formula(EACH, 0.0, math.log(rows) / 2))
+    monkeypatch.setitem(FORMULAS, "dearer", lambda ess, rows: Formula(EACH, 0.0, math.log(rows)))
+    bic, schwarz, dearer = (qb.judge(data(1), DIAMOND, 2, score=name) for name in ("bic", "schwarz", "dearer"))
+    assert schwarz.bayes_factor == pytest.approx(bic.bayes_factor) and dearer.bayes_factor is None
+    assert bic.describe()[2] == schwarz.describe()[2] and "this one about" in bic.describe()[2]
 
 
 @pytest.mark.parametrize(("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "aic", 3)])

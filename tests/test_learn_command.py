@@ -139,6 +139,47 @@ def test_a_network_that_was_found_is_not_thrown_away(data, tmp_path, monkeypatch
     assert samples == (1 if stage == "bootstrap, second" else None)
 
 
+def interrupt_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the subsets of the first vertex are searched for."""
+    home = sys.modules["qubayes.qubo.subsets.cover"]
+    original, before = home.cover_system, set()
+
+    def interrupted(task, system):
+        if id(task) not in before:
+            before.add(id(task))
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(task, system)
+
+    monkeypatch.setattr(home, "cover_system", interrupted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_while_subsets_are_searched_is_told(data, tmp_path, monkeypatch, capsys):
+    """The bits of an unfinished cover are not shown as a result, and its QUBO is not written."""
+    import_module("qubayes.qubo")
+    interrupt_cover(monkeypatch)
+    files = [tmp_path / name for name in ("x.bif", "x.html", "x.bqm")]
+    options = ["-o", files[0], "--report", files[1], "--qubo", files[2]]
+    code, out, error = run(capsys, "learn", data, "-m", 3, "--json", *options)
+    found = json.loads(out)
+    assert code == 130 and error == "qubayes: interrupted; the bits of the QUBO are not known\n"
+    assert found["proved"] and found["interrupted"] and found["bits"] is None
+    assert [path.exists() for path in files] == [True, True, False]
+    assert '"bits":null' in files[1].read_text()
+    learned = learn(DATA, 3, report=tmp_path / "y.html")
+    assert learned.interrupted and learned.solution.proved
+    with pytest.raises(KeyboardInterrupt):
+        _ = learned.formulation
+    monkeypatch.undo()
+    assert learned.bits["total"] == learn(DATA, 3).bits["total"]
+
+
+@pytest.mark.parametrize("name", ["run.json", "choice.json", "solution.json"])
+def test_files_of_the_run_folder_are_not_written_over(data, tmp_path, capsys, name):
+    folder = tmp_path / "run"
+    assert_refused(capsys, "choose another name", "learn", data, "-o", folder / name, "--run-dir", folder)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, capsys):
     """While its kernels are compiled: a search of an hour must not follow."""

@@ -1,5 +1,6 @@
 """Commands that start from data: `learn`, and its parts `plan` (what it would cost) and `candidates`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,9 +98,12 @@ def learn(
     outputs.check([data, knowledge, arities], run_dir)
     with progress_bar(quiet=as_json) as show:
         learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs)
-        written, failure = outputs.write(learned, Workers(workers.threads), show)
-    print_result(learned, [*written, run_dir], as_json=as_json)
-    fail_after_printing(failure, interrupted=learned.interrupted and "this is the best network so far")
+        written = outputs.write(learned, Workers(workers.threads), show)
+    if written.interrupted:
+        learned = replace(learned, interrupted=True)
+    print_result(learned, [*written.files, run_dir], as_json=as_json)
+    left = "the bits of the QUBO are not known" if written.interrupted else "this is the best network so far"
+    fail_after_printing(written.failure, interrupted=learned.interrupted and left)
 
 
 def candidates(

@@ -83,8 +83,8 @@ class Judgement:
 
         With bic it is an approximation.
         """
-        chosen = self.learned.settings.chosen_score
-        if chosen.formula(self.learned.dataset.rows).prior == 0.0 and chosen.name != "bic":
+        rows = self.learned.dataset.rows
+        if not self.learned.settings.chosen_score.formula(rows).is_evidence(rows):
             return None
         return math.exp(self.below) if self.below < 700.0 else math.inf
 
@@ -168,7 +168,8 @@ class Judgement:
         if factor is None:
             return text
         shown = f"{factor:.3g}" if low <= LARGEST_EXPONENT else f"e^{low:,.1f}"
-        about = "about " if self.learned.settings.chosen_score.name == "bic" else ""
+        formula = self.learned.settings.chosen_score.formula(self.learned.dataset.rows)
+        about = "" if formula.prior else "about "
         return f"{text}; Bayes factor of the best network against this one {about}{shown}"
 
 

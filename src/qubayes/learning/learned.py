@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from filelock import FileLock
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-RUN_FILES = ("run.json", "run.lock", "candidates.qbc", "solution.json")  # and blocks, bootstrap samples
+RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")  # and blocks, bootstrap samples
 ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
@@ -51,7 +51,7 @@ class Learned:
     network: Network = field(repr=False)
     confidence: Confidence | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
-    interrupted: bool = False  # before the time limit, or before all bootstrap samples
+    interrupted: bool = False  # before the time limit, all bootstrap samples, or all files
     source: str | None = None  # name of the file that the data came from
     alternatives: Alternatives | None = field(default=None, repr=False)  # networks close to the best
 
@@ -61,11 +61,17 @@ class Learned:
         return self.find_subsets()
 
     def find_subsets(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Subsets":
-        """Return `subsets`, searched for now with these workers if they were not before."""
+        """Return `subsets`, searched for now with these workers if they were not before.
+
+        Interrupted, it raises KeyboardInterrupt: more subsets than needed would pass for the result.
+        """
         if "subsets" not in self.__dict__:
             from ..qubo import quick_subsets
 
-            self.__dict__["subsets"] = quick_subsets(self.candidates, workers=workers, on_progress=on_progress)
+            found = quick_subsets(self.candidates, workers=workers, on_progress=on_progress)
+            if found.status != "finished":
+                raise KeyboardInterrupt
+            self.__dict__["subsets"] = found
         return self.subsets
 
     @cached_property
@@ -79,8 +85,6 @@ class Learned:
             from ..qubo import formulate
 
             subsets = self.find_subsets(workers, on_progress)
-            if subsets.status != "finished":
-                raise QubayesError("interrupted while subsets were searched for; the QUBO was not made")
             self.keep_formulation(formulate(self.candidates, subsets, workers=workers))
         return self.formulation
 
@@ -107,13 +111,14 @@ class Learned:
         """Write a page (HTML) that shows the network and all that is known of it."""
         write_report(self.report_contents(), path)
 
-    def report_contents(self) -> Report:
-        """Return everything that the page shows of the result."""
+    def report_contents(self, *, bits: bool = True) -> Report:
+        """Return everything that the page shows of the result; without `bits` nothing of the QUBO."""
         solution, stamp, candidates = self.solution, self.solution.stamp, self.candidates
         score_name = stamp.score if stamp.ess is None else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
         facts = ("score", "empty_score", "bound", "gap", "status", "solver", "seconds")
         gains = candidates.scores[solution.choice] - candidates.base_scores
-        columns = gains.tolist(), candidates.per_vertex.tolist(), self.subsets.families.sizes.tolist()
+        subsets = self.subsets.families.sizes.tolist() if bits else [None] * candidates.n
+        columns = gains.tolist(), candidates.per_vertex.tolist(), subsets
         sections, confidence = self.provenance().items(), self.confidence
         confidences, consensus, close = {}, None, self.alternatives
         if confidence:
@@ -132,8 +137,8 @@ class Learned:
                 (np.bincount(codes, minlength=arity) / self.dataset.rows).tolist()
                 for codes, arity in zip(self.dataset.codes, self.dataset.arities.tolist(), strict=True)
             ),
-            bits=self.bits,
-            paper_bits=self.paper_bits,
+            bits=self.bits if bits else None,
+            paper_bits=self.paper_bits if bits else None,
             vertices=tuple(VertexFacts(*row) for row in zip(*columns, strict=True)),
             provenance={name: {key: _plain(value) for key, value in values.items()} for name, values in sections},
         )
@@ -213,7 +218,7 @@ class Learned:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the provenance as the report shows it; what is given of nested values becomes JSON text."""
+    """Return a value as the report shows it; nested values become JSON text without their empty entries."""
     if value is None or isinstance(value, str | int | float):
         return value
     given = {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
@@ -263,7 +268,10 @@ class RunFolder:
         read: Callable[[Path], Result],
         write: Callable[[Result, Path], None],
     ) -> Result:
-        """Return the result in the file of that name if it was made from the same, else make and write it now."""
+        """Return what the file of that name holds if its inputs have the same checksum.
+
+        Otherwise compute the result and write the file.
+        """
         place = self.file(name)
         if place is None:
             return make()
@@ -314,6 +322,14 @@ def key_of(depends_on: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Written(NamedTuple):
+    """What `Outputs.write` did."""
+
+    files: list[Path]
+    failure: QubayesError | None  # why the first file that could not be written was not
+    interrupted: bool  # while subsets were searched for
+
+
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """Paths of the files to write; None for what is not wanted."""
@@ -354,21 +370,25 @@ class Outputs:
                 raise error from None
             raise type(error)(f"{error}; its graph is in {beside}") from None
 
-    def write(
-        self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent
-    ) -> tuple[list[Path], QubayesError | None]:
-        """Write the files; return those written, and why the first one that could not be written was not.
+    def write(self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent) -> Written:
+        """Write the files. One that cannot be written keeps none of the others from being written.
 
-        A file that cannot be written keeps none of the others from being written.
+        If the search for subsets is interrupted, the report has no bits, and the QUBO is not written.
         """
-        if self.report or self.qubo:
-            learned.find_subsets(workers, on_progress)
+        interrupted = False
+        try:
+            if self.report or self.qubo:
+                learned.find_subsets(workers, on_progress)
+        except KeyboardInterrupt:
+            interrupted = True
         writers: dict[str, Callable[[Path], None]] = {
             "network": lambda path: self._write_network(learned.network, path),
-            "report": learned.report,
+            "report": lambda path: write_report(learned.report_contents(bits=not interrupted), path),
             "trace": learned.solution.write_trace,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
         }
+        if interrupted:
+            del writers["qubo"]
         written: list[Path] = []
         failure: QubayesError | None = None
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
@@ -379,4 +399,4 @@ class Outputs:
                 written.append(path)
             except QubayesError as error:
                 failure = failure or error
-        return written, failure
+        return Written(written, failure, interrupted)

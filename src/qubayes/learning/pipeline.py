@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
 log = logging.getLogger("qubayes")
 
-SEARCH_INPUTS = "search_inputs"  # key of what solution.json was searched in, for any solver and limits
+SEARCH_INPUTS = "search_inputs"  # entry of run.json: checksum of the candidate sets' inputs, without solver and limits
 
 
 def learn(
@@ -86,10 +86,10 @@ def learn(
         if on_progress is None:
             on_progress = stack.enter_context(progress_bars()) if in_notebook() else silent
         learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress, outputs=outputs)
-        _, failure = outputs.write(learned, Workers(workers.threads), on_progress)
-    if failure:  # the network is not lost for it
-        warnings.warn(f"not every file was written: {failure}", stacklevel=2)
-    return learned
+        written = outputs.write(learned, Workers(workers.threads), on_progress)
+    if written.failure:  # the network is not lost for it
+        warnings.warn(f"not every file was written: {written.failure}", stacklevel=2)
+    return replace(learned, interrupted=True) if written.interrupted else learned
 
 
 def learn_with(

@@ -2,7 +2,7 @@
 
 A score is a `Formula`: three numbers that say how a prior count is spread over the cells of a contingency table and
 what a free parameter costs. Candidate sets, hill climbing, fitted probabilities and `qubayes score` all read these
-numbers, and none of them knows a score by its name.
+numbers; none of them looks at the name of a score.
 
 To add a score:
 

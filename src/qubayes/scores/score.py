@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from math import fsum, inf, lgamma, log, log1p, prod
+from math import fsum, inf, isclose, lgamma, log, log1p, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,15 @@ class Formula(NamedTuple):
     prior: float  # a count
     penalty: float = 0.0  # of a free parameter; a family has (declared states − 1 of the child) · (of the parents)
 
+    def is_evidence(self, rows: int) -> bool:
+        """Whether the score is a log marginal likelihood: with a prior; or, approximately, with the penalty of BIC."""
+        return self.prior > 0.0 or (self.penalty > 0.0 and isclose(self.penalty, bic_penalty(rows)))
+
+
+def bic_penalty(rows: int) -> float:
+    """Return (log N)/2, what a free parameter costs in BIC."""
+    return 0.5 * float(np.log(max(rows, 1)))
+
 
 def priors(formula: Formula, parent_states: float, child_states: float) -> tuple[float, float]:
     """Return the prior count of a cell and that of a state of the parents."""
@@ -47,7 +56,7 @@ def priors(formula: Formula, parent_states: float, child_states: float) -> tuple
 FORMULAS: dict[str, Callable[[float, int], Formula]] = {  # of the equivalent sample size and the number of rows
     "bdeu": lambda ess, rows: Formula(DECLARED, ess),
     "bds": lambda ess, rows: Formula(OBSERVED, ess),
-    "bic": lambda ess, rows: Formula(EACH, 0.0, 0.5 * float(np.log(max(rows, 1)))),
+    "bic": lambda ess, rows: Formula(EACH, 0.0, bic_penalty(rows)),
     "aic": lambda ess, rows: Formula(EACH, 0.0, 1.0),
     "k2": lambda ess, rows: Formula(EACH, 1.0),
     "loglik": lambda ess, rows: Formula(EACH, 0.0),

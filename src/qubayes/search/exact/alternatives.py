@@ -243,7 +243,7 @@ class Wanted(NamedTuple):
     classes: bool  # whether `best` counts equivalence classes
 
     def enough(self, found: Alternatives) -> bool:
-        """Return whether more networks than are wanted, or all within the distance, are listed."""
+        """Return whether at least `best` networks (or classes) are listed."""
         return self.best is not None and len(found.classes() if self.classes else found.networks) >= self.best
 
     def cut(self, found: Alternatives) -> Alternatives:
