@@ -41,7 +41,8 @@ def main() -> None:
         for instance in options.instances.split(","):
             name, most = instance.split(":")
             path = Path(folder) / f"{name}.csv"
-            write(sample_dataset(read_network(options.data / "networks" / f"{name}.bif.gz"), 1000, seed=0), path)
+            dataset = sample_dataset(read_network(options.data / "networks" / f"{name}.bif.gz"), 1000, seed=0)
+            write(dataset.with_plain_states(), path)
             dataset = read(path, ReadSettings(missing="state"))
             for score in filter(None, options.scores.split(",")):
                 print(f"| {name} {most} | {score} | {row(dataset, int(most), score)} |", flush=True)

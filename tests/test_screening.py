@@ -137,6 +137,14 @@ def test_too_few_possible_parents(kept):
         identify(dependent_data(4, 100, seed=1), Search(2, possible_parents=kept))
 
 
+@pytest.mark.parametrize("command", ["candidates", "learn"])
+def test_too_few_possible_parents_on_the_command_line(command, tmp_path, capsys):
+    data = data_file(tmp_path, dependent_data(4, 100, seed=1))
+    code, _, error = run(capsys, command, data, "--possible-parents", 0)
+    assert_one_line(code, error, "possible_parents = 0; give 1 or more")
+    assert run(capsys, command, data, "--possible-parents", 4)[0] == 0
+
+
 def test_threads_do_not_matter():
     dataset = dependent_data(12, 300, seed=4)
     one, two = (identify(dataset, Search(3, possible_parents=6), workers=Workers(t)) for t in (1, 2))

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -337,14 +337,8 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
         optional("polars", f"a file in the {kind} format", "frames")  # raises; imported by the child alone
     command = [sys.executable, "-P", "-c", _CHILD, kind, str(path)]
     nothing = subprocess.DEVNULL
-    columns: list[Column] = []
     with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:
         assert child.stdout is not None
-        stream = child.stdout
-
-        def array(kind: str, length: int) -> AnyArray:
-            return np.frombuffer(stream.read(length * np.dtype(kind).itemsize), kind, length)
-
         seconds, late = _SECONDS + size / _BYTES_PER_SECOND, threading.Event()
 
         def give_up() -> None:
@@ -354,15 +348,7 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
         timer = threading.Timer(seconds, give_up)
         timer.start()
         try:
-            while header := json.loads(stream.readline()):
-                if "error" in header:
-                    raise _ERRORS.get(header["error"], QubayesError)(header["message"])
-                distinct, declared = header["distinct"], header["declared"]
-                if isinstance(distinct, int):
-                    distinct = array(header["numbers"], distinct)
-                codes = array(header["codes"], header["rows"])
-                columns.append(Column(header["name"], distinct, codes, None if declared is None else tuple(declared)))
-            return columns
+            return list(_received(child.stdout))
         except QubayesError:
             raise
         except ValueError:  # it ended too early
@@ -375,6 +361,22 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
         finally:
             timer.cancel()
             child.kill()
+
+
+def _received(stream: IO[bytes]) -> Iterator[Column]:
+    """Yield the columns that the child sends; raise its error, or ValueError if it ends before its last message."""
+
+    def array(kind: str, length: int) -> AnyArray:
+        return np.frombuffer(stream.read(length * np.dtype(kind).itemsize), kind, length)
+
+    while header := json.loads(stream.readline()):
+        if "error" in header:
+            raise _ERRORS.get(header["error"], QubayesError)(header["message"])
+        distinct, declared = header["distinct"], header["declared"]
+        if isinstance(distinct, int):
+            distinct = array(header["numbers"], distinct)
+        codes = array(header["codes"], header["rows"])
+        yield Column(header["name"], distinct, codes, None if declared is None else tuple(declared))
 
 
 def send_file(kind: str, path: str) -> None:

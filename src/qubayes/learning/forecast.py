@@ -194,13 +194,8 @@ def affordable(
     smaller, here = smaller and limit < inf, memory_here() or inf
     if not (smaller and too_many_sets(dataset.n, search.max_parents)):
         search = checked(dataset, search)
-    n, m, kept = dataset.n, search.max_parents, search.possible_parents
-    sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
-    if (
-        m < 1
-        or sets * max(dataset.rows, _LEAST_ROWS) < min(WORK_TO_PLAN, max(limit, 1.0) * _WORK_A_SECOND)
-        or (kept and limit == inf)
-    ):
+    m, kept = search.max_parents, search.possible_parents
+    if not _is_large(dataset, search, limit):
         return search
     remedy = f"take fewer parents, or {option('possible_parents', 30 if kept is None or kept > 30 else 10)}"
     needed = peak_memory() + table_bytes(dataset, search, m)
@@ -231,6 +226,15 @@ def affordable(
             return fewer
     forecast += f"; {_named(fewer)} takes about {in_words(less)}" if fewer is not search else ""
     raise SettingError(f"{forecast}; the limit is {limit:g} s: {'' if smaller else remedy + ', or '}give more time")
+
+
+def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
+    """Return whether the search may take long, or longer than the limit; one among possible parents is short."""
+    n, m, kept = dataset.n, search.max_parents, search.possible_parents
+    if m < 1 or (kept is not None and limit == inf):
+        return False
+    sets = comb(n, m + 1) if kept is None else n * (n + comb(kept + 1, m + 1))
+    return sets * max(dataset.rows, _LEAST_ROWS) >= min(WORK_TO_PLAN, max(limit, 1.0) * _WORK_A_SECOND)
 
 
 def _offers(
