@@ -180,9 +180,7 @@ def solve_file(
         candidates = candidates_of(file, names, knowledge)
         if certificate and candidates.plain is not None:
             given = f"{option('certificate')} and an order of variables in {option('knowledge')}"
-            raise SettingError(
-                f"{given}; give one: a certificate is about scores, which say nothing of an order"
-            )
+            raise SettingError(f"{given}; give one: a certificate is about scores, which say nothing of an order")
         if scores:
             check_output(scores, candidates.names)
         solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)
