@@ -471,5 +471,5 @@ def test_twins_that_agree_but_for_rounding_leave_a_slack():
     assert reduced.twins == ((1, 0), (3, 2))
     best = best_score(candidates)
     assert best - best_score(reduced.candidates) == 2 * unit
-    assert 2 * unit <= reduced.slack <= 4 * unit
+    assert 2 * unit <= reduced.rounding <= 4 * unit
     assert upper_bound(candidates, 600.0).value == best

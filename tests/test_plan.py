@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from qubayes.candidates import Search, identify
-from qubayes.candidates.screening import candidates_of
+from qubayes.candidates.screening import candidates_of_child
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.errors import SettingError
@@ -80,9 +80,9 @@ def test_a_search_among_possible_parents_is_predicted(monkeypatch, dataset):
 
     def watched(shared, child):
         searched.append(child)
-        return candidates_of(shared, child)
+        return candidates_of_child(shared, child)
 
-    monkeypatch.setattr("qubayes.learning.forecast.candidates_of", watched)
+    monkeypatch.setattr("qubayes.learning.forecast.candidates_of_child", watched)
     seconds = seconds_among(dataset, Search(2, possible_parents=4), Workers(1))
     assert len(searched) == 3 and searched[0] == searched[1]  # compiled first, out of the clock
     assert seconds == 1.0 * 12 / 4 + 1.0 * 12 / 2

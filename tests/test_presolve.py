@@ -179,7 +179,7 @@ def test_twins_whose_parents_are_twins():
     assert reduced.twins == ((1, 0), (3, 2))
     assert [members for members, _ in reduced.candidates.of(1)] == [(3,)]
     assert [members for members, _ in reduced.candidates.of(3)] == [(0,)]
-    assert 0 <= best_score(candidates) - best_score(reduced.candidates) <= reduced.slack
+    assert 0 <= best_score(candidates) - best_score(reduced.candidates) <= reduced.rounding
 
 
 def test_a_restored_bound_covers_what_twins_lose():

@@ -20,7 +20,7 @@ from qubayes.qubo.subsets import Budget, Subsets, cover, instance
 from qubayes.qubo.subsets.bounds import relaxation_bound
 from qubayes.qubo.subsets.cover import METHODS, Covered, verified
 from qubayes.qubo.subsets.instance import incidence_of, uncovered
-from qubayes.qubo.subsets.reductions import presolve
+from qubayes.qubo.subsets.reductions import reduce_to_cores
 from qubayes.qubo.subsets.smallest_cover import ProgramSolution
 from reference.covers import covers, optimum
 from subset_cases import set_system
@@ -124,7 +124,7 @@ def test_rounds_of_cuts_raise_the_bound():
         frozenset({a, b, c}) for a in range(7) for b in range(a) for c in range(b)
     ]
     incidence = incidence_of(set_system(sets))
-    _, (core,) = presolve(incidence)
+    _, (core,) = reduce_to_cores(incidence)
     bounds = [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 3)]
     assert bounds == [7, 9]  # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
 

@@ -31,7 +31,7 @@ from qubayes.qubo.subsets.reductions import (
     core_of,
     covering_positions,
     own_columns,
-    presolve,
+    reduce_to_cores,
 )
 from qubayes.qubo.subsets.smallest_cover import CoverProgram, dual_bound, program_of, solve_program
 from subset_cases import set_system
@@ -39,7 +39,7 @@ from subset_cases import set_system
 
 def largest_core(sets):
     incidence = incidence_of(set_system(sets))
-    _, cores = presolve(incidence)
+    _, cores = reduce_to_cores(incidence)
     return incidence, max(cores, key=lambda core: len(core.rows))
 
 
@@ -81,7 +81,7 @@ def test_disjoint_rows_need_a_column_each(elements):
     """As many as counting one by one finds, and never more than the smallest cover has."""
     with_closed = 0
     for seed in range(30):
-        cores = presolve(incidence_of(set_system(family(seed, elements=elements, count=3 * elements))))[1]
+        cores = reduce_to_cores(incidence_of(set_system(family(seed, elements=elements, count=3 * elements))))[1]
         for core in cores:
             with_closed += bool((core.row_columns < 0).any())
             size = solve_program(program_of(core), start=np.ones(len(core.columns), dtype=bool)).chosen.sum()

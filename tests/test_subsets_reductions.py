@@ -1,4 +1,4 @@
-"""Each reduction leaves a smallest cover: Algorithm 2 row by row, and the exact presolve."""
+"""Each reduction leaves a smallest cover: Algorithm 2 row by row, and the exact reductions."""
 
 import random
 from itertools import combinations
@@ -10,7 +10,7 @@ from qubayes.qubo.subsets import reductions
 from qubayes.qubo.subsets.bounds import TRIPLES, smallest_edge_covers
 from qubayes.qubo.subsets.cover_search import _pivots, search, walk_of
 from qubayes.qubo.subsets.instance import incidence_of, pivot_table, table_starts
-from qubayes.qubo.subsets.reductions import CLOSED, OPEN, core_of, covering_positions, presolve, reduce_exactly
+from qubayes.qubo.subsets.reductions import CLOSED, OPEN, core_of, covering_positions, reduce_exactly, reduce_to_cores
 from qubayes.qubo.subsets.smallest_cover import program_of, solve_program
 from reference.covers import covers, optimum, subsets_of
 from subset_cases import problem, set_system
@@ -106,7 +106,7 @@ def test_rows_that_others_imply_keep_an_optimum(seed):
     reduce_exactly(incidence, status, row_open)
     assert (~row_open & ~covering_positions(incidence, status)[2]).any()
     assert least(sets, incidence, status, row_open, with_rows=False) == optimum(sets)
-    closed, cores = presolve(incidence)
+    closed, cores = reduce_to_cores(incidence)
     sizes = [solve_program(program_of(core), start=np.ones(len(core.columns), bool)).chosen for core in cores]
     assert len(closed) + sum(int(chosen.sum()) for chosen in sizes) == optimum(sets)
 
@@ -118,7 +118,7 @@ def test_cores_add_up():
         sets = random_family(rng)
         sets += [frozenset(e + 10 for e in members) for members in random_family(rng)]
         incidence = incidence_of(set_system(sets))
-        closed, cores = presolve(incidence)
+        closed, cores = reduce_to_cores(incidence)
         several += len(cores) > 1
         chosen = [closed] + [core.columns[search(core, incidence, work=10_000, seed=0)] for core in cores]
         members = named(sets, incidence, np.concatenate(chosen))

@@ -8,7 +8,7 @@ import numpy as np
 from qubayes.qubo.subsets import Budget
 from qubayes.qubo.subsets.cover import CoverTask, cover_system
 from qubayes.qubo.subsets.instance import incidence_of
-from qubayes.qubo.subsets.reductions import core_of, presolve
+from qubayes.qubo.subsets.reductions import core_of, reduce_to_cores
 from qubayes.qubo.subsets.smallest_cover import MOST_COLUMNS, representations_of, smallest_cover
 from reference.covers import covers, optimum
 from subset_cases import problem, set_system
@@ -36,7 +36,7 @@ def test_the_tree_finds_and_proves_the_optimum_from_any_cover():
 
 def test_a_tree_that_grows_too_large_says_nothing():
     sets = [{e} for e in range(7)] + [{a, b, c} for a in range(7) for b in range(a) for c in range(b)]
-    _, (core,) = presolve(incidence_of(set_system(sets)))
+    _, (core,) = reduce_to_cores(incidence_of(set_system(sets)))
     known = np.ones(len(core.columns), dtype=np.bool_)
     few, proved = smallest_cover(core, known, 2)
     assert not proved and few.sum() == known.sum()

@@ -57,7 +57,7 @@ class TermBounds(NamedTuple):
     seeds: AnyArray  # (4 * LANES,) uint16: what an index of four, three, two counts starts with; zeros
     widths: Ints  # (2,) bits of n and of M1
     units: Floats  # (2,) of M0 and M1
-    slack: float  # covers the rounding of the bound and of the exact score
+    rounding: float  # allowance for the rounding of the bound and of the exact score
     children: Floats  # (2, n) log of the states in the prior; what a cell takes from the terms of a subset (bound B)
     logs: Floats  # (N + 1,) log of a number of cells
     best: Floats  # (C(n, k-2), n) Below.best transposed, to be read along x
@@ -112,7 +112,7 @@ def find_sets(
             same = same and members[t] == prefixes[p, t]
             if not same:
                 members[t] = prefixes[p, t]
-                if bits is not None:  # numba knows, and compiles only one of the two
+                if bits is not None:  # None is a type to numba: one branch is compiled
                     add_to_prefix(t, members[t], bits)
                 if wide is not None:
                     _split(t, members[t], n, wide, bounds, scratch)
@@ -240,7 +240,7 @@ def _set_hurdles(n: int, m: int, pair: int, rule: Rule, bounds: TermBounds, belo
             terms = below.terms[rank, int(rule.children[CLASS, x])]
             hurdle[x] = min(hurdle[x], row[x] + terms + free * (states[x] - 1.0))
             most[x] = min(most[x], below.terms[rank, 0] - below.cells[rank] * bounds.children[RATIO, x])
-            if most[x] + bounds.slack <= hurdle[x]:
+            if most[x] + bounds.rounding <= hurdle[x]:
                 hurdle[x] = inf
 
 
@@ -252,7 +252,7 @@ def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, bel
     packed, (n_bits, m1_bits) = scratch.packed[x], (bounds.widths[0], bounds.widths[1])
     n_cells = (packed & ((1 << n_bits) - 1)) + alone
     m1 = ((packed >> n_bits) & ((1 << m1_bits) - 1)) * bounds.units[1]
-    upper = (packed >> (n_bits + m1_bits)) * bounds.units[0] + bounds.slack
+    upper = (packed >> (n_bits + m1_bits)) * bounds.units[0] + bounds.rounding
     log_prior, product = log(prior) if prior > 0.0 else 0.0, 1.0
     for t in range(m + 2):
         product *= rule.children[STATES, members[t]]

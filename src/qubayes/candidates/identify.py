@@ -35,7 +35,7 @@ from .levels import (
 )
 from .prune import with_order
 from .scanning import Above
-from .screening import candidates_of, possible_parents
+from .screening import candidates_of_child, possible_parents
 
 # Sets times rows of a block (bits count 1/16): 2 s, with bounds some tenths of a second. A task on a cluster costs 2 ms
 # of the one client and scheduler, so that a hundred workers need tasks of 0.2 s or more.
@@ -119,7 +119,7 @@ def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progr
     on_progress(Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables"))
     kept = possible_parents(dataset, search.score, allowed, most, workers)
     blocks: list[Block] = []
-    tasks = run(candidates_of, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers)
+    tasks = run(candidates_of_child, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers)
     for done, (_, found) in enumerate(tasks, 1):
         blocks += found
         on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))

@@ -342,11 +342,11 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     if prior > 0.0:
         largest = abs(np.log(prior)) + np.log(np.sort(states)[-k:]).sum() + np.log(total)
         ratios = np.full_like(states, np.log(rule.class_states[0])) if spread == EACH else ratios
-    slack = 2.0**-40 * total * (np.log(total + 1.0 + prior) + largest + 1.0)
+    rounding = 2.0**-40 * total * (np.log(total + 1.0 + prior) + largest + 1.0)
     children = np.array([np.log(states), ratios])
     logs = np.log(np.maximum(counts, 1))
     widths, best = np.array([n_bits, m1_bits]), np.ascontiguousarray(best.T)
-    return TermBounds(np.concatenate(parts), seeds.reshape(-1), widths, np.array(units), slack, children, logs, best)
+    return TermBounds(np.concatenate(parts), seeds.reshape(-1), widths, np.array(units), rounding, children, logs, best)
 
 
 def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:

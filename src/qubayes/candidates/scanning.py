@@ -127,7 +127,7 @@ def scan(
             same = same and members[t] == prefixes[p, t]
             if not same:
                 members[t] = prefixes[p, t]
-                if bits is not None:  # numba knows, and compiles only one of the two
+                if bits is not None:  # None is a type to numba: one branch is compiled
                     add_to_prefix(t, members[t], bits)
                 if labels is not None:
                     add_member(t, members[t], labels)

@@ -128,7 +128,7 @@ def _term_table(rows: int, s: float) -> Floats:
     return np.array([rising(c, s) for c in range(rows + 1)])
 
 
-def candidates_of(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int) -> list[Block]:
+def candidates_of_child(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int) -> list[Block]:
     """Return the candidate sets of one child: a search in which no other variable may have parents."""
     dataset, score, allowed, kept = shared
     members = np.array(sorted((child, *kept[child])))

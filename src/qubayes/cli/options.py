@@ -39,7 +39,10 @@ Seed = Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="The 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
 ScoreName = Annotated[
-    str, typer.Option("--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; a wrong name lists all.")
+    str,
+    typer.Option(
+        "--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; an unknown name prints the list."
+    ),
 ]
 Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
 KnowledgeFile = Annotated[
@@ -53,7 +56,7 @@ ArityFile = Annotated[
 ]
 MaxParents = Annotated[
     int | None,
-    typer.Option("--max-parents", "-m", help="Most parents of a variable; 3, or what fits a time limit, unless given."),
+    typer.Option("--max-parents", "-m", help="Maximum number of parents; default 3, or what fits --time-limit."),
 ]
 TotalSeconds = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds for all stages; 10 for the solver unless given.")

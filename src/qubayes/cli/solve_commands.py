@@ -88,7 +88,7 @@ def solve(
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
-    from ..learning import candidates_of, solve_file
+    from ..learning import read_restricted, solve_file
     from ..search.exact import alternatives
 
     if best is None and within is None:
@@ -105,7 +105,7 @@ def solve(
             " --knowledge and --json"
         )
     with progress_bar(quiet=as_json) as show:
-        problem = candidates_of(file, names, knowledge)
+        problem = read_restricted(file, names, knowledge)
         found = alternatives(problem, best, within=within, classes=classes, limits=limits, on_progress=show)
     print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")

@@ -8,10 +8,10 @@ from .pipeline import learn, learn_with
 from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 from .stages import (
     blocks_file,
-    candidates_of,
     decode_file,
     formulate_file,
     identify_file,
+    read_restricted,
     solve_candidates,
     solve_file,
 )
@@ -28,7 +28,6 @@ __all__ = [
     "SolveSettings",
     "blocks_file",
     "bootstrap",
-    "candidates_of",
     "decode_file",
     "formulate_file",
     "identify_file",
@@ -38,6 +37,7 @@ __all__ = [
     "learn_with",
     "limits_of",
     "plan",
+    "read_restricted",
     "solve_candidates",
     "solve_file",
 ]

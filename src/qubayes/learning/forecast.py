@@ -17,7 +17,7 @@ from ..candidates import Search, identify
 from ..candidates.identify import assemble, checked, first_level, scan_level, too_many_sets
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
 from ..candidates.scanning import Above
-from ..candidates.screening import best_parents, blocks_of_children, candidates_of, prepare_pairs
+from ..candidates.screening import best_parents, blocks_of_children, candidates_of_child, prepare_pairs
 from ..data.dataset import Dataset
 from ..foundation.environment import memory_here, peak_memory
 from ..foundation.errors import SettingError, TooLargeError, option
@@ -75,7 +75,7 @@ class Forecast:
 class _Pace:
     """How fast sets of a level are visited, and how often a candidate is found among them."""
 
-    seconds: float  # of wall clock, a set
+    seconds: float  # seconds of wall clock per set
     candidates: float  # a set
     how: str
 
@@ -114,7 +114,7 @@ def plan(
     identify(tiny, Search(0), workers=Workers(1))  # compiles, so that the clock sees the search alone
     forecasts: list[Forecast] = []
     blocks: list[Block] = []
-    resting, below, found = peak_memory(), 0.0, 0.0
+    memory_before, below, found = peak_memory(), 0.0, 0.0
     before = pace = before_last = last = _Pace(1e-9, 1.0, "measured")
     for k in range(1, search.max_parents + 2):
         on_progress(Progress("plan", k - 1, search.max_parents + 1, f"sets of {k} variables"))
@@ -129,7 +129,7 @@ def plan(
         found += pace.candidates * sets
         if k > 1:
             expected = max(found - dataset.n, 0.0)
-            memory = resting + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
+            memory = memory_before + table_bytes(dataset, search, k - 1) + int(expected) * (12 * k + 24)
             families = dataset.n * sum(comb(dataset.n - 1, size) for size in range(k))
             bits = _bits(dataset, search, blocks) if count_bits and pace.how == "measured" else None
             forecasts.append(Forecast(k - 1, families, below + last.seconds * sets, memory, expected, bits, pace.how))
@@ -166,11 +166,11 @@ def seconds_among(dataset: Dataset, search: Search, workers: Workers) -> float:
     seconds = spent * float(pairs.kinds[:, 1].sum()) / screened
     children, everyone = sorted(kept), tuple(kept.get(child, ()) for child in range(dataset.n))
     task = dataset, search.score, allowed, everyone
-    candidates_of(task, children[0])  # compiles or loads the kernels
+    candidates_of_child(task, children[0])  # compiles or loads the kernels
     done, spent, batch = 0, 0.0, 2 * workers.count
     while done < len(children) and spent < _SAMPLE:
         began, some = time.perf_counter(), children[done : done + batch]
-        done += sum(1 for _ in run(candidates_of, task, some, workers))
+        done += sum(1 for _ in run(candidates_of_child, task, some, workers))
         spent, batch = spent + time.perf_counter() - began, 2 * batch
     return seconds + spent * dataset.n / done
 

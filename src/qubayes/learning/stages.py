@@ -139,7 +139,7 @@ def solve_candidates(
     return presolved.restore(solution) if presolved else solution
 
 
-def candidates_of(file: Path, names: Path | None = None, knowledge: Path | None = None) -> Candidates:
+def read_restricted(file: Path, names: Path | None = None, knowledge: Path | None = None) -> Candidates:
     """Return the candidate sets in a file.
 
     `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
@@ -162,7 +162,7 @@ def solve_file(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Solution:
-    """Return `solve_candidates` of `candidates_of`, and write the network and the score over time.
+    """Return `solve_candidates` of `read_restricted`, and write the network and the score over time.
 
     A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that file is written
     beside it, with the ending .jkl.
@@ -177,7 +177,7 @@ def solve_file(
     solver_named(settings.solver, **settings.options)  # raises before anything is read
     with (workers or Workers()).connected() as joined:
         first = read_network(start) if start else None
-        candidates = candidates_of(file, names, knowledge)
+        candidates = read_restricted(file, names, knowledge)
         if certificate and candidates.plain is not None:
             given = f"{option('certificate')} and an order of variables in {option('knowledge')}"
             raise SettingError(f"{given}; give one: a certificate is about scores, which say nothing of an order")

@@ -59,12 +59,15 @@ class AnnealerProblem:
         bits, rows = self.objective.bits, self.inequalities
         if self.penalty.bits != bits or len(self.labels) != bits:
             sizes = f"{bits}, {self.penalty.bits}, {len(self.labels)}"
-            raise SettingError(f"objective, penalty and labels have {sizes} bits")
+            raise SettingError(f"objective, penalty and labels have {sizes} bits; all three must be equal")
         if bits > MAX_BITS:
             raise SettingError(f"{bits:,} bits; the Digital Annealer takes at most {MAX_BITS:,}: use fewer candidates")
         count = len(rows.constants)
         if len(rows.indptr) != count + 1 or len(rows.lambdas) != count or len(rows.indices) != len(rows.weights):
-            raise SettingError("the arrays of the inequalities do not fit each other")
+            raise SettingError(
+                "the arrays of the inequalities differ in length; give a constant and a lambda for each row "
+                "of indptr, and a weight for each index"
+            )
         if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < bits:
             raise SettingError(f"an inequality names a bit outside 0 to {bits - 1}")
         if count and not 1 <= rows.lambdas.min() <= rows.lambdas.max() <= LARGEST_LAMBDA:

@@ -25,7 +25,7 @@ class _Factor(NamedTuple):
     values: Floats  # (rows or 1, arity of each vertex...)
 
 
-def posterior(network: "Network", query: Sequence[int], evidence: Mapping[int, Ints]) -> Floats:
+def marginals_given(network: "Network", query: Sequence[int], evidence: Mapping[int, Ints]) -> Floats:
     """Return (rows, arities of the query...) the joint probabilities of the query given each row of evidence.
 
     `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds impossible gives NaN.

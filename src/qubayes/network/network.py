@@ -15,7 +15,7 @@ from ..data import make_frame, read_evidence, state_of
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, QubayesError, SettingError, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
-from .inference import posterior
+from .inference import marginals_given
 
 Edge: TypeAlias = tuple[int, int]  # parent and child, or two adjacent vertices
 States: TypeAlias = tuple[tuple[str, ...], ...]
@@ -241,7 +241,7 @@ class Network:
         return state_of(self.parameters[0][vertex], value, self.names[vertex])
 
     def _posterior(self, query: list[int], evidence: Mapping[int, Ints]) -> Floats:
-        found = posterior(self, query, evidence)
+        found = marginals_given(self, query, evidence)
         if np.isnan(found).any():
             row = int(np.argmax(np.isnan(found.reshape(len(found), -1)).any(axis=1)))
             states = self.parameters[0]

@@ -138,7 +138,7 @@ def _array(values: Any) -> AnyArray:
 
 
 def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
-    """Raise if the checksum is that of another formulation; None is none."""
+    """Raise if the checksum is that of another formulation. An answer without a checksum (None) passes."""
     if checksum is not None and checksum != formulation.checksum:
         raise QubayesError(
             f"the answer is for the formulation {shown(str(checksum)[:12])}, and this is "

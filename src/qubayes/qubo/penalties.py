@@ -1,6 +1,7 @@
 """Penalties, each above its own proved bound: on edges against the order, cyclic triangles, and a third subset.
 
-`tight` takes the bounds of docs/theory.md §3 and §4, `paper` the three numbers of the paper.
+`tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper` the three numbers of
+the paper.
 
 What keeps a vertex at two active subsets: each candidate set is written by one representation, a pair of subsets. If
 the pairs in use hold no triangle, a penalty on the unused pairs keeps a third subset out. Otherwise the vertex needs a
@@ -127,7 +128,7 @@ def scaled(penalties: Penalties, scale: Mapping[str, float], step: float | None 
 
 
 def weak_kinds(penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]) -> tuple[str, ...]:
-    """Return the kinds of which a penalty is not above its proved bound: edge, triangle, slack."""
+    """Return the kinds (edge, triangle, slack) with at least one penalty at or below its proved bound."""
     edges, required, triangles = order_bounds(relative, order)
     ordered = order.pair_of(relative.parents.vertices, relative.parents.children) >= 0
     slack = np.array([vertex.limit.bound for vertex in gains])

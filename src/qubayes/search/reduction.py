@@ -31,7 +31,7 @@ class Reduced(NamedTuple):
 
     candidates: Candidates
     sources: Ints  # (sets,) for a base that is not a set, the best set inside it
-    slack: float  # the best score fell by at most this, by the rounding of the scores
+    rounding: float  # the best score fell by at most this, by the rounding of the scores
     twins: tuple[tuple[int, int], ...]  # (twin, its representative) in the order of elimination
 
 
@@ -59,9 +59,9 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
         holding = table.holding(twin)
         kept[holding[~gone[table.owners[holding]]]] = False
     sources = np.flatnonzero(kept)
-    slack = 2.0 * sum(difference for _, difference in found.values())  # each set changes at most twice
+    rounding = 2.0 * sum(difference for _, difference in found.values())  # each set changes at most twice
     twins = tuple((twin, other) for twin, (other, _) in found.items())
-    return Reduced(select_sets(candidates, sources), frozen(sources), slack, twins)
+    return Reduced(select_sets(candidates, sources), frozen(sources), rounding, twins)
 
 
 def select_sets(candidates: Candidates, numbers: Ints) -> Candidates:

@@ -174,7 +174,7 @@ class Formulated(Protocol):
         """Return (bits, energy) of the network with these candidate sets; the energy is checked to be -score."""
 
 
-def candidates_of(problem: Candidates | Formulated) -> Candidates:
+def problem_candidates(problem: Candidates | Formulated) -> Candidates:
     """Return the candidate sets of a problem."""
     return problem if isinstance(problem, Candidates) else problem.candidates
 

@@ -25,11 +25,11 @@ from .run import (
     Limits,
     Run,
     Solver,
-    candidates_of,
     check,
     is_number,
     is_solver,
     load,
+    problem_candidates,
     solver_named,
 )
 
@@ -88,9 +88,9 @@ class Solution:
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
         kind = self.stamp.score if self.stamp.ess is None else f"{self.stamp.score}, ess {self.stamp.ess:g}"
-        edges = sum(map(len, self.parents))
+        edges, gain = sum(map(len, self.parents)), self.score - self.empty_score
         lines = [
-            f"score {self.score:,.6f} ({kind}), {self.score - self.empty_score:,.6f} above no edges",
+            f"score {self.score:,.6f} ({kind}), {gain:,.6f} above the graph without optional edges",
             f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} variables",
         ]
         if self.energy is not None and self.bits is not None:
@@ -107,7 +107,7 @@ class Solution:
             return f"no network scores more than {self.bound:,.6f}{where}"
         if self.gap > WEAK_GAP:
             return f"weak bound, which says little: no network scores more than {self.bound:,.6f}{where}"
-        return f"gap {100 * self.gap:.3g} % of that: no network scores more than {self.bound:,.6f}{where}"
+        return f"gap {100 * self.gap:.3g} % of this gain: no network scores more than {self.bound:,.6f}{where}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -148,7 +148,7 @@ def write_solution(solution: Solution, path: str | Path) -> None:
 
 def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any) -> Solution:
     """Return the solution with these candidate sets; score, energy and network are computed from them."""
-    candidates = candidates_of(problem)
+    candidates = problem_candidates(problem)
     parents, score = candidates.parents_at(choice), math.fsum(candidates.scores[choice].tolist())
     bits, energy = (None, None) if isinstance(problem, Candidates) else problem.state_of(choice)
     return Solution(
@@ -167,7 +167,7 @@ def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float,
 
 def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
     """Return the solution that was written for this problem; its score and energy are computed again."""
-    value, candidates = json_object(read_text(path)), candidates_of(problem)
+    value, candidates = json_object(read_text(path)), problem_candidates(problem)
     choice, trace, start = value.get("choice"), value.get("trace"), candidates.families.vertex_start.tolist()
     if not isinstance(choice, list) or len(choice) != candidates.n or not all(type(v) is int for v in choice):
         raise FormatError(f"{path}: no candidate set for each of {candidates.n} vertices; solve again")
@@ -239,7 +239,7 @@ def solve(
     ):
         if not right:
             raise SettingError(f"{name} is of type {type(value).__name__}; give {what}")
-    candidates = candidates_of(problem)
+    candidates = problem_candidates(problem)
     check(candidates)
     if chosen.takes == "formulation" and isinstance(problem, Candidates):
         raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")

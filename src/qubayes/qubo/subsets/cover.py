@@ -25,7 +25,7 @@ from ...foundation.workers import Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
 from .cover_search import search
 from .instance import Incidence, SetSystem, incidence_of, sets_to_cover, uncovered
-from .reductions import CLOSED, OPEN, Core, core_of, covering_positions, presolve, reduce_as_paper
+from .reductions import CLOSED, OPEN, Core, core_of, covering_positions, reduce_as_paper, reduce_to_cores
 from .smallest_cover import MOST_COLUMNS, NO_LIMIT, CoverProgram, program_of, smallest_cover, solve_program
 
 METHODS = ("auto", "search", "ilp", "ilp-only")
@@ -215,7 +215,7 @@ def cover_system(task: CoverTask, system: SetSystem) -> Covered:
         result = Covered(sets, len(sets))
     else:
         incidence = incidence_of(system)
-        closed, cores = presolve(incidence)
+        closed, cores = reduce_to_cores(incidence)
         preparing = time.perf_counter() - began
         chosen, bound = [closed], len(closed)
         for core in cores:

@@ -13,7 +13,7 @@ from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
 from ...foundation.jit import inner, kernel
 from .instance import ENTRY, Incidence
 
-EXCLUDED, OPEN, CLOSED = 0, 1, 2
+EXCLUDED, OPEN, CLOSED = 0, 1, 2  # a column is not in the cover, undecided, in the cover
 Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
 
 
@@ -33,7 +33,7 @@ class Core(NamedTuple):
     columns: Ints  # (columns,) their numbers in the incidence
 
 
-def presolve(incidence: Incidence) -> tuple[Ints, list[Core]]:
+def reduce_to_cores(incidence: Incidence) -> tuple[Ints, list[Core]]:
     """Return the closed columns and the cores: with a smallest cover of each core they are a smallest cover."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
@@ -46,8 +46,8 @@ ROW = np.dtype(
     [
         ("start", np.int64),  # where its columns start
         ("partners", np.int64),  # where its masks start
-        ("alone", np.int64),  # open positions that cover the row alone; of open rows only, as all that follows
-        ("together", np.int64),  # open positions that do in pairs only
+        ("alone", np.int64),  # open positions that cover it alone; valid for open rows only, like the two fields below
+        ("together", np.int64),  # open positions that cover it in pairs only
         ("opened", np.int64),  # positions of open columns
         ("open", np.bool_),
     ]

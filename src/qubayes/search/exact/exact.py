@@ -127,7 +127,7 @@ class Presolved:
     score: float  # of the best network found on the way
     bound: float  # no network scores more
     twins: tuple[tuple[int, int], ...]  # (twin, its representative)
-    slack: float  # the best score fell by at most this, by the rounding of twins' scores
+    rounding: float  # the best score fell by at most this, by the rounding of twins' scores
     seconds: float
     interrupted: bool = False
 
@@ -158,7 +158,7 @@ class Presolved:
         ]
         if self.twins:
             lines.append("twins: " + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins))
-        return [*lines, f"best network met scores {self.score:,.6f}; none scores more than {self.bound:,.6f}"]
+        return [*lines, f"the best network found scores {self.score:,.6f}; none scores more than {self.bound:,.6f}"]
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
@@ -168,7 +168,7 @@ class Presolved:
             parents=self.original.parents_at(choice),
             choice=choice,
             empty_score=math.fsum((self.original.plain or self.original).base_scores.tolist()),
-            bound=max(solution.score, min(solution.bound + self.slack, self.bound)),
+            bound=max(solution.score, min(solution.bound + self.rounding, self.bound)),
         )
 
 
@@ -190,7 +190,7 @@ def presolve(
     proof, run = _thorough_proof(candidates, seconds, twins, on_progress, "presolve")
     left = with_required_edges(proof.reduced, proof.kept)
     bound, interrupted = max(run.bound, run.score), bool(run.stop[0])
-    facts = run.score, bound, left.twins, left.slack, run.elapsed, interrupted
+    facts = run.score, bound, left.twins, left.rounding, run.elapsed, interrupted
     return Presolved(candidates, left.candidates, left.sources, *facts)
 
 

@@ -19,23 +19,23 @@ from .cuts import ScoredSets, Support, no_cuts, support_of, violated_clusters, z
 from .ideals import LARGEST, SLOWER, STAGES, compile_ideals, greedy_duals, search_ideals
 from .relaxation import Bounded, LinearRelaxation, Point, lagrangian
 
-FIRST_SETS = 10  # of each vertex in the first program
-NEW_SETS = 5  # of each vertex in a round
+FIRST_SETS = 10  # sets of each vertex in the first program
+NEW_SETS = 5  # sets of each vertex that a round adds
 IDLE = 8  # rounds after which a cut without weight is removed
 FEW = 50  # cuts with k = 1 below which others are searched for
 LEAST = 1e-3  # violation of a cut that is worth adding
 QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes time in proportion to them
 LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search over order ideals
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
-EASY_VERTICES = 100  # at most
+EASY_VERTICES = 100  # vertices of the largest component that is tried without searching orders first
 ASCENTS = 6  # greedy dual ascents; the best one counts
-EASY_STATES = 500_000  # of a search over order ideals before more rounds of the relaxation
-FIRST_ROUNDS = 20  # of the relaxation before its first search over order ideals
-GROWTH = 1.3  # of the number of rounds from one such search to the next
-STATES = 12_000  # of such a search, for each round so far
-MOST_STATES = 6_000_000  # of the last one: 190 MB
+EASY_STATES = 500_000  # states of a search over order ideals before more rounds of the relaxation
+FIRST_ROUNDS = 20  # rounds of the relaxation before its first search over order ideals
+GROWTH = 1.3  # factor of the number of rounds from one such search to the next
+STATES = 12_000  # states of such a search, for each round so far
+MOST_STATES = 6_000_000  # states of the last such search: 190 MB
 FOREVER = 2**40  # rounds
-FAR = 1e6  # more than the values of a vertex's sets add up to
+FAR = 1e6  # keeps a vertex behind its required parents; LP values of a vertex sum to 1
 POSITIVE = 1e-7  # values above this count as positive
 NOTHING = frozen(np.zeros(0))
 
@@ -115,7 +115,7 @@ class Proof:
     def bound(self) -> float:
         """No network scores more."""
         alone = self.reduced.candidates.scores[self._best_alone].tolist()
-        return math.fsum([*alone, *(each.bound for each in self.components), self.reduced.slack])
+        return math.fsum([*alone, *(each.bound for each in self.components), self.reduced.rounding])
 
     @property
     def kept(self) -> Ints:

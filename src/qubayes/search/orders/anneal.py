@@ -132,7 +132,7 @@ class _ComponentSearch:
         bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
         for part, choice in zip(small, self.solved, strict=True):
             bounds[part.vertices] = part.scores[choice]
-        run.tighten(math.fsum([*bounds.tolist(), reduced.slack]))
+        run.tighten(math.fsum([*bounds.tolist(), reduced.rounding]))
 
     @property
     def done(self) -> bool:
