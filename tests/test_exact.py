@@ -198,7 +198,7 @@ def test_the_margin_covers_the_rounding_of_the_scores(seed):
     scores.sort()
     candidates = prune("ab", [[((1,), scores[0, 1]), ((), scores[0, 0])], [((0,), scores[1, 1]), ((), scores[1, 0])]])
     component = component_of(candidates)
-    component.relax(run_of(candidates, 600.0), component.alive, ROOT)
+    component.relax(run_of(candidates, 600.0), ROOT)
     best = max(Fraction(scores[v, 1]) + Fraction(scores[1 - v, 0]) for v in range(2))
     assert best <= Fraction(component.bound) <= best + Fraction(1e-4)
 
@@ -284,7 +284,7 @@ def test_zero_half_cuts_that_are_found_are_violated(most, monkeypatch):
 def test_the_root_is_bounded_by_the_optimum():
     candidates = random_candidates(8, 3, sets=20, most=3)
     component = component_of(candidates)
-    relaxed = component.relax(run_of(candidates, 20.0), component.alive, ROOT)
+    relaxed = component.relax(run_of(candidates, 20.0), ROOT)
     assert component.loss == relaxed.loss > 0.0
     assert component.bound >= best_score(candidates) - 1e-9
 

@@ -225,7 +225,7 @@ def test_cuts_of_the_root_stay_while_there_is_branching(monkeypatch):
     component.shrink()
     root: ClusterCuts = component.relaxation.cuts
     for _ in range(6):
-        component.relax(run, component.alive.copy(), proof.NODE)
+        component.relax(run, proof.NODE, component.alive)
         kept.append(component.relaxation.cuts)
     assert root.total > 0
     for cuts in kept:

@@ -2,7 +2,16 @@
 
 Most sets of the last level hold no candidate. A set is V = P + {y, x}, P of k-2 members. For each P and y an upper
 bound on the sum of the terms of V is computed for all x together; only the sets whose bound passes are counted and
-judged exactly (`scanning.py`). docs/candidates.md proves the bounds.
+judged exactly (`scanning.py`). docs/candidates.md, "Bounds at the last level", proves the bounds: "By subsets (bound
+B)" is in `_set_least_terms`, "By counts" in `_may_beat`.
+
+An example with n = 4 variables and k = 3. P has m = k - 2 = 1 member; the prefixes (P, y) are (0, 1), (0, 2), (1, 2).
+For (0, 1), x is 2 or 3, and V is {0, 1, 2} or {0, 1, 3}. Row t of `best_subset_scores` belongs to the t-th member of V
+as the child. For x = 3: row 0 is the best score of child 0 with {}, {1} or {3}; row 1 that of child 1 with {}, {0} or
+{3}; row 2 that of child 3 with {}, {0} or {1}. The score of child 0 with {1, 3} is terms(V) - terms({1, 3}) - penalty.
+So terms(V) must exceed row 0 + terms({1, 3}) + penalty, or the like for child 1 or 3: the least of the three is
+least_terms[3]. If bound B is not above it, V is left out without counting; otherwise the bound by counts decides. If
+only {0, 1, 3} passes of {0, 1, 2}, {0, 1, 3}, {0, 2, 3} and {1, 2, 3}, then x_start = [0, 1, 1, 1] and xs = [3].
 
 Rows are one-hot: the weight of a row stands in the column of each of its states, in 16 bits. The counts of all x in a
 group of rows are the sum of the rows of the group. Rows are grouped by the state of P; of y only the rows in a rarer
@@ -78,8 +87,8 @@ class Scratch(NamedTuple):
     members: Ints  # (k,)
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
     shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
-    need: Floats  # (k, n) [t, x]: best score of child v_t with any proper subset of V − v_t
-    hurdle: Floats  # (2, n) what the terms of V must exceed; what they are at most (bound B)
+    best_subset_scores: Floats  # (k, n) [t, x]: best score of child v_t with any proper subset of V − v_t
+    term_range: Floats  # (2, n) least_terms, what the terms of V must exceed; most_terms, their bound B
     cells: SmallInts  # (2, 2^(k-2), n) bits: rows in which exactly these members of P, and x, are 1; and y and x
     masks: Ints  # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in `ones`
     both: Words  # (words,) bits: rows in which all members of P, and y, are 1
@@ -104,7 +113,7 @@ def find_sets(
     whose terms were bounded by counting.
     """
     n, m = rule.children.shape[1], prefixes.shape[1] - 1
-    members, hurdle = scratch.members, scratch.hurdle[0]
+    members, least_terms = scratch.members, scratch.term_range[0]
     found, counted = 0, 0
     for p in range(len(prefixes)):
         same = p > 0  # as the P before, up to here
@@ -122,14 +131,14 @@ def find_sets(
                 _start_bits(n, m, below, bits, scratch)
         y = members[m] = np.int64(prefixes[p, m])
         pair = -below.binomials[2, y + 1] - (n - 1)  # plus x: what (y, x) adds to a rank
-        _set_needs(n, m, pair, below, bounds, scratch)
+        _set_best_subset_scores(n, m, pair, below, bounds, scratch)
         if constraints is not None:
             _forbid(n, m, constraints, scratch)
-        _set_hurdles(n, m, pair, rule, bounds, below, scratch)
+        _set_least_terms(n, m, pair, rule, bounds, below, scratch)
         first, last = y + 1, n
-        while first < last and hurdle[first] == inf:
+        while first < last and least_terms[first] == inf:
             first += 1
-        while first < last and hurdle[last - 1] == inf:
+        while first < last and least_terms[last - 1] == inf:
             last -= 1
         alone = 0
         if first < last:
@@ -139,7 +148,7 @@ def find_sets(
             if wide is not None:
                 alone = _count_rows(m, first, last, n, wide, bounds, scratch)
         for x in range(first, last):
-            if hurdle[x] < inf:
+            if least_terms[x] < inf:
                 members[m + 1] = x
                 if _may_beat(m, pair, alone, rule, bounds, below, scratch):
                     xs[found] = x
@@ -165,11 +174,11 @@ def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
 
 
 @inner
-def _set_needs(n: int, m: int, pair: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
+def _set_best_subset_scores(n: int, m: int, pair: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
-    starts, need, y = scratch.starts, scratch.need, scratch.members[m]
+    starts, bests, y = scratch.starts, scratch.best_subset_scores, scratch.members[m]
     for t in range(m):
-        best, row, shared = below.best[scratch.members[t]], need[t], scratch.shared[t]
+        best, row, shared = below.best[scratch.members[t]], bests[t], scratch.shared[t]
         of_y = shared[y]
         for x in range(y + 1, n):
             row[x] = max(of_y, shared[x])
@@ -178,7 +187,7 @@ def _set_needs(n: int, m: int, pair: int, below: Below, bounds: TermBounds, scra
                 place = starts[t, u] + pair
                 for x in range(y + 1, n):
                     row[x] = max(row[x], best[place + x])
-    best, of_y, row, rank = below.best[y], need[m], need[m + 1], starts[m, 0]
+    best, of_y, row, rank = below.best[y], bests[m], bests[m + 1], starts[m, 0]
     for x in range(y + 1, n):
         of_y[x], row[x] = best[rank], bounds.best[rank, x]
     for u in range(m):
@@ -190,7 +199,7 @@ def _set_needs(n: int, m: int, pair: int, below: Below, bounds: TermBounds, scra
 
 @inner
 def _forbid(n: int, m: int, constraints: Constraints, scratch: Scratch) -> None:
-    """Raise the needs of families that prior knowledge rules out to +inf."""
+    """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
     members, edges = scratch.members, constraints.edges
     for x in range(members[m] + 1, n):
         members[m + 1] = x
@@ -202,51 +211,51 @@ def _forbid(n: int, m: int, constraints: Constraints, scratch: Scratch) -> None:
                     barred = barred or edges[child, members[u]] == FORBIDDEN
                     held += edges[child, members[u]] == REQUIRED
             if barred or held < constraints.sizes[NEEDED, child]:
-                scratch.need[t, x] = inf
+                scratch.best_subset_scores[t, x] = inf
 
 
 @inner
-def _set_hurdles(n: int, m: int, pair: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> None:
+def _set_least_terms(n: int, m: int, pair: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> None:
     """Set what the terms of V must exceed for some child to gain; +inf where they cannot.
 
-    Where the prior depends on the child (OBSERVED), there is no common hurdle: it is +inf only if no child is left.
+    Where the prior depends on the child (OBSERVED), least terms differ by child: +inf only if no child is left.
     """
-    members, starts, need = scratch.members, scratch.starts, scratch.need
-    hurdle, most, states = scratch.hurdle[0], scratch.hurdle[1], rule.children[STATES]
+    members, starts, bests = scratch.members, scratch.starts, scratch.best_subset_scores
+    least_terms, most_terms, states = scratch.term_range[0], scratch.term_range[1], rule.children[STATES]
     y, observed = members[m], rule.formula.spread == OBSERVED
     free = rule.formula.penalty * states[y]
     for t in range(m):
         free *= states[members[t]]
     for x in range(y + 1, n):
-        hurdle[x] = most[x] = inf
+        least_terms[x] = most_terms[x] = inf
     for t in range(m + 1):
-        child, row = members[t], need[t]
+        child, row = members[t], bests[t]
         place = starts[t, t] + pair if t < m else starts[m, 1]
         column, ratio = int(rule.children[CLASS, child]), bounds.children[RATIO, child]
         parameters = free * (1.0 - 1.0 / states[child])
         if observed:
             for x in range(y + 1, n):
-                hurdle[x] = min(hurdle[x], row[x])
+                least_terms[x] = min(least_terms[x], row[x])
         else:
             for x in range(y + 1, n):
                 terms = below.terms[place + x, column]
-                hurdle[x] = min(hurdle[x], row[x] + terms + parameters * states[x])
-                most[x] = min(most[x], below.terms[place + x, 0] - below.cells[place + x] * ratio)
-    row, rank = need[m + 1], starts[m, 1] + y
+                least_terms[x] = min(least_terms[x], row[x] + terms + parameters * states[x])
+                most_terms[x] = min(most_terms[x], below.terms[place + x, 0] - below.cells[place + x] * ratio)
+    row, rank = bests[m + 1], starts[m, 1] + y
     for x in range(y + 1, n):
         if observed:
-            hurdle[x] = min(hurdle[x], row[x])
+            least_terms[x] = min(least_terms[x], row[x])
         else:
             terms = below.terms[rank, int(rule.children[CLASS, x])]
-            hurdle[x] = min(hurdle[x], row[x] + terms + free * (states[x] - 1.0))
-            most[x] = min(most[x], below.terms[rank, 0] - below.cells[rank] * bounds.children[RATIO, x])
-            if most[x] + bounds.rounding <= hurdle[x]:
-                hurdle[x] = inf
+            least_terms[x] = min(least_terms[x], row[x] + terms + free * (states[x] - 1.0))
+            most_terms[x] = min(most_terms[x], below.terms[rank, 0] - below.cells[rank] * bounds.children[RATIO, x])
+            if most_terms[x] + bounds.rounding <= least_terms[x]:
+                least_terms[x] = inf
 
 
 @inner
 def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> bool:
-    """Return whether the bound of V by its counts passes the hurdle, or, for OBSERVED, the one of some child."""
+    """Return whether the bound of V by its counts exceeds its least terms, or, for OBSERVED, those of some child."""
     members, starts, (spread, prior, penalty) = scratch.members, scratch.starts, rule.formula
     y, x = members[m], members[m + 1]
     packed, (n_bits, m1_bits) = scratch.packed[x], (bounds.widths[0], bounds.widths[1])
@@ -261,7 +270,7 @@ def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, bel
             upper += m1 * (prior / product)
             for t in range(m + 2):
                 log_prior -= bounds.children[LOG_STATES, members[t]]
-        passes: bool = upper + n_cells * log_prior > scratch.hurdle[0, x]
+        passes: bool = upper + n_cells * log_prior > scratch.term_range[0, x]
         return passes
     for t in range(m + 2):
         child = members[t]
@@ -271,7 +280,7 @@ def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, bel
             joint += m1 * (prior / (parents * rule.children[PRIOR_STATES, child]))
             joint += n_cells * (log_prior - bounds.logs[parents] - bounds.children[LOG_STATES, child])
         parameters = penalty * product * (1.0 - 1.0 / rule.children[STATES, child])
-        if joint > scratch.need[t, x] + below.terms[rank, 0] + parameters:
+        if joint > scratch.best_subset_scores[t, x] + below.terms[rank, 0] + parameters:
             return True
     return False
 

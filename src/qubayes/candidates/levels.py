@@ -52,7 +52,7 @@ class Level(NamedTuple):
     """Everything that a block of level k needs."""
 
     k: int
-    heads: Ints  # (heads, 0, 1 or 2) the first members of the sets, in lexicographic order
+    heads: Ints  # (heads, 0, 1 or 2) first members of sets, lexicographic; a prefix has the first k - 1
     rows: Rows
     rule: Rule
     tables: TermTables
@@ -371,8 +371,8 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
         members=ints(k),
         starts=ints(k, k),
         shared=np.zeros((k, n)),
-        need=np.zeros((k, n)),
-        hurdle=np.zeros((2, n)),
+        best_subset_scores=np.zeros((k, n)),
+        term_range=np.zeros((2, n)),
         cells=np.zeros((2, subsets if wide is None else 0, n), np.int32),
         masks=ints(2, subsets),
         both=np.zeros(rows.bits.shape[1], np.uint64),

@@ -82,7 +82,7 @@ class Visit(NamedTuple):
 
     members: Ints  # (k,) the prefix; and x
     bases: Ints  # (k,) plus x: rank of V − v_t; the last is the rank of the prefix itself
-    thresholds: Floats  # (k, n) [t, x]: best score of any proper subset of V − v_t for child v_t; +inf: not allowed
+    best_subset_scores: Floats  # (k, n) [t, x]: best of child v_t with a proper subset of V − v_t; +inf: not allowed
     counts: SmallInts  # (2, most) cell counts of V: values, and how often each occurs
     moments: Floats  # (SERIES,)
 
@@ -132,9 +132,9 @@ def scan(
                 if labels is not None:
                     add_member(t, members[t], labels)
         first = members[length - 1] + 1 if length else 0
-        _set_thresholds(n, first, length, members, below.best, binomials, visit.thresholds)
+        _set_best_subset_scores(n, first, length, members, below.best, binomials, visit.best_subset_scores)
         if constraints is not None:
-            _forbid(n, first, length, members, constraints, visit.thresholds)
+            _forbid(n, first, length, members, constraints, visit.best_subset_scores)
         for t in range(length):
             bases[t] = base_rank(members, length, t, -1, length, binomials) - (n - 1)
         bases[length] = base_rank(members, length, -1, -1, length, binomials)
@@ -145,7 +145,7 @@ def scan(
             x = np.int64(xs[place]) if chosen else place
             hopeless = not store
             for t in range(length + 1):
-                hopeless = hopeless and visit.thresholds[t, x] == inf
+                hopeless = hopeless and visit.best_subset_scores[t, x] == inf
             if hopeless:
                 continue
             members[length] = x
@@ -175,13 +175,13 @@ def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, bi
 
 
 @inner
-def _set_thresholds(
-    n: int, first: int, length: int, prefix: Ints, bests: Floats, binomials: Ints, thresholds: Floats
+def _set_best_subset_scores(
+    n: int, first: int, length: int, prefix: Ints, bests: Floats, binomials: Ints, best_subset_scores: Floats
 ) -> None:
     """Set the best scores of proper subsets of the families of prefix + {x}, for every x."""
     for t in range(length):
         best = bests[prefix[t]]
-        row = thresholds[t]
+        row = best_subset_scores[t]
         start = best[base_rank(prefix, length, t, -1, length - 1, binomials)]
         for x in range(first, n):
             row[x] = start
@@ -190,7 +190,7 @@ def _set_thresholds(
                 base = base_rank(prefix, length, t, u, length - 1, binomials) - (n - 1)
                 for x in range(first, n):
                     row[x] = max(row[x], best[base + x])
-    row = thresholds[length]
+    row = best_subset_scores[length]
     for x in range(first, n):
         row[x] = -inf
     for u in range(length):
@@ -200,21 +200,23 @@ def _set_thresholds(
 
 
 @inner
-def _forbid(n: int, first: int, length: int, prefix: Ints, constraints: Constraints, thresholds: Floats) -> None:
-    """Raise the thresholds of families that prior knowledge rules out to +inf."""
+def _forbid(
+    n: int, first: int, length: int, prefix: Ints, constraints: Constraints, best_subset_scores: Floats
+) -> None:
+    """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
     edges, limits = constraints.edges, constraints.sizes[LIMIT]
     for x in range(first, n):
         if length > limits[x]:
-            thresholds[length, x] = inf
+            best_subset_scores[length, x] = inf
     for t in range(length):
         barred = length > limits[prefix[t]]
         for u in range(length):
             barred = barred or (u != t and edges[prefix[t], prefix[u]] == FORBIDDEN)
         for x in range(first, n):
             if barred or edges[prefix[t], x] == FORBIDDEN:
-                thresholds[t, x] = inf
+                best_subset_scores[t, x] = inf
             if edges[x, prefix[t]] == FORBIDDEN:
-                thresholds[length, x] = inf
+                best_subset_scores[length, x] = inf
 
 
 @inner
@@ -251,9 +253,9 @@ def _judge(
         child, parent_rank = members[t], visit.bases[t]
         if t < k - 1:
             parent_rank += members[k - 1]
-        threshold = visit.thresholds[t, members[k - 1]]
+        best_subset_score = visit.best_subset_scores[t, members[k - 1]]
         best = inf
-        if threshold != inf:
+        if best_subset_score != inf:
             if spread == OBSERVED:
                 key = below.cells[parent_rank] * children[PRIOR_STATES, child]
                 joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
@@ -269,10 +271,10 @@ def _judge(
             if held < needed:
                 best = -inf
             else:
-                if score > threshold + children[TOLERANCE, child] or threshold == -inf:
+                if score > best_subset_score + children[TOLERANCE, child] or best_subset_score == -inf:
                     _keep(t, score, members, found, n_found)
                     n_found += 1
-                best = max(score, threshold)
+                best = max(score, best_subset_score)
                 if store and bonus - n_cells * children[BOUND, child] - penalty * parameters <= best:
                     best = inf  # no superset can be a candidate
         if store:

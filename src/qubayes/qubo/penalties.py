@@ -3,9 +3,18 @@
 `tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper` the three numbers of
 the paper.
 
-What keeps a vertex at two active subsets: each candidate set is written by one representation, a pair of subsets. If
-the pairs in use hold no triangle, a penalty on the unused pairs keeps a third subset out. Otherwise the vertex needs a
-slack bit z, unless a third subset never gains.
+What is penalised, what the penalty must exceed, and where docs/theory.md proves it:
+
+    an edge against the order           l_ij (`order_losses`)       Lemma 1, Theorem 2 (c)   coupler of a u and an r bit
+    a required edge against the order   first(i)                    Theorem 2 (b)            linear term of an r bit
+    a cyclic triangle of r bits         min of D (`order_bounds`)   Theorem 2 (a)            couplers of r bits
+    a third subset of a vertex:
+      g < 0 (at most two subsets, or a third never gains)           Lemma 2                  nothing
+      pairs in use hold no triangle     `unused_bound`              Lemma 3                  couplers of unused pairs
+      otherwise                         g (`third_gain`)            Lemma 2                  a slack bit z
+      constrained form                  `excess_bound`              Lemma 4                  lambda of an inequality
+
+Each candidate set is written by one representation, a pair of subsets: such pairs are in use, the others unused.
 """
 
 from collections.abc import Mapping
@@ -278,7 +287,7 @@ def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
     """Return what the couplers of unused pairs must exceed, where the joined pairs hold no triangle (Lemma 3).
 
     Among k active subsets one is joined to t others, 2 t <= k. It gains at most half its own score for each unjoined
-    one if t = 0, f(b|j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the joined pairs.
+    one if t = 0, f(b∪j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the joined pairs.
     """
     b, j = np.nonzero(joined)
     added = pairs[pair_index(b, j, len(singles))] - singles[j]
@@ -291,10 +300,10 @@ def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
 
 @kernel
 def _gain_of(b: int, singles: Floats, pairs: Floats, there: Bools) -> float:
-    """max over j != l, both there, of max(0, f(b|j) - f(j)) + f(b|l) - f(b) - f(l); -inf without two such."""
+    """max over j != l, both there, of max(0, f(b∪j) - f(j)) + f(b∪l) - f(b) - f(l); -inf without two such."""
     mu = len(singles)
-    first, second, first_at = -inf, -inf, -1  # of max(0, f(b|j) - f(j))
-    pull, next_pull, pull_at = -inf, -inf, -1  # of f(b|l) - f(b) - f(l)
+    first, second, first_at = -inf, -inf, -1  # of max(0, f(b∪j) - f(j))
+    pull, next_pull, pull_at = -inf, -inf, -1  # of f(b∪l) - f(b) - f(l)
     for j in range(mu):
         if j == b or not there[j]:
             continue

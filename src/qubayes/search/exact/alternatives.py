@@ -266,7 +266,7 @@ def _bounded(candidates: Candidates, run: Run, spare: float) -> tuple[Bounded, d
     cuts, weights = no_cuts(candidates.n), [np.zeros(0)]
     for each in proof.components:  # multipliers as good as the relaxation allows make the enumeration short
         if not (run.over or (each.bounded and each.closes(each.bounded.loss)) or len(each.sets.losses) > QUICK):
-            each.relax(run, each.alive, ROOT)
+            each.relax(run, ROOT)
         if each.bounded is not None:
             its = each.bounded.cuts
             inside, odd = (np.zeros((len(rows), candidates.n), np.uint8) for rows in (its.inside, its.odd))

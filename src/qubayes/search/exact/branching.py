@@ -44,7 +44,7 @@ def branch(component: ComponentProof, run: Run) -> int:
         node = heapq.heappop(heap)
         component.raise_loss(min(node.loss, closed))
         component.node = node.record
-        relaxed = component.relax(run, node.allowed & component.alive, NODE)
+        relaxed = component.relax(run, NODE, node.allowed & component.alive)
         loss, solved = max(node.loss, relaxed.loss), False
         sides, records = [Side(loss, relaxed.allowed)], [node.record]
         if not component.closes(loss):

@@ -8,8 +8,13 @@ the vertices T that have no child (Tian and He, UAI 2009),
     Z(S) = sum over non-empty T in S of (-1)^(|T| + 1) Z(S - T) prod over j in T of A_j(S - T),
 
 which counts each network once; sums over orders would count it once for each of its orders. Z is linear in each
-A_j(U), so one pass backwards gives the probability of every family. Components of the candidate graph are summed apart;
-one of k vertices takes 3^k steps. The terms of Z(S) add up to at most 2^k Z(S): rounding stays below 2^k * 1e-16.
+A_j(U). With D(U) the derivative of Z(V) by Z(U), V all vertices and D(V) = 1, one pass backwards gives
+
+    D(U) = sum over non-empty T outside U of (-1)^(|T| + 1) D(U + T) prod over j in T of A_j(U),
+
+and the terms with j in T, times Z(U) exp(score of C) / (A_j(U) Z(V)), summed over all U that hold C but not j, are the
+probability that C is the set of j. Components of the candidate graph are summed apart; one of k vertices takes 3^k
+steps. The terms of Z(S) add up to at most 2^k Z(S): rounding stays below 2^k * 1e-16.
 """
 
 import math
@@ -94,6 +99,21 @@ class Weights(NamedTuple):
     alive: Bools  # (2^k,) whether networks in which U comes first have more than a negligible weight
 
 
+class Sums(NamedTuple):
+    """What the two passes add up."""
+
+    masses: Floats  # (2^k,) Z(U) / exp(scale of U)
+    slopes: Floats  # (2^k,) D(U) exp(scale of U) / Z(V)
+
+
+class Terms(NamedTuple):
+    """The terms of one U, a place for each T outside U."""
+
+    logs: Floats  # (2^k,) logarithm of the product of A_j(U) over j in T
+    signed: Floats  # (2^k,) the product with its sign, times exp(scale of U minus that of U + T)
+    targets: Ints  # (2^k,) U + T
+
+
 def _weights(candidates: Candidates, vertices: Ints) -> Weights:
     """Return the weights of the sets of these vertices."""
     families, k = candidates.families, len(vertices)
@@ -118,21 +138,22 @@ def _weights(candidates: Candidates, vertices: Ints) -> Weights:
 def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
     """Write the probabilities of the sets of a component; return the logarithm of Z, None if the time is over."""
     k, every = len(weights.inside), len(weights.scale)
-    sums, terms, targets = np.zeros((2, every)), np.zeros((2, every)), np.zeros(every, np.int64)
-    sums[0, 0] = 1.0
+    sums = Sums(np.zeros(every), np.zeros(every))
+    terms = Terms(np.zeros(every), np.zeros(every), np.zeros(every, np.int64))
+    sums.masses[0] = 1.0
     steps = np.cumsum(np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0))
     cuts = np.searchsorted(steps, np.arange(SLICE, int(steps[-1]), SLICE))
     slices = list(pairwise(np.unique([0, *cuts, every]).tolist()))
     if run is not None:
         with run.paused():  # compile
             for add in (_add_forwards, _add_backwards):
-                add(weights, sums, terms, targets, 0, 0, probabilities)
+                add(weights, sums, terms, 0, 0, probabilities)
     for add, order in ((_add_forwards, slices), (_add_backwards, slices[::-1])):
         for first, last in order:
             if run is not None and run.over:
                 return None
-            add(weights, sums, terms, targets, first, last, probabilities)
-    return float(weights.scale[-1] + math.log(sums[0, -1]))
+            add(weights, sums, terms, first, last, probabilities)
+    return float(weights.scale[-1] + math.log(sums.masses[-1]))
 
 
 @kernel
@@ -151,64 +172,63 @@ def _fill_scale(inside: Floats, scale: Floats, rest: Floats) -> None:
 
 
 @inner
-def _fill_terms(weights: Weights, u: int, terms: Floats, targets: Ints) -> int:
-    """Set terms[1] to the signed products of A_j(u) over T, in scaled units, and targets to u + T; return their number.
+def _fill_terms(weights: Weights, u: int, terms: Terms) -> int:
+    """Set the terms of u; return their number.
 
     T runs over the sets outside u; place 0 is the empty one.
     """
-    terms[0, 0], terms[1, 0], targets[0], count = 0.0, -1.0, u, 1
+    logs, signed, targets = terms
+    logs[0], signed[0], targets[0], count = 0.0, -1.0, u, 1
     for vertex in range(len(weights.inside)):
         if not (u >> vertex) & 1:
             for place in range(count):
-                terms[0, count + place] = terms[0, place] + weights.inside[vertex, u]
-                terms[1, count + place] = -terms[1, place]
+                logs[count + place] = logs[place] + weights.inside[vertex, u]
+                signed[count + place] = -signed[place]
                 targets[count + place] = targets[place] | (1 << vertex)
             count <<= 1
     for place in range(1, count):
-        log = weights.scale[u] + terms[0, place] - weights.scale[targets[place]]
-        terms[1, place] *= math.exp(log) if log > NEGLIGIBLE else 0.0  # 0 also where both are -inf
-    terms[1, 0] = 0.0
+        log = weights.scale[u] + logs[place] - weights.scale[targets[place]]
+        signed[place] *= math.exp(log) if log > NEGLIGIBLE else 0.0  # 0 also where both are -inf
+    signed[0] = 0.0
     return count
 
 
 @kernel
-def _add_forwards(
-    weights: Weights, sums: Floats, terms: Floats, targets: Ints, first: int, last: int, probabilities: Floats
-) -> None:
+def _add_forwards(weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats) -> None:
     """Add what Z(u) contributes to larger sets, for u from first to last - 1."""
+    masses, signed, targets = sums.masses, terms.signed, terms.targets
     for u in range(first, last):
         if weights.alive[u]:
-            for place in range(1, _fill_terms(weights, u, terms, targets)):
-                sums[0, targets[place]] += sums[0, u] * terms[1, place]
+            for place in range(1, _fill_terms(weights, u, terms)):
+                masses[targets[place]] += masses[u] * signed[place]
 
 
 @kernel
-def _add_backwards(
-    weights: Weights, sums: Floats, terms: Floats, targets: Ints, first: int, last: int, probabilities: Floats
-) -> None:
-    """Set the derivative of Z by Z(u) in sums[1], for u from last - 1 to first, and add probabilities of sets inside u.
+def _add_backwards(weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats) -> None:
+    """Set the slope of u, for u from last - 1 to first, and add probabilities of sets inside u.
 
     The probability that the vertices of u come first, and `vertex` next and without a child, is the signed sum of the
     terms with `vertex` in T; folding the upper half of the places onto the lower one gives it for each vertex in turn.
     """
-    full = sums.shape[1] - 1
+    masses, slopes, signed, targets = sums.masses, sums.slopes, terms.signed, terms.targets
+    full = len(masses) - 1
     for u in range(last - 1, first - 1, -1):
         if not weights.alive[u]:
             continue
-        count = _fill_terms(weights, u, terms, targets)
-        sums[1, u] = 0.0 if u < full else 1.0 / sums[0, full]
+        count = _fill_terms(weights, u, terms)
+        slopes[u] = 0.0 if u < full else 1.0 / masses[full]
         for place in range(1, count):
-            terms[1, place] *= sums[1, targets[place]]
-            sums[1, u] += terms[1, place]
+            signed[place] *= slopes[targets[place]]
+            slopes[u] += signed[place]
         for vertex in range(len(weights.inside) - 1, -1, -1):
             if (u >> vertex) & 1:
                 continue
             count >>= 1
             share = 0.0
             for place in range(count):
-                share += terms[1, count + place]
-                terms[1, place] += terms[1, count + place]
-            share *= sums[0, u]
+                share += signed[count + place]
+                signed[place] += signed[count + place]
+            share *= masses[u]
             for s in range(weights.start[vertex], weights.start[vertex + 1]):
                 if share != 0.0 and weights.masks[s] & ~u == 0:
                     number = weights.numbers[s]

@@ -134,7 +134,7 @@ class Proof:
         for each in self.components:
             if not self._run.over:
                 each.begin_search(self._run)
-                each.relax(self._run, each.alive, THOROUGH)
+                each.relax(self._run, THOROUGH)
 
     def _changed(self) -> None:
         """Report a better network or bound to the run."""
@@ -221,7 +221,7 @@ class ComponentProof:
             self.node.note(bounded)
         self.raise_loss(bounded.loss)
 
-    def needs_search(self, run: Run, effort: Effort) -> bool:
+    def needs_search(self, effort: Effort) -> bool:
         """True if orders are to be searched, beyond rounding the solutions of the relaxation."""
         few = LIGHT if self.n <= LARGEST else QUICK
         small = self.n <= EASY_VERTICES and len(self.component.scores) <= few
@@ -257,15 +257,23 @@ class ComponentProof:
     def prove(self, run: Run) -> None:
         """Work on the root until it is proved or stuck: rounds of the relaxation, and searches over order ideals.
 
+        Orders are searched from the start, except in components that look easy:
+
+            vertices    sets            first                               then, if not proved
+            up to 63    up to 5,000     30 rounds without order search      order search; ideals and rounds in turn
+            up to 63    more            order search, greedy duals          ideals and rounds in turn
+            64 to 100   up to 30,000    30 rounds without order search      rounds with order search
+            otherwise                   order search                        rounds with order search
+
         Everything is decided by counts, so that neither the time limit nor the load of the machine changes the path.
         """
         if self.n > LARGEST:
-            if self.needs_search(run, ROOT):
+            if self.needs_search(ROOT):
                 self.begin_search(run)
-            self.relax(run, self.alive, ROOT)
+            self.relax(run, ROOT)
             return
-        if not self.needs_search(run, ROOT):
-            self.relax(run, self.alive, ROOT._replace(rounds=EASY))
+        if not self.needs_search(ROOT):
+            self.relax(run, ROOT._replace(rounds=EASY))
         if self.proved or run.over:
             return
         self.begin_search(run)
@@ -280,7 +288,7 @@ class ComponentProof:
         rounds = FIRST_ROUNDS
         while not (self.proved or run.over):
             rounds = max(int(GROWTH * rounds), self.rounds + 1)
-            self.relax(run, self.alive, THOROUGH._replace(rounds=rounds - self.rounds))
+            self.relax(run, THOROUGH._replace(rounds=rounds - self.rounds))
             stuck = self.rounds < rounds
             self.search_ideals(run, MOST_STATES if stuck else min(MOST_STATES, STATES * rounds))
             if stuck:
@@ -308,9 +316,14 @@ class ComponentProof:
                 self._offer(self.best_of_order(found.order))
             self.raise_loss(min(found.loss, self.cutoff))
 
-    def relax(self, run: Run, allowed: Bools, effort: Effort) -> Relaxed:
-        """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left."""
-        loss, stalled, point, complete, whole = -math.inf, 0, None, False, allowed is self.alive
+    def relax(self, run: Run, effort: Effort, among: Bools | None = None) -> Relaxed:
+        """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left.
+
+        At the root, without `among`, bounds hold for the component, and sets that reduced costs exclude are no longer
+        alive. At a node only the sets `among` are allowed.
+        """
+        allowed = self.alive if among is None else among.copy()
+        loss, stalled, point, complete = -math.inf, 0, None, False
         self.relaxation.allow(allowed)
         for _ in range(effort.rounds):
             point = self.relaxation.solve(run.left, run.stop)
@@ -319,12 +332,12 @@ class ComponentProof:
             bounded = self.relaxation.bounded(point.weights, allowed)
             stalled = stalled + 1 if bounded.loss < loss + 5e-3 * (self.cutoff - loss) else 0
             loss = max(loss, bounded.loss)
-            if whole:
+            if among is None:
                 self.keep_bound(bounded)
             elif self.node is not None:
                 self.node.note(bounded)
             if effort.moves and not run.over:
-                if self.needs_search(run, effort):
+                if self.needs_search(effort):
                     self.search(run, self.order_of(point), effort.moves, self.rounds)
                 else:
                     self._offer(self.best_of_order(self.order_of(point)))
@@ -334,7 +347,7 @@ class ComponentProof:
                 break
             complete = stalled <= effort.patience and not self._extend(point, bounded, allowed)
             if complete or stalled > effort.patience:
-                if self.needs_search(run, effort):
+                if self.needs_search(effort):
                     break
                 self.begin_search(run)  # a better network may exclude more sets: one more round
                 stalled = 0
