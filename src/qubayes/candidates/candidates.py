@@ -16,7 +16,7 @@ from ..foundation.errors import FormatError
 from ..foundation.families import Families, VertexSet
 from ..foundation.files import shown
 
-ROWS_SHOWN = 60  # of the table in a notebook
+ROWS_SHOWN = 60  # rows of the table in a notebook
 
 
 @dataclass(frozen=True, slots=True)

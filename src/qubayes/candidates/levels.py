@@ -34,7 +34,7 @@ from .scanning import (
 from .scanning import scan as scan_prefixes
 
 MOST_BOUNDED_ROWS = 60_000  # counts and indices of the table of bounds are 16-bit integers
-_MOST_BYTES = 1 << 28  # of one-hot rows, and of each array of a thread
+_MOST_BYTES = 1 << 28  # bytes of one-hot rows, and of each array of a thread
 _SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
 _TO_LOAD, _TO_COMPILE = 0.3, 5.0  # seconds of exact counting that make it worth loading, and compiling, the bounds
 _FIRST_CAPACITY = 1 << 14  # candidates of a block; a block that finds more is scanned again with room for all

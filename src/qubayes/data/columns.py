@@ -29,7 +29,7 @@ _MOMENT = re.compile(
 )
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
-_FEWEST_DIGITS = 3  # of a bound between two intervals
+_FEWEST_DIGITS = 3  # digits of a bound between two intervals
 
 
 class Intervals(tuple[str, ...]):

@@ -22,7 +22,7 @@ from .columns import Column
 from .dataset import MOST_STATES
 
 _BLOCK = 1 << 22  # bytes
-_MOST_CELLS = 10**9  # of a table of item sets, two bytes each: a small file of rare items asks for a square of them
+_MOST_CELLS = 10**9  # cells of a table of item sets, 2 bytes each: a small file of rare items asks for a square of them
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENTS = re.compile(rb"^[ \t\r]*#.*", re.MULTILINE)
 _OTHER, _QUOTE, _BLANK, _SEPARATOR, _NEWLINE = range(5)  # classes of bytes

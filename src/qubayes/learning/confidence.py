@@ -21,8 +21,8 @@ from ..foundation.workers import Workers, run
 from ..network import Network, cpdag
 from ..search import Limits, solve
 
-MOVES_PER_VERTEX = 10_000  # of the annealer on one sample; alarm's 37 variables take half a second
-LEAST_FREQUENCY = 0.5  # of an edge of the consensus
+MOVES_PER_VERTEX = 10_000  # moves of the annealer on one sample; alarm's 37 variables take half a second
+LEAST_FREQUENCY = 0.5  # frequency that every edge of the consensus exceeds
 
 
 @dataclass(frozen=True, slots=True)

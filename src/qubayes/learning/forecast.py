@@ -31,7 +31,7 @@ WORK_TO_PLAN = 2 * 10**11  # sets of the last level times rows; a search of less
 _LEAST_ROWS = 1000  # for the memory: fewer rows do not make the tables smaller
 _WORK_A_SECOND = 10**8  # at least
 SECONDS_TO_WARN = 300.0
-_SHARE = 0.6  # of the time limit, for candidate sets that are chosen to fit: the rest is the solver's
+_SHARE = 0.6  # share of the time limit for candidate sets that are chosen to fit: the rest is the solver's
 log = logging.getLogger("qubayes")
 _SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
 

@@ -22,7 +22,7 @@ from .learned import Learned
 from .pipeline import learn_with
 from .settings import LearnSettings
 
-LARGEST_EXPONENT = 23.0  # of a Bayes factor that is printed as a number: 10^10
+LARGEST_EXPONENT = 23.0  # logarithm of the largest Bayes factor that is printed as a number: 10^10
 
 
 class EdgeSupport(NamedTuple):

@@ -36,7 +36,7 @@ from .stages import read_for_search
 if TYPE_CHECKING:
     from ..qubo import Formulation
 
-LEAST_SHARE = 0.1  # of the time limit: what the solver has in any case
+LEAST_SHARE = 0.1  # share of the time limit that the solver has in any case
 log = logging.getLogger("qubayes")
 
 SEARCH_INPUTS = "search_inputs"  # entry of run.json: checksum of the candidate sets' inputs, without solver and limits

@@ -24,7 +24,7 @@ Tables: TypeAlias = tuple[Floats, ...]
 # Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4 is a mistake.
 _ROUNDING = 0.02
 _MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
-MOST_AXES = 32  # of a table: some versions of numpy allow no more
+MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _DOT_TOKEN = re.compile(
     r'->|--|[{}\[\];,=:]|"((?:[^"\\]++|\\.)*+)"|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)|\w++', re.DOTALL
 )
 _DEEPEST = 100
-_MOST_DECLARATIONS = 1000  # of attributes: the parser compares each that has a default with all before it
+_MOST_DECLARATIONS = 1000  # declarations of attributes: the parser compares each that has a default with all before it
 _MOST_ELEMENTS = 5_000_000  # some 500 MB of them
 _BLANK = " \t\r\n"
 _ESCAPES = {"\r": "&#13;"}  # a parser makes line feeds of carriage returns that are not escaped

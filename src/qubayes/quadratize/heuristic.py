@@ -34,8 +34,8 @@ from .integer_program import representations
 from .local_search import OptionRows, improve
 
 SHORT = 6  # terms up to this degree offer all their shared subsets to the local search, longer ones what merging found
-OPTIONS = 600_000  # of all rows of the local search, at most
-STEPS = 40_000  # of local search at most, STEPS_PER_SET for each set; not a time, so that results can be repeated
+OPTIONS = 600_000  # options of all rows of the local search, at most
+STEPS = 40_000  # steps of local search at most, STEPS_PER_SET for each set; not a time, so that results can be repeated
 STEPS_PER_SET = 400
 MERGES = 300_000  # work of merging with other ties; the local search combines what several runs found
 MERGES_LONG = 3_000_000  # with long terms, where merging decides

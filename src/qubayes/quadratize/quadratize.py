@@ -45,7 +45,7 @@ COMFORTABLE = 20_000  # pairs up to which the integer program comes first; 40 te
 BRIEF_PAIRS, BRIEF_SECONDS = 200_000, 10.0  # pairs up to which "auto" gives it some seconds after the fast search
 FEASIBLE = 1_500_000  # pairs past which even "optimal" does not build the program: memory
 PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
-OPTIONS = ("assumptions", "mode", "fewest_couplers", "penalty", "time_limit")  # of `quadratize`
+OPTIONS = ("assumptions", "mode", "fewest_couplers", "penalty", "time_limit")  # names of the options of `quadratize`
 
 
 @dataclass(frozen=True, slots=True)

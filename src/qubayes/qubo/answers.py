@@ -20,7 +20,7 @@ from ..machines import AnnealerSolutions
 if TYPE_CHECKING:
     from .formulation import Formulation
 
-CHECKSUM = "checksum"  # of the formulation that an answer belongs to: a key of JSON files and of SampleSet.info
+CHECKSUM = "checksum"  # name of the formulation's checksum in an answer: a key of JSON files and of SampleSet.info
 FILES = (".json", ".csv")
 
 

@@ -21,7 +21,7 @@ from .gains import Parents, union_gains
 if TYPE_CHECKING:
     from .formulation import Formulation
 
-TOLERANCE = 1e-9  # of energy + score of a feasible state, relative to the largest sum that enters it
+TOLERANCE = 1e-9  # error of energy + score of a feasible state, relative to the largest sum that enters it
 SENTENCES = {
     "subsets": "{0} has active subsets that no candidate set combines",
     "slack": "z[{0}] does not say whether two subsets of {0} are active",

@@ -33,8 +33,8 @@ from .penalties import MARGIN, order_bounds
 DEMAND = ("adjacent", "minimal")
 SETTLED = "settled: no state below the best known network was found"
 OPEN = "not settled: the search for states below the best known network ended at its limit"
-MOVES = 10_000  # of `anneal` for each vertex, for the known network
-TOLERANCE = 1e-6  # of scores
+MOVES = 10_000  # moves of `anneal` for each vertex, for the known network
+TOLERANCE = 1e-6  # difference of scores that counts as none
 HOTS, COLD = (15.0, 7.0), 0.2  # temperatures of the walks from the known network and from the last state below it
 STEPS = 400  # temperatures of a walk
 Pair = tuple[int, int]

@@ -22,8 +22,8 @@ from ..foundation.words import popcount
 ORDERS = ("chordal", "scc")
 EXACT = "exact"  # order status: the least energy is proved to be minus the best score
 GOLDEN = (5**0.5 - 1) / 2
-SWEEPS = 30  # of turning pairs round
-GREEDY_STARTS = 3  # of each kind
+SWEEPS = 30  # passes over all pairs, in which each may be turned round
+GREEDY_STARTS = 3  # elimination orders of each greedy kind
 THOROUGH = 300  # vertices up to which greedy costs are kept exact
 SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
 HOT, COLD = 1 / 500, 1 / 20_000  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances

@@ -24,7 +24,7 @@ _SWEEPS = 24
 _PATIENCE = 8  # sweeps without a gain after which to stop
 _SIFT_EVERY = 3  # sweeps
 _LARGE = 500  # nodes
-_ROUNDS = 8  # of moves of nodes and edges; most pictures need fewer
+_ROUNDS = 8  # rounds of moves of nodes and edges; most pictures need fewer
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ Value = str | int | float | bool | None
 _LONGEST_TRACE = 2000  # points; more than a screen has pixels
 _LARGEST_TABLE = 2000  # numbers of a table that the page shows
 _LARGEST_BIF = 50_000  # numbers; some 500 kB of text
-_MOST_STATES = 50  # of a vertex that the page lists
+_MOST_STATES = 50  # states of a vertex that the page lists
 _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 

@@ -15,7 +15,7 @@ from ..foundation.errors import DataError, SettingError
 
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
-MOST_JOINT_STATES = 10**200  # of a family, by the declared arities
+MOST_JOINT_STATES = 10**200  # joint states of a family, by the declared arities
 LARGE = 16.0  # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
 DECLARED, OBSERVED, EACH = range(3)  # ways to spread a prior count
 

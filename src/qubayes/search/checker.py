@@ -32,7 +32,7 @@ from math import lcm
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-TOLERANCE = Fraction(1, 10**9)  # of the score: what rounding in the solver may have cost
+TOLERANCE = Fraction(1, 10**9)  # share of the score that rounding in the solver may have cost
 NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{0,60})?([eE][+-]?\d{1,3})?")
 Scores: TypeAlias = dict[str, dict[frozenset[str], Fraction]]
 Losses: TypeAlias = list[dict[int, int]]  # of each vertex: by mask of its parents

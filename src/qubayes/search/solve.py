@@ -33,8 +33,8 @@ from .run import (
     solver_named,
 )
 
-WEAK_GAP = 0.2  # of the gain; beyond it the bound is far off, not the network
-_LARGEST = 1e300  # of a number in a file; a whole number beyond the floats would be an error elsewhere
+WEAK_GAP = 0.2  # share of the gain; beyond it the bound is far off, not the network
+_LARGEST = 1e300  # number in a file; a whole number beyond the floats would be an error elsewhere
 
 
 @dataclass(frozen=True, slots=True)

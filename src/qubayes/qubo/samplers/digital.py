@@ -35,7 +35,7 @@ from .flips import (
 )
 from .states import PROVED, StateReader, formulate_example, read_first, start_state, with_slack
 
-SHARES = 20  # of the run; after each of them the best state is offered
+SHARES = 20  # parts of the run; after each the best state is offered
 MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
 SPREAD = 2.0  # the hottest temperature over the coldest, at any time
 WORK = 2**24  # flips tried by a replica between two exchanges, at most

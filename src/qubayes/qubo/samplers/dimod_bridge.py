@@ -25,8 +25,8 @@ from .flips import FlipModel, Schedule, descend, halting, watch
 from .sa import FlipMoves, Read, ReadPlan, TimeSlot, load_sweeps, time_slots
 from .states import PROVED, StateReader, formulate_example
 
-SWEEPS = 1000  # of a read, by default
-ITERATIONS = 10_000  # of a replica, by default
+SWEEPS = 1000  # sweeps of a read, by default
+ITERATIONS = 10_000  # iterations of a replica, by default
 # Error of any energy that weights of 32 bits may cause, in units of the coldest temperature. This is the sum of all
 # rounding errors; they are of both signs, so that on 2,000 coupled spins the usual error is a thousandth of it.
 ROUNDING = 0.1

@@ -43,8 +43,8 @@ from .flips import (
 )
 from .states import PROVED, StateReader, formulate_example, read_first, start_state
 
-SHARES = 20  # of a read; after each of them its best state is offered
-TEMPERATURES = 4096  # at most, where moves are counted
+SHARES = 20  # parts of a read; after each its best state is offered
+TEMPERATURES = 4096  # number of temperatures at most, where moves are counted
 TRIES = 1024  # flips at one temperature, where the clock decides it
 SLICE = 0.004  # seconds at one temperature, where the clock decides it
 FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper

@@ -29,7 +29,7 @@ ROUND = 200  # steps of the relaxation between two rounds of cuts; the bound is 
 FINISH = 500  # steps at the end; within 0.1 %
 CHECK = 100  # steps between two evaluations of the bound
 LONGEST = 1000  # steps after which an average is restarted in any case
-BALANCE = 0.1  # of dual to primal step lengths; 1 and more take three times the steps on the vertices of chess, m = 3
+BALANCE = 0.1  # ratio of dual to primal steps; 1 and more take three times the steps on the vertices of chess, m = 3
 CLOSE = 1e-4  # a relative error at which to stop
 SIX, MOST = 6, 8  # elements of a cut
 TRIPLES = tuple((a, b, c) for c in range(MOST) for b in range(c) for a in range(b))  # those of the first six come first

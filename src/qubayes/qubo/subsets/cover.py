@@ -35,7 +35,7 @@ TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in t
 TRIAL = 0.05  # part of the work that each trial may spend
 TREE = 10_000  # nodes of branch and bound on a core with few columns
 WIDE = 0.03  # a gap after the trials that is worth two full searches
-NODES = 50  # of the integer program
+NODES = 50  # nodes of the integer program
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ MOST_POSITIONS = 63  # the sign bit of a state's pivot word says "covered"
 LARGEST_ENUMERATED = 6  # 2^6 - 1 = 63 subsets
 LARGEST_TABLED = 4  # 2^15 states
 MOST_CLOSED = 20_000  # closed sets, where a candidate set is larger than LARGEST_ENUMERATED
-ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])  # of a column
+ENTRY = np.dtype([("row", np.int32), ("position", np.int32)])  # entry of a column
 
 
 class SetSystem(NamedTuple):

@@ -19,7 +19,7 @@ from ...foundation.jit import inner, kernel
 from .reductions import Core
 
 NO_LIMIT = 2**31 - 1
-MOST_COLUMNS = 62  # of branch and bound, where a set of columns is a word
+MOST_COLUMNS = 62  # columns of branch and bound, where a set of columns is a word
 
 
 class CoverProgram(NamedTuple):

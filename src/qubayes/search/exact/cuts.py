@@ -27,7 +27,7 @@ Bytes = npt.NDArray[np.uint8]
 MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
 TABU = 6  # flips for which a flipped vertex stays as it is
-MOST_SLACK = 0.3  # of a row in a zero-half sum
+MOST_SLACK = 0.3  # slack of a row in a zero-half sum
 LOOKS = 30  # times that the rows are examined during elimination
 
 

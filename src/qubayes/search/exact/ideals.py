@@ -35,7 +35,7 @@ from .relaxation import ROUNDING, Bounded, lagrangian
 
 LARGEST = 63  # vertices: a state is a word, and one word is left over
 SLICE = 2_000_000  # sets that are looked at between two looks at the clock, some 10 ms
-MOST_CLUSTERS = 5000  # of one ascent
+MOST_CLUSTERS = 5000  # clusters of one ascent
 STAGES = (0.25, 0.5, 0.75, 1.0)  # thresholds, in parts of the gap
 SLOWER = 0.75  # the growth factor of the next stage is about this times that of the last
 ZERO = 1e-9  # reduced costs up to this count as 0

@@ -41,7 +41,7 @@ NEGLIGIBLE = -120.0
 # The same of the largest product of A over orders that begin with U. All signed terms through such U add up to at most
 # e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21: less than 10^-21.
 NEGLIGIBLE_FIRST = -100.0
-MOST_PARENTS = 16  # of a vertex of the consensus that are in question: 2^16 sets
+MOST_PARENTS = 16  # doubtful parents of a vertex of the consensus: 2^16 sets
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ...foundation.highs import Highs, LinearModel, Solved
 from ...foundation.jit import inner, kernel
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 
-ROUNDING = 2.0**-40  # of all that is added up: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
+ROUNDING = 2.0**-40  # share of all that is added: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
 
 
 class Point(NamedTuple):

@@ -45,15 +45,15 @@ from .walks import OrderProblem, order_problem, random_order
 SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
 SLICE = 2000  # moves of a walk between looks at the best; more would withhold improvements from the user for seconds
 CROSSOVER = 0.2  # moves of a crossover, relative to the round before it
-STARTS = (("restarts", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # of walks in turn, and how hot they are
+STARTS = (("restarts", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # starts of walks in turn, how hot
 RESTARTING = 0.75  # part of the moves of a walk with restarts, at most
 AFTERWARDS = 0.25  # relative temperature at which it continues from its best order
 SAME = 1e-7  # networks whose scores differ by less count as one
 
 _PREPARATION = 5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
-_PLANNED = 0.95  # of the remaining time; the rest is for another, short round
+_PLANNED = 0.95  # share of the remaining time; the rest is for another, short round
 _AHEAD = 1.0  # seconds of a task on a cluster: what an interrupt waits for, and a lost worker costs
-_IN_TIME = 0.8  # of the remaining time: what tasks may take of it
+_IN_TIME = 0.8  # share of the remaining time that tasks may take
 _TWINS = 4e-7  # seconds for each member to find and eliminate identical columns
 
 
