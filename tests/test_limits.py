@@ -7,7 +7,7 @@ import pytest
 
 from qubayes.candidates import Candidates, Search, identify
 from qubayes.candidates.counting import MOST_ROWS, Rows
-from qubayes.candidates.identify import MOST_BYTES, assemble, checked, stamp_of
+from qubayes.candidates.identify import MOST_BYTES, assemble, checked
 from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan, split, start_level
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, SettingError
@@ -57,7 +57,7 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
         above = make_above(level, last=k == 3)
         blocks += [scan((level, above), heads) for heads in split(level, 1000)]
         level = next_level(level, above) if k < 3 else level
-    found = assemble(dataset.names, blocks, stamp_of(dataset, Search(2, score)))
+    found = assemble(dataset, Search(2, score), blocks)
     for vertex in range(3):
         for parents, value in found.of(vertex):
             expected = weighted_score(dataset, weights.tolist(), vertex, parents, name)

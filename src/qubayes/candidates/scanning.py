@@ -48,7 +48,7 @@ class Constraints(NamedTuple):
 
     edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
     sizes: Ints  # (2, n) number of required parents, largest number of parents
-    priors: Floats  # (n, n) [i, j]: what the edge j -> i adds to the score of i
+    priors: Floats  # (n, n) [i, j]: what the edge j -> i adds to the score of i; (0, 0) without priors
     bonuses: Floats  # (n,) the most that priors can add to the score of i
 
 
@@ -264,10 +264,12 @@ def _judge(
             held, needed, bonus = 0, 0, 0.0
             if constraints is not None:  # V − v_t has all required parents of v_t iff it has as many as are required
                 needed = constraints.sizes[NEEDED, child]
-                bonus = constraints.bonuses[child]
                 for u in range(k):
                     held += u != t and constraints.edges[child, members[u]] == REQUIRED
-                    score += constraints.priors[child, members[u]]  # 0 for the child itself
+                if len(constraints.priors) > 0:
+                    bonus = constraints.bonuses[child]
+                    for u in range(k):
+                        score += constraints.priors[child, members[u]]  # 0 for the child itself
             if held < needed:
                 best = -inf
             else:
