@@ -205,12 +205,12 @@ def _forbid(n: int, m: int, constraints: Constraints, scratch: Scratch) -> None:
         members[m + 1] = x
         for t in range(m + 2):
             child, held = members[t], 0
-            barred = m + 1 > constraints.sizes[LIMIT, child]
+            barred = m + 1 > constraints.numbers[LIMIT, child]
             for u in range(m + 2):
                 if u != t:
                     barred = barred or edges[child, members[u]] == FORBIDDEN
                     held += edges[child, members[u]] == REQUIRED
-            if barred or held < constraints.sizes[NEEDED, child]:
+            if barred or held < constraints.numbers[NEEDED, child]:
                 scratch.best_subset_scores[t, x] = inf
 
 

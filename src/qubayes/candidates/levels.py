@@ -21,6 +21,7 @@ from .knowledge import Allowed
 from .scanning import (
     ALLOWED,
     FORBIDDEN,
+    PRIOR,
     PRIOR_STATES,
     REQUIRED,
     STATES,
@@ -126,9 +127,8 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
     priors = permitted.prior_matrix()
     if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1 and not priors.any():
         return None
-    sizes = np.array([[len(r) for r in permitted.required], permitted.limits], dtype=np.int64)
-    priors = priors if priors.any() else np.zeros((0, 0))
-    return Constraints(edges, sizes, priors, np.maximum(priors, 0.0).sum(axis=1))
+    numbers = [[len(r) for r in permitted.required], permitted.limits, np.maximum(priors, 0.0).sum(axis=1)]
+    return Constraints(edges, np.vstack([*numbers, *([priors.T] if priors.any() else [])]).astype(float))
 
 
 def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
@@ -157,7 +157,7 @@ def next_level(level: Level, above: Above) -> Level:
 
 def with_bounds(level: Level) -> Level:
     """Return the level, which is the last one, with bounds on its sets, if they pay. Priors of edges have no bounds."""
-    if level.constraints is not None and len(level.constraints.priors):
+    if level.constraints is not None and len(level.constraints.numbers) > PRIOR:
         return level
     if not pays(level.k, int(sets_of_heads(level).sum()), level.rows, level.rule.formula):
         return level
