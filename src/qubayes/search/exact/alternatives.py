@@ -142,7 +142,7 @@ class Alternatives:
         lines = [self._count(len(classes))]
         for number, (score, factor) in enumerate(zip(self.scores[:most], self.bayes_factors(), strict=False)):
             edges = set(Network(self.names, self.networks[number]).edges)
-            changed = f", {len(edges - best)} edges more and {len(best - edges)} fewer" if number else ""
+            changed = f", edges: {len(edges - best)} added, {len(best - edges)} removed" if number else ""
             lines.append(
                 f"{number + 1}. score {score:,.6f}, Bayes factor {factor:.3g}, class {class_of[number]}{changed}"
             )
