@@ -192,7 +192,7 @@ def chords(cycle: list[int], place: Ints) -> set[Pair]:
     return made
 
 
-class _Sets(NamedTuple):
+class _SetMasks(NamedTuple):
     """Candidate sets as bit sets of possible parents, best first; possible parents are numbered as edges."""
 
     masks: Words  # (sets, words)
@@ -238,7 +238,7 @@ class BitWalk:
         masks = _bit_sets(len(sets.set_start) - 1, self._words, owner, sets.members - 1)
         holders = owner[np.argsort(edge, kind="stable")]
         starts = np.asarray(sets.vertex_start), relative.gains, np.asarray(parents.start)
-        self._sets = _Sets(masks, *starts, _offsets(edge, len(parents.vertices)), holders)
+        self._sets = _SetMasks(masks, *starts, _offsets(edge, len(parents.vertices)), holders)
         self.deltas = MARGIN * order_bounds(relative, order)[2]
         pair, edges = order.pair_of(parents.vertices, parents.children), np.full((len(order.pairs), 2), -1)
         here = np.flatnonzero(pair >= 0)
@@ -346,7 +346,7 @@ def _turn_pair(p: int, pairs: _Pairs, state: _State) -> None:
 
 
 @kernel
-def _walk(sets: _Sets, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
+def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
     """Flip single r bits by Metropolis' rule; each vertex always has its best allowed set."""
     gains, choice, energies = sets.gains, state.choice, state.energies
     for _ in range(tries):
