@@ -1,11 +1,13 @@
 """Priors of edges and the order of variables, against all networks of four variables that obey them."""
 
+import itertools
 import json
 import re
 from dataclasses import fields, replace
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import qubayes as qb
 from candidate_cases import dependent_data, run
 from qubayes.candidates import read_candidates, restrict, write_candidates
 from qubayes.data import Dataset, write
-from qubayes.foundation.errors import ConstraintError, FormatError, SettingError
+from qubayes.foundation.errors import ConstraintError, FormatError, QubayesError, SettingError
 from qubayes.qubo import decode, formulate, read_formulation
 from reference.networks import acyclic
 from reference.scores import local_score
@@ -302,6 +304,34 @@ def test_required_ancestors(seed, name, most):
             place = {label: v for v, label in enumerate(names)}
             assert all(place[a] in ancestors(learned.network.parents, place[b]) for a, b in pairs)
             assert total(seed, name, learned.network, knowledge) == pytest.approx(best)
+
+
+def test_a_time_limit_ends_the_search_for_ancestors(monkeypatch):
+    """A clock that ticks at every look: an error, then a network with a valid bound, then the best one."""
+    names, knowledge = (
+        data(0).names,
+        qb.Knowledge(ancestors=[(data(0).names[3], data(0).names[0]), (data(0).names[2], data(0).names[1])]),
+    )
+    best = best_of_all(0, "bdeu", 2, knowledge)
+    place, endings = {label: v for v, label in enumerate(names)}, []
+    for limit in range(1, 60):
+        ticks = itertools.count()
+        clock = SimpleNamespace(perf_counter=lambda ticks=ticks: float(next(ticks)))
+        with monkeypatch.context() as patch:
+            patch.setattr("qubayes.learning.pipeline.time", clock)
+            try:
+                learned = qb.learn(data(0), 2, knowledge=knowledge, time_limit=float(limit))
+            except QubayesError as error:
+                assert "before a network with all required ancestors" in str(error)
+                endings.append("error")
+                continue
+        solution = learned.solution
+        assert all(place[a] in ancestors(learned.network.parents, place[b]) for a, b in knowledge.ancestors)
+        assert solution.score <= best + 1e-9 and solution.bound >= best - 1e-9
+        endings.append("proved" if solution.proved else "bound")
+        assert solution.proved or "time limit reached" in solution.status
+    assert set(endings) == {"error", "bound", "proved"}
+    assert endings[-1] == "proved"
 
 
 def test_ancestors_are_refused_where_they_cannot_be_expressed():

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import numpy as np
 from .. import __version__
 from ..candidates import Candidates, identify, read_candidates, write_candidates
 from ..data import Dataset
+from ..foundation.arrays import Bools
 from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
 from ..foundation.files import json_object, replacing
 from ..foundation.graph import reachable
@@ -150,7 +152,7 @@ class _Pipeline:
         formulation = self.formulation_of(candidates)
         problem = candidates if formulation is None else formulation
         solution = self.find_solution(problem)
-        if self.settings.ancestors and not solution.interrupted:
+        if self.settings.ancestors:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
         interrupted = np.array([solution.interrupted])
         with stopping(interrupted):
@@ -289,23 +291,26 @@ class _Pipeline:
         Best first over sets of required edges. If the best network for such a set lacks a path from a to b, let S be b
         and its ancestors, or all but a and its descendants: in every network with the path some edge leads from outside
         into S, so each such edge is required in turn, for the S with fewer edges. The first network in order of bounds
-        that has all paths is the best; its bound holds for all others.
+        that has all paths is the best; its bound holds for all others. At the time limit or an interrupt the best
+        network with all paths that was met is returned, with the largest bound that is left.
         """
         search, names = self.settings.search, dataset.names
         pairs = [(names.index(a), names.index(b)) for a, b in self.settings.ancestors]
         waiting = [(-solution.bound, 0, tuple(search.knowledge.required), candidates, solution)]
-        seen = {frozenset(search.knowledge.required)}
-        with self._timed("ancestors"):
+        seen, met = {frozenset(search.knowledge.required)}, list[tuple[Candidates, Solution]]()
+        end = time.perf_counter() + (self.limits_left.seconds or math.inf)
+        interrupted = np.array([solution.interrupted])
+        with self._timed("ancestors"), stopping(interrupted):
             while waiting:
-                _, _, required, candidates, solution = heappop(waiting)
-                arcs = np.array([[p in parents for parents in solution.parents] for p in range(dataset.n)], np.bool_)
-                reached = reachable(arcs)
-                missing = [(a, b) for a, b in pairs if not reached[a, b]]
+                negative, _, required, candidates, solution = heappop(waiting)
+                reached, missing = self._missing_paths(solution, pairs)
                 if not missing:
                     return candidates, solution
                 first, last = missing[0]
                 inside = min(reached[:, last], ~reached[first], key=lambda s: int(s.sum()) * int((~s).sum()))
                 for parent, child in product(np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()):
+                    if interrupted[0] or time.perf_counter() > end:
+                        return self._best_met(met, -negative, interrupted=bool(interrupted[0]))
                     edges = (*required, (names[parent], names[child]))
                     if frozenset(edges) in seen:
                         continue
@@ -316,14 +321,33 @@ class _Pipeline:
                         best = solve(
                             found, self.settings.solver_name, limits=self.limits_left, workers=self.workers.here
                         )
-                        if best.interrupted:
-                            raise KeyboardInterrupt  # no network with the paths is known yet
                         heappush(waiting, (-best.bound, len(seen), edges, found, best))
+                        if not self._missing_paths(best, pairs)[1]:
+                            met.append((found, best))
                 self.on_progress(Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges"))
         raise ConstraintError(
             f"no network of at most {search.max_parents} parents has the ancestors {list(self.settings.ancestors)} and"
             " obeys the other knowledge; allow more parents or edges"
         )
+
+    @staticmethod
+    def _missing_paths(solution: Solution, pairs: list[tuple[int, int]]) -> tuple[Bools, list[tuple[int, int]]]:
+        """Return (n, n) whether the network has a path from a to b, and the pairs for which it has none."""
+        n = len(solution.parents)
+        reached = reachable(np.array([[p in parents for parents in solution.parents] for p in range(n)], np.bool_))
+        return reached, [(a, b) for a, b in pairs if not reached[a, b]]
+
+    @staticmethod
+    def _best_met(
+        met: list[tuple[Candidates, Solution]], bound: float, *, interrupted: bool
+    ) -> tuple[Candidates, Solution]:
+        """Return the best of the networks with all paths that were met before the search ended."""
+        reason = "interrupted" if interrupted else "time limit reached"
+        if not met:
+            raise QubayesError(f"{reason} before a network with all required ancestors was found; allow more time")
+        candidates, best = max(met, key=lambda each: each[1].score)
+        status = f"{reason}; best network with all required ancestors so far returned"
+        return candidates, replace(best, bound=max(bound, best.bound), status=status, interrupted=interrupted)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""
