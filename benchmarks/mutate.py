@@ -3,9 +3,10 @@
     python -m benchmarks mutate [--rooms candidates,qubo] [--mutants 60] [--seed 0] [--jobs 1] [--results mutants.jsonl]
 
 A mutant is a copy of the package with one operator, comparison, constant or call of min or max changed. The tests of
-its room run against it until one fails: first with few examples for each property, those named like the module before
-the others, then all with the usual number. A mutant that no test notices survives. Results are kept as lines of JSON: a
-run that is started again with the same file resumes, and a mutant whose source has changed is tried again.
+its room run against it until one fails: all with few examples for each property, those named like the module first,
+then the nearest files with the usual number of examples. A mutant that no test notices survives. Results are kept as
+lines of JSON: a run that is started again with the same file resumes, and a mutant whose source has changed is tried
+again.
 
 Mutation tools that patch Python in place (mutmut, cosmic-ray) leave compiled kernels as they were. Here each mutant is
 a folder of its own on the path, and the checksum in the name of the kernels' cache folder makes numba compile them.
@@ -58,6 +59,8 @@ TESTS = {
     "report": "report report_layout draw",
     "learning": "learning learn_command plan estimator two_runs",
 }
+FEW_EXAMPLES = ("--hypothesis-profile", "fast")
+NEAREST = 3  # test files that run with the usual number of examples
 COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 OPERATORS = {
     ast.Add: ("+", "-"),
@@ -176,7 +179,7 @@ def chosen(rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
     return drawn
 
 
-def nearest(mutant: Mutant, tests: Sequence[str]) -> list[str]:
+def by_distance(mutant: Mutant, tests: Sequence[str]) -> list[str]:
     """Return the test files with those first whose names share a word with the mutated module."""
     words = set(Path(mutant.path).stem.split("_"))
     return sorted(tests, key=lambda test: not words & set(Path(test).stem.split("_")))
@@ -212,8 +215,8 @@ class Bench:
         place.write_text(original[: mutant.start] + mutant.text + original[mutant.end :])
         try:
             compile(place.read_text(), mutant.path, "exec")
-            status, killer = self.run(["--hypothesis-profile", "fast", *tests], patience)
-            return (status, killer) if status == "killed" else self.run(tests, patience)
+            status, killer = self.run([*FEW_EXAMPLES, *tests], patience)
+            return (status, killer) if status == "killed" else self.run(tests[:NEAREST], patience)
         except SyntaxError:
             return "invalid", ""
         finally:
@@ -262,7 +265,7 @@ def main() -> None:
             benches.put(bench)
             for room in rooms if any(mutant.key not in known for mutant in mutants) else ():
                 began = time.perf_counter()
-                status, failed = bench.run(tests[room], 3600)
+                status, failed = bench.run([*FEW_EXAMPLES, *tests[room]], 3600)
                 seconds[room] = max(seconds.get(room, 0.0), time.perf_counter() - began)
                 if status != "survived":
                     sys.exit(f"the tests of {room} fail without a mutant: {failed}")
@@ -273,7 +276,7 @@ def main() -> None:
                 return
             room, bench = room_of(mutant.path), benches.get()
             began = time.perf_counter()
-            status, killer = bench.try_mutant(mutant, nearest(mutant, tests[room]), 60 + 4 * seconds[room])
+            status, killer = bench.try_mutant(mutant, by_distance(mutant, tests[room]), 60 + 4 * seconds[room])
             benches.put(bench)
             row = {"key": mutant.key, "room": room, "line": mutant.line, "status": status, "killer": killer}
             row["seconds"] = round(time.perf_counter() - began, 1)
