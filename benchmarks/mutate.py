@@ -1,6 +1,7 @@
 """Mutants of the package that the tests do not notice, as Markdown tables.
 
-    python -m benchmarks mutate [--rooms candidates,qubo] [--mutants 60] [--seed 0] [--jobs 1] [--results mutants.jsonl]
+    python -m benchmarks mutate [--rooms candidates,qubo] [--only PART_OF_PATH] [--mutants 60] [--seed 0] [--jobs 1]
+        [--results mutants.jsonl]
 
 A mutant is a copy of the package with one operator, comparison, constant or call of min or max changed. The tests of
 its room run against it until one fails: all with few examples for each property, those named like the module first,
@@ -164,12 +165,15 @@ def mutants_of(path: Path) -> list[Mutant]:
     return list(walk(ast.parse(text)))
 
 
-def chosen(rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
-    """Return `count` mutants of each room, drawn without replacement and in an order that mixes the rooms."""
+def chosen(rooms: Sequence[str], only: str, count: int, seed: int) -> list[Mutant]:
+    """Return `count` mutants of each room, drawn without replacement and in an order that mixes the rooms.
+
+    `only` is a part of the paths of the files to change.
+    """
     by_room: dict[str, list[Mutant]] = {room: [] for room in rooms}
     for path in sorted((ROOT / PACKAGE).rglob("*.py")):
         room = room_of(path.relative_to(ROOT).as_posix())
-        if room in by_room and path.name != "__init__.py":
+        if room in by_room and path.name != "__init__.py" and only in path.as_posix():
             by_room[room] += mutants_of(path)
     drawn = []
     for room, mutants in by_room.items():
@@ -180,9 +184,15 @@ def chosen(rooms: Sequence[str], count: int, seed: int) -> list[Mutant]:
 
 
 def by_distance(mutant: Mutant, tests: Sequence[str]) -> list[str]:
-    """Return the test files with those first whose names share a word with the mutated module."""
-    words = set(Path(mutant.path).stem.split("_"))
-    return sorted(tests, key=lambda test: not words & set(Path(test).stem.split("_")))
+    """Return the test files, first those whose names share a word with the module, then those that name it often."""
+    stem = Path(mutant.path).stem
+    words = set(stem.split("_"))
+
+    def distance(test: str) -> tuple[bool, int]:
+        named = len(re.findall(rf"\b{stem}\b", Path(test).read_text()))
+        return not words & set(Path(test).stem.split("_")), -named
+
+    return sorted(tests, key=distance)
 
 
 class Bench:
@@ -243,13 +253,14 @@ def main() -> None:
     """Try the mutants, write results as they come, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rooms", default=",".join(TESTS))
+    parser.add_argument("--only", default="", help="change only files whose path contains this text")
     parser.add_argument("--mutants", type=int, default=60, help="in each room")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"))
     options = parser.parse_args()
     rooms = options.rooms.split(",")
-    mutants = chosen(rooms, options.mutants, options.seed)
+    mutants = chosen(rooms, options.only, options.mutants, options.seed)
     known: dict[str, dict[str, Any]] = {}
     if options.results.exists():
         known = {row["key"]: row for row in map(json.loads, options.results.read_text().splitlines())}
@@ -263,7 +274,7 @@ def main() -> None:
         for job in range(options.jobs):
             bench = Bench(Path(temporary) / str(job))
             benches.put(bench)
-            for room in rooms if any(mutant.key not in known for mutant in mutants) else ():
+            for room in sorted({room_of(mutant.path) for mutant in mutants if mutant.key not in known}):
                 began = time.perf_counter()
                 status, failed = bench.run([*FEW_EXAMPLES, *tests[room]], 3600)
                 seconds[room] = max(seconds.get(room, 0.0), time.perf_counter() - began)
