@@ -17,7 +17,7 @@ from candidate_cases import dependent_data, run
 from qubayes.candidates import read_candidates, restrict, write_candidates
 from qubayes.data import Dataset, write
 from qubayes.foundation.errors import ConstraintError, FormatError, QubayesError, SettingError
-from qubayes.qubo import decode, formulate, read_formulation
+from qubayes.qubo import data_scores, decode, encode, formulate, read_formulation
 from reference.networks import acyclic
 from reference.scores import local_score
 from reference.searches import ancestors
@@ -148,6 +148,41 @@ def test_annealers_and_the_qubo_obey(seed, tmp_path):
     presolved = qb.presolve(candidates)
     restored = presolved.restore(qb.solve(presolved.candidates, "exact"))
     assert restored.score == pytest.approx(best) and obeyed(restored.network, knowledge)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_networks_are_encoded_without_the_members_that_express_an_order(seed):
+    knowledge = random_knowledge(seed, "b")
+    candidates = qb.identify(data(seed), qb.Search(3, knowledge=knowledge))
+    formulation, encoded = formulate(candidates), 0
+    for graph in graphs(3):
+        if not obeyed(qb.Network(candidates.names, graph), knowledge):
+            continue
+        try:
+            state = encode(formulation, graph)
+        except QubayesError as error:
+            assert "is not a candidate set" in str(error)
+            continue
+        found = decode(formulation, state)
+        assert found.parents == graph and not found.violations
+        assert found.energy == pytest.approx(-sum(scores(seed, "bdeu")[c][its] for c, its in enumerate(graph)))
+        encoded += 1
+    assert encoded > 1
+    best = qb.solve(candidates, "exact")
+    assert decode(formulation, encode(formulation, best.parents)).energy == pytest.approx(-best.score)
+
+
+@pytest.mark.parametrize("kinds", ["p", "b"])
+def test_scores_on_data_are_refused_with_priors_and_an_order(kinds, tmp_path, capsys):
+    """They lack both: a union of subsets would score something else than a candidate set."""
+    candidates = qb.identify(data(1), qb.Search(2, knowledge=random_knowledge(1, kinds)))
+    for score in (None, qb.Score("bdeu")):
+        with pytest.raises(SettingError, match="which scores on data lack; leave out data"):
+            data_scores(candidates, data(1), score)
+    write_candidates(candidates, tmp_path / "x.qbc")
+    write(data(1), tmp_path / "x.csv")
+    code, _, error = run(capsys, "formulate", tmp_path / "x.qbc", "--data", tmp_path / "x.csv")
+    assert code == 1 and "leave out --data" in error
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -44,6 +44,11 @@ class Stamp:
         """Return the stamp of scores to which priors of edges were added."""
         return replace(self, score=f"{self.score}+priors")
 
+    @property
+    def has_priors(self) -> bool:
+        """Whether priors of edges were added to the scores."""
+        return self.score.endswith("+priors")
+
     @staticmethod
     def of(facts: dict[str, Any]) -> "Stamp":
         """Return the stamp that was written as these facts."""

@@ -3,6 +3,7 @@
 A violated constraint is named; a state that violates one is repaired on request, beside what it was.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -315,13 +316,19 @@ def active_state(formulation: "Formulation", chosen: Ints) -> Bools:
 
 
 def encode(formulation: "Formulation", parents: tuple[VertexSet, ...]) -> Bools:
-    """Return the state of a DAG given by the parents of each vertex, all candidate sets; its energy is -score."""
-    candidates = formulation.candidates
-    chosen = np.empty(candidates.n, np.int64)
-    for vertex, wanted in enumerate(parents):
-        sets = list(candidates.families.sets_of(vertex))
-        if tuple(sorted(wanted)) not in sets:
-            names = ", ".join(candidates.names[parent] for parent in wanted) or "no parents"
+    """Return the state of a DAG given by the parents of each vertex, all candidate sets; its energy is -score.
+
+    Members of candidate sets that only express an order of variables are no parents.
+    """
+    candidates, wanted = formulation.candidates, [tuple(sorted(its)) for its in parents]
+    chosen = candidates.families.vertex_start[1:] - 1
+    for vertex, its in enumerate(wanted):
+        members = its if candidates.plain is None else tuple(sorted({*its, *candidates.base(vertex)}))
+        with suppress(ValueError):  # not found: refused below
+            place = list(candidates.families.sets_of(vertex)).index(members)
+            chosen[vertex] = candidates.families.vertex_start[vertex] + place
+    for vertex, its in enumerate(candidates.parents_at(chosen)):
+        if its != wanted[vertex]:
+            names = ", ".join(candidates.names[parent] for parent in wanted[vertex]) or "no parents"
             raise QubayesError(f"{candidates.names[vertex]} with {names} is not a candidate set; encode candidate sets")
-        chosen[vertex] = candidates.families.vertex_start[vertex] + sets.index(tuple(sorted(wanted)))
     return encode_sets(formulation, chosen)

@@ -18,7 +18,7 @@ import numpy as np
 from ..candidates import Candidates
 from ..data import Dataset
 from ..foundation.arrays import Bools, Floats, Ints, SmallInts, frozen
-from ..foundation.errors import QubayesError, SettingError
+from ..foundation.errors import QubayesError, SettingError, option
 from ..foundation.families import Families, VertexSet
 from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of, table_slots
@@ -151,6 +151,11 @@ def data_scores(candidates: Candidates, dataset: Dataset, score: Score | None = 
     Raise if the best set of a vertex does not have the score that its file says.
     """
     stamp, known = candidates.stamp, set(dataset.names)
+    if candidates.plain is not None or stamp.has_priors:
+        raise SettingError(
+            "the candidate sets hold priors of edges or an order of variables, which scores on data lack; leave out "
+            f"{option('data')}: a union then scores as the best candidate set inside it"
+        )
     if score is None and stamp.score == "unknown":
         raise SettingError("the candidate sets do not say by which score they were found; give it with --score")
     chosen = score or Score(stamp.score, stamp.ess or 1.0)
