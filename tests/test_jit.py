@@ -13,6 +13,7 @@ from .parts import LIMIT, add
 
 @kernel
 def run(x):
+    "A docstring, which -OO removes."
     return add(x) + LIMIT
 """
 PARTS = """
@@ -50,7 +51,9 @@ def test_a_change_in_an_imported_module_counts(tmp_path, monkeypatch, change):
 
     assert run() == ["106", "0"]
     assert run() == ["106", "1"]
+    run("-OO")
     assert run("-OO") == ["106", "1"]
+    assert run() == ["106", "1"]  # those of -OO are kept beside these
     changed = {"limit": 100, "more": 5} | change
     assert run(**changed) == [str(1 + changed["more"] + changed["limit"]), "0"]
     assert run() == ["106", "1"]  # the earlier state of the sources is still there

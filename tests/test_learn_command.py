@@ -93,6 +93,14 @@ def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, cap
     assert (tmp_path / "x.html").exists() and not (tmp_path / "x.bif").exists()
 
 
+@pytest.mark.parametrize("name", ["x.xmlbif", "x.graphml"])
+def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(tmp_path, capsys, monkeypatch, name):
+    path = tmp_path / "data.csv"
+    path.write_text('"a\x01b",c\n' + "0,1\n1,0\n" * 20)
+    monkeypatch.setattr("qubayes.learning.pipeline.identify", lambda *_, **__: pytest.fail("it began to search"))
+    assert_refused(capsys, r"cannot hold the name 'a\x01b'", "learn", path, "-o", tmp_path / name)
+
+
 def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C as soon as the stage begins, or its second piece."""
     module, name = ("confidence", "identify") if stage.startswith("bootstrap") else ("pipeline", stage)

@@ -176,6 +176,14 @@ def largest_search(n: int) -> int:
     return m
 
 
+@pytest.mark.parametrize(("n", "m", "digits"), [(100_000, 1, 9), (3000, 5, 18)])
+def test_the_sets_that_are_too_many_are_counted(n, m, digits):
+    """All sets of m + 1 variables, a child and its parents."""
+    dataset = repeated([[0]] * n, [2] * n, 1)
+    with pytest.raises(SettingError, match=rf"make 10\^{digits} sets, .* or possible_parents=30"):
+        checked(dataset, Search(m))
+
+
 @pytest.mark.parametrize("n", [60, 200, 3000])
 def test_more_sets_than_can_be_numbered_are_refused(n):
     dataset = repeated([[0]] * n, [2] * n, 3)

@@ -242,7 +242,7 @@ def _frame_column(name: str, series: "nw.Series[Any]") -> Column:
     if kind == nw.Boolean:
         codes = np.where(missing, 2, series.fill_null(False).to_numpy())
         return Column(name, ("false", "true"), codes.astype(np.uint8))
-    if (kind.is_numeric() and kind not in as_objects) or (kind == nw.Unknown and series.to_numpy().dtype.kind == "f"):
+    if kind.is_numeric() and kind not in as_objects:
         return _number_column(name, series.fill_null(0).to_numpy(), missing)
     if kind in as_objects:
         return _object_column(name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)])
