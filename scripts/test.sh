@@ -9,7 +9,7 @@ install=yes
 if [ "${1:-}" = --fast ]; then
     shift
     set -- -m "not slow" --hypothesis-profile fast "$@"
-    export PYTHONPATH=src
+    export PYTHONPATH="$PWD/src" # absolute: tests start processes in other folders
     [ ! -x .venv-test/bin/ruff ] || install=no
 fi
 if [ "$install" = yes ]; then
