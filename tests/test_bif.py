@@ -225,13 +225,13 @@ def test_order_and_cycle_are_what_they_say(parents):
     st.binary(max_size=200)
     | st.text('network{variable}[probability](type);|discrete,02. \n"/*table default', max_size=200).map(str.encode)
 )
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_any_bytes_give_a_network_or_a_clear_error(tmp_path_factory, content):
     try_reading(tmp_path_factory, content)
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_any_change_of_a_file_gives_a_network_or_a_clear_error(tmp_path_factory, data):
     text = SPRINKLER.encode()
     start = data.draw(st.integers(0, len(text)))

@@ -111,7 +111,7 @@ FIELDS = st.text(st.sampled_from('ab01,"\n .-'), max_size=4).map(str.strip)
 
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(FIELDS, min_size=n, max_size=n), min_size=1, max_size=12)))
 @example([["", ""], ["a", "b"]])
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_any_table_reads_as_the_csv_module_reads_it(tmp_path_factory, rows):
     names = [f"v{i}" for i in range(len(rows[0]))]
     path = tmp_path_factory.getbasetemp() / "any.csv"
@@ -128,7 +128,7 @@ WORDS = st.sampled_from(["a", "b", "B", "é", "10", "9", "-3", "0", "01", "-0"])
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_states_come_in_the_order_of_the_oracle(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "order.csv"
     path.write_text("p,q\n" + "".join(f"{a},{b}\n" for a, b in rows))
@@ -289,7 +289,7 @@ NUMBERS = st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float) | st.floats(allow
 @example([1e308, -1e308, 0.5], 3, "width")
 @example([0.0, -0.0], 2, "quantile")
 @example([0.0, 0.0, 1.0, 1.0, -0.0], 3, "quantile")
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_intervals_are_those_of_the_oracle_and_their_names_are_true(tmp_path_factory, values, bins, method):
     values = [0.5, *values]
     path = tmp_path_factory.getbasetemp() / "bins.csv"

@@ -139,11 +139,12 @@ def try_reading(path, content, reading):
 
 @pytest.mark.usefixtures("blocks_of_any_size")
 @given(ANY, NAMES, st.sampled_from(SETTINGS))
-@settings(max_examples=500)
+@settings(max_examples=8 * settings.default.max_examples)
 def test_any_bytes_give_data_or_a_clear_error(tmp_path_factory, content, name, reading):
     try_reading(tmp_path_factory.getbasetemp() / name, content, reading)
 
 
+@pytest.mark.slow
 @given(ANY, FRAME_FILES)
 @settings(max_examples=30)  # a process each
 def test_any_bytes_are_no_parquet_or_arrow_file(tmp_path_factory, content, name):
@@ -152,7 +153,7 @@ def test_any_bytes_are_no_parquet_or_arrow_file(tmp_path_factory, content, name)
 
 @pytest.mark.usefixtures("blocks_of_any_size")
 @given(st.data())
-@settings(max_examples=400)
+@settings(max_examples=7 * settings.default.max_examples)
 def test_any_change_of_a_file_gives_data_or_a_clear_error(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
     name = data.draw(st.sampled_from(list(VALID)))
@@ -164,6 +165,7 @@ def test_any_change_of_a_file_gives_data_or_a_clear_error(tmp_path_factory, data
     try_reading(folder / name, changed, data.draw(st.sampled_from(SETTINGS)))
 
 
+@pytest.mark.slow  # a process for each length
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
 def test_truncated_binary_files_give_a_clear_error(tmp_path, name):
     frame = pl.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 3], "c": [0.5, 1.5, None]})

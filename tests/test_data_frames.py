@@ -304,6 +304,7 @@ for needed, call in (
 """
 
 
+@pytest.mark.slow
 def test_without_polars_and_networkx(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + "0,0\n1,1\n" * 20)
     (tmp_path / "x.parquet").write_bytes(b"PAR1")

@@ -144,11 +144,11 @@ def test_true_scores_from_data_give_the_papers_coefficients(table, tmp_path):
     closure = formulate(found, subsets, order="scc", penalty="paper")
     assert len(labels) == qubo.bits == closure.qubo.bits
     random, differs = np.random.default_rng(0), 0
-    for _ in range(300):
+    for _ in range(100):
         state = random.random(qubo.bits) < random.random()
         assert float(energy(qubo, state)) == pytest.approx(paper_energy_of(slow, state), rel=1e-9)
         differs += abs(float(energy(qubo, state)) - float(energy(closure.qubo, state))) > 1e-6
-    assert differs > 100  # closure scores of unions are others
+    assert differs > 30  # closure scores of unions are others
 
 
 def test_data_that_do_not_give_the_scores_are_refused(table):

@@ -206,12 +206,12 @@ def test_finished_stages_raise_the_bound(monkeypatch):
 
 def test_the_path_does_not_depend_on_the_limit(monkeypatch):
     """By counts alone, with branching and without, whatever limit is not reached."""
-    candidates = random_candidates(14, 3, sets=120)
+    candidates = random_candidates(13, 3, sets=80)
     for largest in (ideals.LARGEST, 0):
         monkeypatch.setattr(proof, "LARGEST", largest)
-        found = [solve(candidates, "exact", limits=Limits(seconds)) for seconds in (300.0, 3000.0, None)]
+        found = [solve(candidates, "exact", limits=Limits(seconds)) for seconds in (300.0, None)]
         assert all(each.proved for each in found)
-        assert found[0].statistics == found[1].statistics == found[2].statistics
+        assert found[0].statistics == found[1].statistics
     assert found[0].statistics["nodes"] > 0
 
 

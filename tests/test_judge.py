@@ -114,7 +114,7 @@ def test_edges_against_knowledge_are_outside():
 
 
 def test_without_a_proof_the_distance_is_a_range():
-    found = qb.judge(data(0), qb.Network(NAMES, ((),) * 4), 3, solver="hillclimb")
+    found = qb.judge(data(0), qb.Network(NAMES, ((),) * 4), 3, solver="hillclimb", moves=1000)
     assert not found.learned.solution.proved and found.below < found.below_at_most
     assert f"to {found.below_at_most:,.3f} nats below the optimum" in "\n".join(found.describe())
 

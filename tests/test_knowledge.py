@@ -129,7 +129,7 @@ def test_missing_file(tmp_path: Path) -> None:
 edges = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda e: e[0] != e[1]), max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     forbidden=edges,
     required=edges,

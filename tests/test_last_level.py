@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from candidate_cases import dependent_data
@@ -42,10 +42,6 @@ def without_bounds(dataset, search, monkeypatch):
         return identify(dataset, search)
 
 
-anything = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@anything
 @given(datasets(min_variables=3), st.sampled_from(PRICED), st.sampled_from([0.01, 1.0, 10.0, 1e9]), st.integers(2, 4))
 def test_candidates_are_the_definition(calls, dataset, name, ess, max_parents):
     search = Search(min(max_parents, dataset.n - 1), Score(name, ess))
@@ -54,14 +50,12 @@ def test_candidates_are_the_definition(calls, dataset, name, ess, max_parents):
     assert calls or dataset.rows == 1  # log 1 = 0: then bic prices nothing
 
 
-@anything
 @given(datasets(min_variables=3, max_arity=2), st.sampled_from(PRICED), st.sampled_from([1.0, 100.0]))
 def test_bits_are_the_definition(calls, dataset, name, ess):
     search = Search(min(3, dataset.n - 1), Score(name, ess))
     assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
-@anything
 @given(datasets(min_variables=3, max_variables=5, max_arity=3), st.sampled_from(PRICED), st.data())
 def test_knowledge_is_kept(calls, dataset, name, data):
     search = Search(2, Score(name), data.draw(knowledge(dataset.names)))

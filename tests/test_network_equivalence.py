@@ -53,7 +53,7 @@ def test_equivalent_networks_have_equal_scores(score):
 
 
 @given(graphs(max_vertices=8))
-@settings(max_examples=200)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_skeleton_and_v_structures(network):
     adjacent, colliders = reference.signature(network.n, edges_of(network))
     assert {frozenset(pair) for pair in skeleton(network)} == adjacent

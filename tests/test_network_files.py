@@ -440,7 +440,7 @@ def written(ending):
 
 @pytest.mark.parametrize("ending", [".xml", ".dot", ".graphml", ".bnlearn", ".csv", ".json"])
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_damaged_files_raise_only_errors_of_ours(folder, ending, data):
     path = folder / f"x{ending}"
     content = bytearray(written(ending))

@@ -44,7 +44,7 @@ def summed(table, wanted):
 
 
 @given(network=networks(max_vertices=5), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_probabilities_are_sums_over_the_joint_distribution(network, data):
     table, n = joint(network), network.n
     roles = data.draw(st.lists(st.sampled_from(["query", "given", "free"]), min_size=n, max_size=n))
@@ -90,7 +90,6 @@ def test_other_packages_agree(seed):
 
 
 @given(network=networks(max_vertices=5), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
 def test_predictions_ignore_what_is_missing_and_take_the_most_probable_state(network, seed):
     table, rows = joint(network), 12
     drawn = sample_dataset(network, rows, seed)

@@ -39,7 +39,7 @@ def rows_of(dataset, names):
 
 
 @given(graphs_with_data(), st.sampled_from([*NAMES, "ml"]), st.sampled_from([0.1, 1.0, 10.0]))
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 def test_tables_are_posterior_means_or_frequencies(case, name, ess):
     graph, dataset = case
     fitted = fit(graph, dataset, "ml" if name == "ml" else Score(name, ess))
@@ -62,7 +62,7 @@ def test_scores_of_the_vertices(case, name):
 
 
 @given(networks(), st.integers(0, 1000), st.integers(1, 40))
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_log_likelihood_is_the_sum_over_rows(network, seed, rows):
     rng = np.random.default_rng(seed)
     columns = rng.permutation(network.n)

@@ -106,7 +106,7 @@ def test_number_of_sets_is_the_least_of_all_families(assumptions, terms):
     assert "proved minimal" in result.status or result.polynomial.degree <= 2
 
 
-@settings(max_examples=150)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.lists(st.frozensets(st.integers(0, 4), min_size=1), min_size=1, max_size=6, unique=True))
 def test_compact_form_of_assumption_2_is_the_printed_one(family):
     masks = [sum(1 << e for e in s) for s in family]

@@ -73,7 +73,7 @@ def supports():
     return [int(f) for f in np.flatnonzero(images.min(axis=0) == FAMILIES) if f & long]
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 8))])
 def test_the_fewest_couplers_of_every_support_on_four_variables(part):
     for support in supports()[part::8]:
         terms = {tuple("abcd"[e] for e in range(4) if s >> e & 1): 1.0 for s in SETS if support >> (s - 1) & 1}

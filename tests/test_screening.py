@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
@@ -50,7 +50,6 @@ def assert_is_definition(dataset, search):
     return sure
 
 
-@settings(deadline=None, max_examples=60)
 @given(datasets(min_variables=2), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 100.0]))
 def test_all_pairs_are_scored_exactly(dataset, name, ess):
     rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
@@ -64,7 +63,6 @@ def test_all_pairs_are_scored_exactly(dataset, name, ess):
     assert sorted(children) == list(range(dataset.n))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     datasets(min_variables=4, max_variables=7),
     st.sampled_from(NAMES),
@@ -76,7 +74,6 @@ def test_candidates_among_possible_parents(dataset, name, ess, max_parents, kept
     assert_is_definition(dataset, Search(max_parents, Score(name, ess), possible_parents=kept))
 
 
-@settings(deadline=None, max_examples=40)
 @given(datasets(min_variables=4, max_variables=6, max_arity=3), st.sampled_from(["bdeu", "bds", "bic"]), st.data())
 def test_required_parents_are_kept_beside_the_best(dataset, name, data):
     search = Search(2, Score(name), data.draw(knowledge(dataset.names)), possible_parents=1)
