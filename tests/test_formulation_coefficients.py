@@ -183,6 +183,7 @@ def test_options_on_the_command_line(table, tmp_path):
 
 
 def test_a_rounded_formulation_encodes_networks():
+    encoded = 0
     for _, candidates, subsets in small_problems(5, 9):
         formulation = formulate(candidates, subsets, coefficients=Coefficients(digits=0))
         chosen = candidates.families.best_of_order(range(candidates.n))
@@ -190,3 +191,5 @@ def test_a_rounded_formulation_encodes_networks():
             bits, total = formulation.state_of(chosen)
             rounded = formulation.candidates.scores[chosen].sum()
             assert total == pytest.approx(-rounded) and (bits == encode_sets(formulation, chosen)).all()
+            encoded += 1
+    assert encoded > 2

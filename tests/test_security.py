@@ -36,6 +36,7 @@ from qubayes.network import Network, fit, read_network, write_network
 from qubayes.report import Report, draw, render
 
 SOURCES = sorted((Path(__file__).parents[1] / "src/qubayes").rglob("*.py"))
+assert len(SOURCES) > 100
 # fmt: off
 HOSTILE = (
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "]]>", "<!--", "&lt;b&gt;", "\" onload=\"x",
