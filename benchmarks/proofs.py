@@ -11,12 +11,19 @@ Prints one line for each file: variables, candidate sets, score, CPU seconds of 
 was left), whether the counts of all runs that ended with a proof agree and no longer limit gave a worse score or bound,
 size of the certificate, CPU seconds of its check in pure Python. Certificates with more states than --check-states
 are not checked. Kernels are compiled before the clock starts.
+
+--beside CHECKOUT prints another table: CPU seconds of the proof, or the gap, by the code in the folder CHECKOUT and by
+this one. Runs alternate, each is a process of its own, the quickest of up to five solves in it counts, and the limit
+(the last of --limits) is in CPU seconds, so that other work on the machine does not shorten a search.
 """
 
 import argparse
 import gzip
 import json
 import math
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +41,23 @@ from qubayes.search.exact.proof import compile_order_search
 
 NETWORKS = ("asia", "sachs", "child", "insurance", "water", "mildew", "alarm", "barley", "hailfinder", "hepar2")
 MOST_SETS = 5_000_000  # of the largest size, all variables together
+HERE = Path(__file__).parents[1]
+# Prints the least CPU seconds and the gap. Runs with the code of other commits too: `solve` was in a room of that name.
+TIMED = """
+import sys, time
+time.perf_counter = time.process_time
+from qubayes import Limits, read_candidates
+try:
+    from qubayes.search import solve
+except ImportError:
+    from qubayes.solve import solve
+candidates, seconds = read_candidates(sys.argv[1]), []
+while len(seconds) < 5 and sum(seconds) < 10.0:
+    began = time.process_time()
+    solution = solve(candidates, "exact", limits=Limits(float(sys.argv[2])))
+    seconds.append(time.process_time() - began)
+print(min(seconds), 0.0 if solution.proved else solution.gap)
+"""
 
 
 def main() -> None:
@@ -47,6 +71,7 @@ def main() -> None:
     parser.add_argument("--only", type=lambda text: text.split(","), default=[""])
     parser.add_argument("--certificates", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--check-states", type=int, default=100_000)
+    parser.add_argument("--beside", metavar="CHECKOUT", type=Path)
     options = parser.parse_args()
     if options.data is not None:
         options.candidates.mkdir(parents=True, exist_ok=True)
@@ -54,15 +79,43 @@ def main() -> None:
             path = options.candidates / f"{name}.jkl"
             if not path.exists() and any(word in path.name for word in options.only):
                 write_candidates(make(), path)
+    paths = sorted(options.candidates.glob("*.jkl"), key=lambda path: path.stat().st_size)
+    paths = [path for path in paths if any(word in path.name for word in options.only)]
+    if options.beside is None:
+        table(paths, options.limits, options.check_states if options.certificates else None)
+    else:
+        compare(paths, options.limits[-1], options.beside)
+
+
+def table(paths: list[Path], limits: list[float], check_states: int | None) -> None:
+    """Print a line for each file."""
     compile_order_search()
     compile_ideals()
-    shown = [f"{limit:g} s" for limit in options.limits]
+    shown = [f"{limit:g} s" for limit in limits]
     print(f"| file | n | sets | score | {' | '.join(shown)} | same counts, never worse | certificate | check |")
     print(f"|{'---|' * (7 + len(shown))}", flush=True)
-    for path in sorted(options.candidates.glob("*.jkl"), key=lambda path: path.stat().st_size):
-        if any(word in path.name for word in options.only):
-            most = options.check_states if options.certificates else None
-            print(line(path, options.limits, most), flush=True)
+    for path in paths:
+        print(line(path, limits, check_states), flush=True)
+
+
+def compare(paths: list[Path], limit: float, checkout: Path) -> None:
+    """Print for each file the CPU seconds, or the gap, by the code of the checkout and by this one."""
+    print("| file | then | now | now / then |\n|---|---:|---:|---:|", flush=True)
+    for path in paths:
+        then, now = (timed(path, limit, folder) for folder in (checkout, HERE))
+        cells = [f"{seconds:.3f}" if not gap else f"gap {100 * gap:.3f} %" for seconds, gap in (then, now)]
+        ratio = f"{now[0] / then[0]:.2f}" if not (then[1] or now[1]) else ""
+        print(f"| {path.stem} | {cells[0]} | {cells[1]} | {ratio} |", flush=True)
+
+
+def timed(path: Path, limit: float, checkout: Path) -> tuple[float, float]:
+    """Return the CPU seconds and the gap of a run with the code of the checkout."""
+    command, paths = [sys.executable, "-c", TIMED, str(path), str(limit)], str(checkout / "src")
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "PYTHONPATH": paths}
+    )
+    seconds, gap = done.stdout.split()
+    return float(seconds), float(gap)
 
 
 def corpus(data: Path) -> Iterator[tuple[str, Callable[[], Candidates]]]:
