@@ -30,6 +30,16 @@ def test_imports_are_light(code):
     assert subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_a_command_ends_without_a_search_for_garbage():
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print(len(gc.get_objects()), gc.get_freeze_count()));"
+        "from qubayes.cli import main; sys.argv = ['qubayes', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    looked_through, frozen = map(int, done.stdout.split()[-2:])
+    assert looked_through < 100 < 10_000 < frozen
+
+
 WITHOUT_UNIX = """
 import os, signal, sys
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
