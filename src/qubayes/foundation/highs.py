@@ -9,7 +9,7 @@ Solve a program that grows, each time from the last basis: keep the `Highs`, cal
 `delete_rows` or `bound_columns`, then `solve` again. Options of HiGHS are given by their names, to the constructor or,
 for limits such as `simplex_iteration_limit` or `mip_max_nodes`, to `solve`.
 
-Matrices are scipy.sparse arrays in rows or columns; only their `indptr`, `indices` and `data` are read.
+Matrices are `Compressed`, or scipy.sparse arrays, of which the same names are read.
 """
 
 import math
@@ -17,18 +17,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import AnyArray, Bools, Floats
+from .arrays import AnyArray, Bools, Floats, Ints
 from .environment import highspy
 
 NEVER = np.zeros(1, np.bool_)
 OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed": 0}
 
 
+class Compressed(NamedTuple):
+    """A matrix in compressed rows: row i has data[k] in column indices[k], for indptr[i] <= k < indptr[i + 1].
+
+    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which checks what it is given.
+    """
+
+    shape: tuple[int, int]
+    indptr: Ints
+    indices: Ints
+    data: Floats
+
+    @staticmethod
+    def of(dense: AnyArray) -> "Compressed":
+        """Return the entries that are not 0, by rows."""
+        rows, columns = np.nonzero(dense)
+        indptr = np.searchsorted(rows, np.arange(len(dense) + 1))
+        return Compressed((dense.shape[0], dense.shape[1]), indptr, columns, dense[rows, columns].astype(np.float64))
+
+
 class LinearModel(NamedTuple):
     """Minimise costs . x where row_lower <= matrix @ x <= row_upper and lower <= x <= upper, some of x integer."""
 
     costs: Floats  # (columns,)
-    matrix: Any  # (rows, columns) scipy.sparse, compressed rows
+    matrix: Any  # (rows, columns) in compressed rows
     row_lower: Floats | float = -math.inf  # (rows,), or one bound for all of them
     row_upper: Floats | float = math.inf
     lower: Floats | float = 0.0  # (columns,), or one bound for all of them

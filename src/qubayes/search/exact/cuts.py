@@ -178,9 +178,8 @@ def starting_clusters(support: Support) -> Bytes:
     n, values = support.families.n, edge_values(support)
     tails, heads = np.nonzero(values)
     lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
-    distance, before = csgraph.dijkstra(
-        sparse.csr_matrix((lengths, (tails, heads)), shape=(n, n)), return_predecessors=True
-    )
+    graph = sparse.csr_matrix((lengths, heads, np.searchsorted(tails, np.arange(n + 1))), shape=(n, n))
+    distance, before = csgraph.dijkstra(graph, return_predecessors=True)
     starts = np.zeros((len(tails), n), np.uint8)
     rows = np.arange(len(tails))
     starts[rows, tails] = starts[rows, heads] = 1

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...foundation.arrays import Bools, Floats, Ints, Words
-from ...foundation.environment import sparse
-from ...foundation.highs import Highs, LinearModel, Solved
+from ...foundation.highs import Compressed, Highs, LinearModel, Solved
 from ...foundation.jit import inner, kernel
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 
@@ -51,18 +50,23 @@ class LinearRelaxation:
         # Multiples of vertex rows subtracted from each cut, so that the commonest coefficient of a vertex is 0.
         self._shifts = np.zeros((0, self.n))
         price = 1.0 + 2.0 * sets.losses[sets.families.vertex_start[1:] - 1].sum()
-        identity = sparse.eye_array(self.n, format="csr")
+        identity = Compressed((self.n, self.n), np.arange(self.n + 1), np.arange(self.n), np.ones(self.n))
         self._highs = Highs(solver="simplex", dual_feasibility_tolerance=1e-9)
         self._highs.load(LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0))
 
     def add_sets(self, numbers: Ints) -> None:
         """Add the columns of these sets, none of which is present."""
         count, owners = len(numbers), self.sets.owners[numbers]
-        # The vertex rows are made sparse: dense ones of 10,000 vertices would take gigabytes.
-        matrix = sparse.csc_array((np.ones(count), owners, np.arange(count + 1)), shape=(self.n, count))
-        if self.cuts.total:
-            dense = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
-            matrix = sparse.vstack([matrix, sparse.csc_array(dense)], format="csc")
+        # Only the rows of cuts are made from a dense matrix: those of 10,000 vertices would take gigabytes.
+        dense = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
+        in_cuts = Compressed.of(dense.T)
+        first = in_cuts.indptr[:-1]  # before what a set has in cuts comes its 1 in the row of its vertex
+        matrix = Compressed(
+            (self.n + self.cuts.total, count),
+            in_cuts.indptr + np.arange(count + 1),
+            np.insert(self.n + in_cuts.indices, first, owners),
+            np.insert(in_cuts.data, first, 1.0),
+        )
         self._highs.add_columns(self.sets.losses[numbers], matrix, upper=1.0)
         self.columns = np.concatenate([self.columns, numbers])
         self.is_in[numbers] = True
@@ -79,7 +83,7 @@ class LinearRelaxation:
             values = range(1 + int(dense.max(initial=0)))
             counts = [np.add.reduceat(by_owner == value, first, axis=1, dtype=np.int32) for value in values]
             shifts[:, present] = np.argmax(counts, axis=0)
-        matrix = sparse.csr_array(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
+        matrix = Compressed.of(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
         self._highs.add_rows(matrix, upper=cuts.rhs - shifts.sum(axis=1))
         self.cuts = self.cuts.join(cuts)
         self._shifts = np.concatenate([self._shifts, shifts])
