@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -321,6 +322,30 @@ def test_the_second_best_network_is_never_certified_by_branching(tmp_path):
                 check(scores, certificate)
             refused += 1
     assert refused > 5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_next_vertex_takes_from_the_right_sides_what_it_should(seed):
+    """Against the right sides of docs/certificates.md, written down for each set of first vertices."""
+    draw, n = Random(seed), 7
+
+    def right_side(cut: checker.Cut, first: int) -> int:
+        left = [((c & ~first).bit_count(), max(0, k - (c & first).bit_count())) for c, k in cut.clusters]
+        return sum(outside - missing for outside, missing in left) // cut.divisor
+
+    cuts = []
+    for number in range(6):
+        clusters = [(draw.randrange(1, 1 << n), 1) for _ in range(1 + 2 * (number % 2))]
+        clusters = [(c, draw.randint(1, c.bit_count())) for c, _ in clusters]
+        odd = [(draw.randrange(1 << n), 0)] * (number % 2)
+        cuts.append(checker.Cut(draw.randrange(1 << draw.randrange(60)), clusters + odd, 1 + number % 2))
+    falls = checker.Falls(cuts, n)
+    for first in range(1 << n):
+        freed = falls.of_all(first)
+        for v in range(n):
+            if not first >> v & 1:
+                lost = sum(c.weight * (right_side(c, first) - right_side(c, first | 1 << v)) for c in cuts)
+                assert freed >> v * falls.width & falls.field == lost
 
 
 def test_the_checker_stands_alone():

@@ -14,7 +14,6 @@ of a part loses at least
 
 Several lists of cuts are used one after the other: if the bound, with the price of a set instead of the least one of
 its vertex, reaches the loss of the network given, the set is in no better network and is left out from then on.
-
 Mode "root": a bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
 searched, except those whose least loss, plus a bound for the other vertices from the same weights, reaches it. Mode
 "branch": networks with an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode.
@@ -27,7 +26,6 @@ import re
 import sys
 from collections import Counter
 from fractions import Fraction
-from functools import cache
 from math import lcm
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -58,21 +56,15 @@ class Verdict(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Clusters with their k as masks of vertices; with `odd` vertices their sum is halved and rounded down."""
+    """A sum of clusters' inequalities, divided and rounded down, with its weight."""
 
     weight: int
-    clusters: list[tuple[int, int]]
-    odd: int | None
-
-    def coefficient(self, vertex: int, members: int) -> int:
-        """Return how much the vertex adds to the left side if these are its parents."""
-        crossed = sum(1 for mask, k in self.clusters if mask >> vertex & 1 and (mask & members).bit_count() >= k)
-        return crossed if self.odd is None else (crossed + (self.odd >> vertex & 1)) // 2
+    clusters: list[tuple[int, int]]  # masks with their k; odd vertices are one with k = 0, which all of them cross
+    divisor: int  # 1 or 2
 
     def right_side(self) -> int:
         """Return the most that an acyclic choice of parents adds up to."""
-        total = sum(mask.bit_count() - k for mask, k in self.clusters)
-        return total if self.odd is None else (total + self.odd.bit_count()) // 2
+        return sum(mask.bit_count() - k for mask, k in self.clusters) // self.divisor
 
 
 def read_scores(path: str) -> Scores:
@@ -208,19 +200,20 @@ def read_cut(entry: Any, n: int, unit: int) -> Cut:
     if type(weight) is not int or weight < 0 or len(odd) > 1 or (not odd and len(clusters) != 1):
         raise RefusedError(f"the cut {str(entry)[:60]} is not a valid inequality")
     masks = [(int(mask, 16), k) for mask, k in clusters]
-    extra = int(odd[0], 16) if odd else None
-    for mask, k in [*masks, (extra or 1, 1)]:
+    extra = [(int(mask, 16), 0) for mask in odd]
+    for mask, k in [*masks, *((mask or 1, 1) for mask, _ in extra)]:
         if type(k) is not int or not 0 < mask < 1 << n or not 1 <= k <= mask.bit_count():
             raise RefusedError(f"the cluster {mask:x} with k = {k} is not valid")
-    return Cut(weight * unit, masks, extra)
+    return Cut(weight * unit, masks + extra, 2 if odd else 1)
 
 
 def prices_of(losses: Losses, cuts: list[Cut]) -> Losses:
     """Return for each set its loss plus the weights of the cuts that it crosses."""
     prices: Losses = []
     for vertex, sets in enumerate(losses):
-        near = [cut for cut in cuts if any(mask >> vertex & 1 for mask, _ in cut.clusters)]
-        prices.append({m: loss + sum(c.weight * c.coefficient(vertex, m) for c in near) for m, loss in sets.items()})
+        near = [(w, its, d) for w, clusters, d in cuts if (its := [c for c in clusters if c[0] >> vertex & 1])]
+        paid = {m: [w * (sum([(c & m).bit_count() >= k for c, k in its]) // d) for w, its, d in near] for m in sets}
+        prices.append({m: loss + sum(paid[m]) for m, loss in sets.items()})
     return prices
 
 
@@ -242,6 +235,7 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     ranked = [sorted(sets, key=lambda mask: sets[mask]) for sets in losses]
     # For each vertex v and parent u, the ranked sets of v that contain u: a bit each.
     holding = [[sum(1 << i for i, mask in enumerate(its) if mask >> u & 1) for u in range(n)] for its in ranked]
+    falls = Falls(cuts, n)
     layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
     states = 0
     for _ in range(n):
@@ -250,7 +244,7 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
             states += 1
             others = [v for v in range(n) if not first >> v & 1]
             forced = [v for v in others if not ranked[v][0] & ~first][:1]  # nothing is lost if it comes next
-            freed = freed_by(cuts, first, n)
+            freed = falls.of_all(first)
             for v in forced or others:
                 wrong = 0
                 for u in others:
@@ -258,7 +252,8 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
                 best = (~wrong & (wrong + 1)).bit_length() - 1  # the lowest bit that is 0
                 if best == len(ranked[v]):
                     continue
-                state, g_after, h_after = first | 1 << v, g + losses[v][ranked[v][best]], h - least[v] + freed[v]
+                state, g_after = first | 1 << v, g + losses[v][ranked[v][best]]
+                h_after = h - least[v] + (freed >> v * falls.width & falls.field)
                 if g_after + h_after < goal and (state not in after or g_after < after[state][0]):
                     after[state] = g_after, h_after
         layer = after
@@ -267,28 +262,34 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     return states
 
 
-def freed_by(cuts: list[Cut], first: int, n: int) -> list[int]:
-    """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v)."""
-    freed = [0] * n
-    for weight, clusters, odd in cuts:
-        full = [mask for mask, k in clusters if (mask & first).bit_count() >= k]  # a member more takes 1 off these
-        if odd is None:
-            for mask in full:
-                for v in members_of(mask):
-                    freed[v] += weight
-        else:
-            total = (odd & ~first).bit_count()
-            total += sum((mask & ~first).bit_count() - max(0, k - (mask & first).bit_count()) for mask, k in clusters)
-            for v in members_of(~first & (1 << n) - 1):
-                step = (odd >> v & 1) + sum(mask >> v & 1 for mask in full)
-                freed[v] += weight * (total // 2 - (total - step) // 2)
-    return freed
+class Falls:
+    """What the next vertex takes off the right sides of the cuts; the numbers of all vertices are fields of one."""
 
+    def __init__(self, cuts: list[Cut], n: int) -> None:
+        self.width = sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts).bit_length() + 1
+        self.field, self.ones = (1 << self.width) - 1, self.in_fields((1 << n) - 1)
+        spread = [(cut, [(mask, k, self.in_fields(mask)) for mask, k in cut.clusters]) for cut in cuts]
+        self.plain = [(*its[0][:2], cut.weight * its[0][2]) for cut, its in spread if cut.divisor == 1]
+        self.halved = [(cut.weight, its) for cut, its in spread if cut.divisor == 2]
 
-@cache
-def members_of(mask: int) -> tuple[int, ...]:
-    """Return the vertices of a mask."""
-    return tuple(v for v in range(mask.bit_length()) if mask >> v & 1)
+    def in_fields(self, mask: int) -> int:
+        """Return a 1 in the field of each vertex of the mask."""
+        return sum(1 << v * self.width for v in range(mask.bit_length()) if mask >> v & 1)
+
+    def of_all(self, first: int) -> int:
+        """Return for each vertex v the sum of weight * (right side given `first` - right side given `first` and v)."""
+        # A member more takes 1 off a cluster of which k members or more come first.
+        freed = sum([weights for mask, k, weights in self.plain if (mask & first).bit_count() >= k])
+        for weight, clusters in self.halved:
+            total = steps = 0
+            for mask, k, members in clusters:
+                met = (mask & first).bit_count()
+                total += mask.bit_count() - max(k, met)
+                steps += members if met >= k else 0
+            # total // 2 - (total - step) // 2 is half the step, rounded up if the total is even
+            steps += self.ones if total % 2 == 0 else 0
+            freed += weight * (steps >> 1 & self.ones * (self.field >> 1))
+        return freed
 
 
 if __name__ == "__main__":
