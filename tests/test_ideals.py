@@ -2,6 +2,7 @@
 
 import math
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ def test_ideals_keep_required_edges(seed, monkeypatch):
 @pytest.mark.parametrize("most", [0, 3, 40])
 def test_few_states_leave_a_bound_and_the_rest_to_branching(most, monkeypatch):
     monkeypatch.setattr(proof, "LIGHT", 0)
-    for name in ("EASY_STATES", "STATES", "MOST_STATES"):
+    for name in ("STATES", "MOST_STATES"):
         monkeypatch.setattr(proof, name, most)
     candidates = random_candidates(9, 0, sets=20)
     solution = solve(candidates, "exact", limits=Limits(None))
@@ -192,6 +193,13 @@ def test_few_states_leave_a_bound_and_the_rest_to_branching(most, monkeypatch):
 
 def test_finished_stages_raise_the_bound(monkeypatch):
     """The last stage is never begun: the bound is that of an earlier one, above the multipliers' own."""
+    allowed = []
+
+    def search_ideals(*given: Any) -> ideals.IdealSearch:
+        allowed.append(given[4])
+        return ideals.search_ideals(*given)
+
+    monkeypatch.setattr(proof, "search_ideals", search_ideals)
     monkeypatch.setattr(proof, "STAGES", (0.25, 0.5))
     candidates = random_candidates(10, 2, sets=40)
     component = proof.ComponentProof(proof.split(candidates)[0], np.arange(10), 1e-9, lambda: None)
@@ -202,6 +210,7 @@ def test_finished_stages_raise_the_bound(monkeypatch):
     component.search_ideals(run, 10_000)
     optimum = least_loss(candidates)
     assert 0.5 * optimum - 1e-6 <= component.loss < optimum and component.cutoff == pytest.approx(optimum)
+    assert allowed == [10_000 // proof.FIRST_STAGE, 10_000]
 
 
 def test_the_path_does_not_depend_on_the_limit(monkeypatch):

@@ -29,11 +29,11 @@ LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search 
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
 EASY_VERTICES = 100  # vertices of the largest component that is tried without searching orders first
 ASCENTS = 6  # greedy dual ascents; the best one counts
-EASY_STATES = 500_000  # states of a search over order ideals before more rounds of the relaxation
 FIRST_ROUNDS = 20  # rounds of the relaxation before its first search over order ideals
 GROWTH = 1.3  # factor of the number of rounds from one such search to the next
 STATES = 12_000  # states of such a search, for each round so far
-MOST_STATES = 6_000_000  # states of the last such search: 190 MB
+MOST_STATES = 6_000_000  # states of a search after greedy duals, and of the last one after rounds: 190 MB
+FIRST_STAGE = 8  # the first stage may have this fraction of the states: after a longer one the next is never begun
 FOREVER = 2**40  # rounds
 FAR = 1e6  # keeps a vertex behind its required parents; LP values of a vertex sum to 1
 POSITIVE = 1e-7  # values above this count as positive
@@ -284,7 +284,7 @@ class ComponentProof:
             for seed in range(ASCENTS):
                 if not run.over:
                     self.keep_bound(greedy_duals(self.sets, nothing, self.alive, self.scale, seed))
-        self.search_ideals(run, EASY_STATES)
+        self.search_ideals(run, STATES * self.rounds if self.rounds else MOST_STATES)
         rounds = FIRST_ROUNDS
         while not (self.proved or run.over):
             rounds = max(int(GROWTH * rounds), self.rounds + 1)
@@ -307,7 +307,8 @@ class ComponentProof:
                 return
             usable = self.alive & (bounded.with_set <= self.cutoff + self.tolerance)
             threshold = bounded.loss + part * (goal - bounded.loss)
-            found = search_ideals(self.sets, bounded, usable, threshold, most, self.scale, run)
+            allowed = most // FIRST_STAGE if part == STAGES[0] else most
+            found = search_ideals(self.sets, bounded, usable, threshold, allowed, self.scale, run)
             self.states += found.states
             counts.append(found.states)
             if not found.finished:
