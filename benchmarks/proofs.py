@@ -10,11 +10,12 @@ not so many that more than five million sets of a size are to be scored.
 Prints one line for each file: variables, candidate sets, score, CPU seconds of the proof at each limit (or the gap that
 was left), whether the counts of all runs that ended with a proof agree and no longer limit gave a worse score or bound,
 size of the certificate, CPU seconds of its check in pure Python. Certificates with more states than --check-states
-are not checked. Kernels are compiled before the clock starts.
+are not checked. Kernels are compiled before the clock starts. Limits are in CPU seconds, so that other work on the
+machine does not shorten a search.
 
 --beside CHECKOUT prints another table: CPU seconds of the proof, or the gap, by the code in the folder CHECKOUT and by
-this one. Runs alternate, each is a process of its own, the quickest of up to five solves in it counts, and the limit
-(the last of --limits) is in CPU seconds, so that other work on the machine does not shorten a search.
+this one, at the last of --limits. Runs alternate, each is a process of its own, and the quickest of up to five solves
+in it counts.
 """
 
 import argparse
@@ -89,6 +90,7 @@ def main() -> None:
 
 def table(paths: list[Path], limits: list[float], check_states: int | None) -> None:
     """Print a line for each file."""
+    time.perf_counter = time.process_time
     compile_order_search()
     compile_ideals()
     shown = [f"{limit:g} s" for limit in limits]
