@@ -27,7 +27,7 @@ OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed":
 class Compressed(NamedTuple):
     """A matrix in compressed rows: row i has data[k] in column indices[k], for indptr[i] <= k < indptr[i + 1].
 
-    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which checks what it is given.
+    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which checks its arguments.
     """
 
     shape: tuple[int, int]
