@@ -184,11 +184,16 @@ def cycle(value: dict[str, Any]) -> None:
     value["network"][names[0]], value["network"][names[1]] = [names[1]], [names[0]]
 
 
+def vertex_too_many(value: dict[str, Any]) -> None:
+    part = value["parts"][0]
+    part["cuts"].insert(0, [[1, [[f"{1 << len(part['vertices']):x}", 1]]]])
+
+
 FORGERIES = {
     "too weak": lambda value: set_weights(value, 0),
     "not a valid inequality": lambda value: set_weights(value, -1),
     "is not valid": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 0]]]]),
-    "with k = 1 is not valid": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["100000", 1]]]]),
+    "with k = 1 is not valid": vertex_too_many,
     "cluster 100000 with k = 1": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 1]], "100000"]]),
     "twice, or none": lambda value: value["parts"].append(value["parts"][0]),
     "in no part": lambda value: value.update(parts=[]),
