@@ -100,6 +100,13 @@ def test_extreme_floats_come_back_or_are_refused(ending, model, tmp_path_factory
     assert identical(model, read_qubo(path)[0])
 
 
+@pytest.mark.parametrize(("ending", "weight"), [(".mtx", 5e-324), (".qplib", 1.7e308)])
+def test_weights_that_are_lost_by_halves_or_doubles_are_refused(ending, weight, tmp_path):
+    model = qubo_from_couplers(np.zeros(2), np.array([0]), np.array([1]), np.array([weight]))
+    with pytest.raises(FormatError, match=r"a coupler is too (small|large) for a float; scale"):
+        write_qubo(model, None, tmp_path / f"m{ending}")
+
+
 @pytest.mark.parametrize("ending", LABELLED)
 @pytest.mark.parametrize("packed", ["", ".gz"])
 def test_labels_and_offset_come_back(ending, packed, qubo, labels, tmp_path):

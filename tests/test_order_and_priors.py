@@ -99,6 +99,7 @@ def random_knowledge(seed: int, kinds: str) -> qb.Knowledge:
         before=[ordered[k] for k in random.permutation(len(ordered))[:2]] if "b" in kinds else (),
         not_ancestors=draw(1) if "n" in kinds else (),
         forbidden=draw(1) if "f" in kinds else (),
+        required=[ordered[random.integers(len(ordered))]] if "r" in kinds else (),
     )
 
 
@@ -107,8 +108,10 @@ def obeyed(network: qb.Network, knowledge: qb.Knowledge) -> bool:
     with_order = [
         [*its, *(place[a] for a, b in knowledge.before if place[b] == v)] for v, its in enumerate(network.parents)
     ]
-    return acyclic(with_order) and not any(
-        place[a] in ancestors(network.parents, place[b]) for a, b in knowledge.not_ancestors
+    return (
+        acyclic(with_order)
+        and all(place[a] in network.parents[place[b]] for a, b in knowledge.required)
+        and not any(place[a] in ancestors(network.parents, place[b]) for a, b in knowledge.not_ancestors)
     )
 
 
@@ -119,7 +122,7 @@ def total(seed: int, name: str, network: qb.Network, knowledge: qb.Knowledge) ->
     )
 
 
-@pytest.mark.parametrize("kinds", ["p", "b", "n", "pb", "pn", "pbf"])
+@pytest.mark.parametrize("kinds", ["p", "b", "n", "pb", "pn", "pbf", "pr", "br", "pbr"])
 @pytest.mark.parametrize(("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "bds", 3)])
 def test_learned_network_is_the_best_that_obeys(seed, name, most, kinds):
     knowledge = random_knowledge(seed, kinds)
