@@ -106,7 +106,7 @@ class Candidates:
     def __str__(self) -> str:
         """Return the number of sets and where they come from, in one line."""
         kind, most, kept = self.stamp.score, self.stamp.max_parents, self.stamp.possible_parents
-        limit = f", at most {most} parents" if most is not None else ""
+        limit = f", at most {most} parent{'s' * (most != 1)}" if most is not None else ""
         limit += f" among {kept} possible parents of each variable" if kept is not None else ""
         return f"{self.total:,} candidate sets of {self.n} variables ({kind}{limit})"
 
