@@ -59,8 +59,9 @@ class HillClimb:
         def make(number: int, seed: np.random.SeedSequence) -> Advance:
             data = None if dataset is None else data_of(dataset, candidates)
             climb = new_climb(run, edges, random_stream(seed), hashed=sets is None, kick=KICKS if number else 0)
-            climbers.append(Climber(run, sets, data, climb))
-            return climbers[-1].advance
+            climber = Climber(run, sets, data, climb)
+            climbers.append(climber)
+            return climber.advance
 
         ending = walk_all(run, make)
         climbs = sum(int(climber.climb.counts[CLIMBS]) for climber in climbers)
