@@ -15,13 +15,17 @@ from qubayes.candidates import Candidates, prune
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.progress import Progress
-from qubayes.foundation.random import below
+from qubayes.foundation.random import below, random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
+from qubayes.search.orders import anneal, insertions
 from qubayes.search.orders.anneal import Anneal
 from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
 from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
+from qubayes.search.run import Run
+from reference import searches
+from reference.annealing import Draws
 from reference.networks import acyclic, best_by_exhaustion, best_by_subsets, score_of_order
 from solve_cases import TickingClock, best_score, random_candidates
 
@@ -113,6 +117,58 @@ def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperatu
         seen.append(score)
     assert state.totals[1] == pytest.approx(max(seen), abs=1e-6)
     assert score_of_order(lists, state.best.tolist()) == pytest.approx(state.totals[1], abs=1e-9)
+
+
+def families_of(candidates: Candidates) -> list[dict[frozenset[int], float]]:
+    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+
+
+@given(problems(2, 9), st.sampled_from([0.05, 1.0, 8.0]), st.integers(0, 1000))
+def test_moves_are_those_of_the_definition(candidates, temperature, seed):
+    """Order, sets, scores and the best order, from the same random numbers; each length is a call of its own."""
+    start, families = a_start(candidates), families_of(candidates)
+    draws = Draws(*random_stream(seed).tolist())
+    moves = searches.insertions(
+        families, start, draws, insertions._NOISE.tolist(), insertions._REGROUP_EVERY, temperature, 0.95
+    )
+    best, kept = searches.order_score(families, start), start
+    for length, order in enumerate(itertools.islice(moves, 2 * insertions._REGROUP_EVERY + 3), 1):
+        problem, state = state_of(candidates, start, seed)
+        assert anneal_order(problem, state, temperature, 0.95, length, NEVER) == length
+        assert state.order.tolist() == order
+        assert state.place.tolist() == [*(order.index(vertex) for vertex in range(candidates.n)), -1]
+        chosen = candidates.families.sets_at(state.choice)
+        assert [frozenset(members) for members in chosen] == searches.sets_of_order(families, order)
+        score = searches.order_score(families, order)
+        if score > best + 1e-6:
+            best, kept = score, order
+        assert state.totals[0] == pytest.approx(score, abs=1e-9)
+        assert state.totals[1] == pytest.approx(best, abs=1e-9)
+        assert state.best.tolist() == kept
+
+
+def test_noise_has_the_distribution_of_gumbel():
+    """Its mean is Euler's constant, its variance pi^2 / 6, its third cumulant 2 zeta(3)."""
+    noise = insertions._NOISE.astype(float)
+    assert noise.mean() == pytest.approx(0.5772157, abs=1e-3)
+    assert noise.var() == pytest.approx(math.pi**2 / 6, abs=1e-2)
+    assert ((noise - noise.mean()) ** 3).mean() == pytest.approx(2.404, abs=0.1)
+
+
+@pytest.mark.parametrize("moves", [0, 30])
+def test_improve_cools_from_hot_to_cold(moves):
+    candidates = large(20, 1)
+    for seed in range(10):
+        problem, state = state_of(candidates, range(20), seed)
+        anneal_order(problem, state, 4.0, (0.2 / 4.0) ** (1 / 30), moves, NEVER)
+        found = improve(problem, range(20), moves, seed=seed, hot=4.0, cold=0.2)
+        assert found.order.tolist() == state.best.tolist()
+
+
+def test_a_stop_ends_the_moves():
+    problem, state = state_of(large(20, 1), range(20))
+    assert anneal_order(problem, state, 1.0, 1.0, 100, np.ones(1, np.bool_)) == 0
+    assert state.order.tolist() == list(range(20))
 
 
 @given(problems(2, 7), st.integers(0, 1000))
@@ -285,6 +341,41 @@ def test_a_limit_that_is_too_short_to_prepare_is_told():
     assert solution.status == "the time limit is too short to begin; the start is returned"
 
 
+def test_twins_are_eliminated_if_there_is_time(monkeypatch):
+    asked = []
+
+    def recorded(candidates, eliminate):
+        asked.append(eliminate)
+        return without_twins(candidates, eliminate)
+
+    Anneal().prepare()
+    monkeypatch.setattr(anneal, "without_twins", recorded)
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    candidates, moves = large(20, 1), Limits(None, moves=10)
+    members = len(candidates.families.members)
+    for seconds in (0.9 * anneal._TWINS * members, 1.1 * anneal._TWINS * members):
+        solve(candidates, Anneal(), limits=dataclasses.replace(moves, seconds=seconds))
+    for settings in (Anneal(), Anneal(twins=False)):
+        solve(candidates, settings, limits=moves)
+    assert asked == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("threads", "moves", "walks", "pool"), [(2, None, 4, 2), (6, None, 6, 6), (6, 10, 4, 4), (2, 10, 4, 2)]
+)
+def test_with_a_time_limit_there_is_a_walk_for_each_thread(monkeypatch, threads, moves, walks, pool):
+    class StartedError(Exception):
+        pass
+
+    def started(reduced, run, settings, count, executor):
+        raise StartedError(count, executor._max_workers)
+
+    monkeypatch.setattr(anneal, "_ComponentSearch", started)
+    with pytest.raises(StartedError) as found:
+        Anneal(walks=4)(large(), Run(large(), Limits(60.0, moves), Workers(threads)))
+    assert found.value.args == (walks, pool)
+
+
 @pytest.mark.parametrize("twins", [False, True])
 def test_twins_leave_before_the_search(monkeypatch, twins):
     monkeypatch.setattr("qubayes.search.orders.anneal.LARGEST", 1)
@@ -325,21 +416,26 @@ def test_twins_share_their_work():
     assert found.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
 
 
-def test_restarting_at_the_same_order_changes_nothing():
+def test_a_restart_keeps_the_best_order():
     candidates = large(50, 9)
-    problem, state = state_of(candidates, np.random.default_rng(1).permutation(50))
-    choice = state.choice.copy()
-    restart_at(problem, state, state.order)
-    assert state.choice.tolist() == choice.tolist()
-    assert best_of(problem, state.order).score == pytest.approx(
-        score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9
-    )
+    lists, (one, two) = lists_of(candidates), [np.random.default_rng(seed).permutation(50).tolist() for seed in (1, 2)]
+    scores = {tuple(order): score_of_order(lists, order) for order in (one, two)}
+    problem, state = state_of(candidates, one)
+    for order in (two, one):
+        restart_at(problem, state, order)
+        assert state.totals.tolist() == pytest.approx([scores[tuple(order)], max(scores.values())], abs=1e-9)
+        assert state.best.tolist() == list(max(scores, key=lambda order: scores[order]))
+        assert best_of(problem, state.order).choice.tolist() == state.choice.tolist()
+    assert best_of(problem, one).score == pytest.approx(scores[tuple(one)], abs=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"walks": 0}, {"hot": float("inf")}])
+@pytest.mark.parametrize(
+    "wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"cold": math.inf}, {"walks": 0}, {"hot": math.inf}]
+)
 def test_wrong_settings_are_told(wrong):
     with pytest.raises(SettingError, match="give"):
         Anneal(**wrong)
+    assert Anneal(hot=0.5, cold=0.5).hot == 0.5  # annealing at one temperature
 
 
 def test_one_walk_is_enough():

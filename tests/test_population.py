@@ -2,20 +2,35 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from qubayes.candidates import Candidates
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits
 from qubayes.search.orders import anneal
-from qubayes.search.orders.anneal import CROSSOVER, STARTS, SWEEPS, Ahead, Cooling, OrderWalk, Population, restarts
-from qubayes.search.orders.insertions import best_of
-from qubayes.search.orders.walks import order_problem
-from qubayes.search.reduction import best_of_all
+from qubayes.search.orders.anneal import (
+    CROSSOVER,
+    SAME,
+    STARTS,
+    SWEEPS,
+    Ahead,
+    Anneal,
+    Cooling,
+    OrderWalk,
+    Population,
+    Slice,
+    restarts,
+    walk_ahead,
+)
+from qubayes.search.orders.insertions import anneal_order, best_of, order_state, restart_at
+from qubayes.search.orders.walks import order_problem, random_order
+from qubayes.search.reduction import best_of_all, without_twins
 from qubayes.search.run import Run
-from solve_cases import random_candidates
+from solve_cases import TickingClock, best_score, random_candidates
 
 NEVER = np.zeros(1, np.bool_)
 REGION = 11  # vertices
@@ -62,7 +77,9 @@ def test_crossover_takes_the_best_of_each_region(pool):
     assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
     found.elite, found.best = elite, elite[0]
     found.round = found.crossover(20_000)
-    assert len(found.round.walks[0].problem.scores) <= 3 * 2 * REGION
+    used = {*(families.vertex_start[1:] - 1).tolist(), *elite[0].choice.tolist(), *elite[1].choice.tolist()}
+    assert found.round.walks[0].problem.scores.tolist() == scores[sorted(used)].tolist()
+    assert found.round.moves == int(CROSSOVER * 20_000) and found.crossover(1).moves == 1
     while found.round is not None:
         found.advance(1e9, None, pool, NEVER, lambda: None)
     assert found.best.score == pytest.approx(best_one + best_two, abs=1e-9)
@@ -79,6 +96,8 @@ def test_rounds_grow_and_the_last_takes_what_is_left(pool):
     planned = SWEEPS * families.n * 2**3
     left = 1.5 * planned * found.count * (1 + CROSSOVER)
     assert found.next_round(left).moves == pytest.approx(1.5 * planned, abs=1)
+    found.rounds = 3
+    assert found.next_round(left * 2.5 / 1.5).moves == planned  # another, longer one fits
     assert found.next_round(0.0).moves == families.n
 
 
@@ -91,21 +110,68 @@ def test_moves_are_counted_to_the_last(pool):
         assert found.moves - before == most
 
 
+class UnevenClock:
+    """A clock that advances by 0 to 3 seconds between two looks: tasks of a second make one slice or several."""
+
+    def __init__(self) -> None:
+        self.now, self.looks = 0.0, 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        self.now += (0.0, 0.4, 3.0, 0.1, 0.5)[self.looks * self.looks % 5]
+        return self.now
+
+    perf_counter = monotonic
+
+
 @pytest.mark.parametrize("steps", [0, 1, 4, 9, 40])
-def test_walks_that_run_ahead_make_the_same_moves(pool, monkeypatch, steps):
+@pytest.mark.parametrize(("count", "last"), [(4, 4 * 17 + 1), (4, 2), (1, 17)])
+def test_walks_that_run_ahead_make_the_same_moves(pool, monkeypatch, steps, count, last):
     """As on a cluster, but in this process: slice by slice what threads find, also where the last slice is cut."""
     monkeypatch.setattr(anneal, "SLICE", 30)
+    monkeypatch.setattr(anneal, "time", UnevenClock())
     _, families, scores = regions()
-    here, there = population(families, scores), population(families, scores)
+    here, there = (population(families, scores, count=count) for _ in range(2))
     run = Run(random_candidates(3, 0), Limits(None), Workers(1))
     there.ahead = Ahead(run, there.problem, there.cold, there.bases)
-    for most in [None] * steps + [4 * 17 + 1]:
+    for most in [None] * steps + [last]:
         for each in (here, there):
             each.advance(10_000.0, most, pool, NEVER, lambda: None)
         assert here.moves == there.moves and here.best.score == there.best.score
         assert [each.score for each in here.elite] == [each.score for each in there.elite]
         for one, other in zip(*(each.round.walks if each.round else [] for each in (here, there)), strict=True):
             assert one.state.totals[1] == other.state.totals[1] and (one.state.best == other.state.best).all()
+
+
+@pytest.mark.parametrize(("seconds", "moves", "slices"), [(0.0, 100, 1), (2.0, 100, 2), (2.5, 100, 3), (9.0, 50, 2)])
+def test_a_task_ends_with_its_seconds(monkeypatch, seconds, moves, slices):
+    monkeypatch.setattr(anneal, "SLICE", 30)
+    monkeypatch.setattr(anneal, "time", SimpleNamespace(monotonic=TickingClock(1.0)))
+    _, families, scores = regions()
+    problem, bases = order_problem(families, scores), [()] * families.n
+    given = OrderWalk(problem, range(families.n), [Cooling("here", 5.0, 100)], np.random.SeedSequence(3))
+    walk, found = walk_ahead((problem, 0.03, bases), (given, moves, seconds))
+    assert len(found) == slices and walk._made == min(moves, 30 * slices)
+    assert given._made == 0  # it is another walk
+
+
+@pytest.mark.parametrize(("left", "slots"), [(0.1, 2), (2.0, 2), (2.0, 4), (1e6, 1)])
+def test_tasks_end_before_the_limit(monkeypatch, left, slots):
+    _, families, scores = regions()
+    found = population(families, scores, count=4)
+    run = SimpleNamespace(left=left, cluster=SimpleNamespace(slots=slots), workers=Workers(1))
+    ahead, seconds = Ahead(run, found.problem, found.cold, found.bases), []
+
+    def recorded(items):
+        seconds.extend(limit for _, _, limit in items)
+        return [(walk, [Slice(0.0, found.best.order)] * (moves // anneal.SLICE + 1)) for walk, moves, _ in items]
+
+    monkeypatch.setattr(ahead, "_run_tasks", recorded)
+    present = found.next_round(1e9)
+    ahead.advance(present, [min(anneal.SLICE, present.moves)] * 4)
+    waves = {1: 4, 2: 2, 4: 1}[slots]
+    assert set(seconds) == {min(anneal._AHEAD, anneal._IN_TIME * left / waves)}
+    assert waves * seconds[0] < left
 
 
 def test_walks_cool_from_their_temperature_to_the_last(pool):
@@ -115,7 +181,8 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
         found.advance(1e9, None, pool, NEVER, lambda: None)
     last = found.next_round(1e9)
     assert [walk.coolings[0].hot for walk in last.walks] == [5.0 * share for _, share in STARTS]
-    assert last.walks[1].state.order.tolist() == found.best.order.tolist()
+    assert [walk.coolings[0].begin for walk in last.walks] == ["random", "here", "here", "here"]
+    assert last.walks[0].coolings[0].moves == SWEEPS * families.n < last.moves
     assert last.walks[0].state.totals[1] < found.best.score  # restarts continue from their own best
     assert [sum(cooling.moves for cooling in walk.coolings) for walk in last.walks] == [last.moves] * len(STARTS)
 
@@ -133,10 +200,91 @@ def test_no_cooling_is_heated():
     assert [cooling.hot for cooling in restarts((0.05, 0.03), 100, 400)] == [0.05, 0.05, 0.05, 0.03]
 
 
-def test_a_single_walk_is_cooled_slowly(pool):
+def test_walks_begin_at_the_best_or_in_the_elite(pool):
+    _, families, scores = regions()
+    found, begun = population(families, scores), set()
+    found.elite = [best_of(found.problem, np.random.default_rng(seed).permutation(families.n)) for seed in range(5)]
+    for _ in range(8):
+        _, best, *elite = (tuple(walk.state.order.tolist()) for walk in found.next_round(1e9).walks)
+        assert best == tuple(found.best.order.tolist())
+        begun.update(elite)
+    assert begun <= {tuple(ordered.order.tolist()) for ordered in found.elite} and len(begun) > 2
+
+
+def test_a_single_walk_is_cooled_slowly():
     _, families, scores = regions()
     (walk,) = population(families, scores, count=1).next_round(1e9).walks
     assert len(walk.coolings) == 1
+    found = population(families, scores, count=2)
+    found.rounds = 3
+    assert len(found.next_round(1e9).walks[0].coolings) > 1
+
+
+@pytest.mark.parametrize("first", [90, 25, 40, 55])
+def test_a_walk_makes_its_coolings_in_turn(first):
+    """Three coolings, in one slice or in two, against the calls of the kernel."""
+    _, families, scores = regions()
+    problem, bases, order = order_problem(families, scores), [()] * families.n, range(families.n)
+    coolings = [Cooling("here", 5.0, 40), Cooling("random", 3.0, 30), Cooling("best", 1.0, 20)]
+    walk = OrderWalk(problem, order, coolings, np.random.SeedSequence(3))
+    assert [walk.advance(moves, 0.03, bases, NEVER) for moves in (first, 90 - first)] == [first, 90 - first]
+    streams = np.random.SeedSequence(3).spawn(2)
+    state, done = order_state(problem, order, streams[0]), 0
+    for begin, hot, length in coolings:
+        if begin != "here":
+            restart_at(problem, state, state.best if begin == "best" else random_order(bases, streams[1]))
+        factor = (0.03 / hot) ** (1 / length)
+        cut = min(max(first - done, 0), length)
+        anneal_order(problem, state, hot, factor, cut, NEVER)
+        anneal_order(problem, state, hot * factor**cut, factor, length - cut, NEVER)
+        done += length
+    assert walk.state.order.tolist() == state.order.tolist() and walk.state.best.tolist() == state.best.tolist()
+    assert walk.state.random.tolist() == state.random.tolist()
+    assert walk.state.totals.tolist() == pytest.approx(state.totals.tolist(), abs=1e-9)
+
+
+def test_a_crossover_follows_each_round_of_an_elite(pool, monkeypatch):
+    """All moves of a round are made before the next one; each call looks at the clock twice."""
+    monkeypatch.setattr(anneal, "time", SimpleNamespace(perf_counter=TickingClock(1.0)))
+    _, families, scores = regions()
+    found, kinds, calls = population(families, scores), [], 0
+    while len(kinds) < 6:
+        found.advance(1e9, None, pool, NEVER, lambda: None)
+        present, moves, calls = found.round, found.moves, calls + 1
+        kinds.append(present.crossover if present else None)
+        if present is None:
+            assert moves == sum(
+                found.count * (SWEEPS * families.n * 2**k + int(CROSSOVER * SWEEPS * families.n * 2**k))
+                for k in range(found.rounds)
+            )
+    assert kinds == [True, None] * 3 and found.seconds == calls
+
+
+@pytest.mark.parametrize("sets", [1, 2])
+def test_a_crossover_needs_two_networks(pool, sets):
+    families = Families.of([[()], [(0,), ()][2 - sets :]])
+    found = population(families, np.array([0.0, 1.0, 0.0])[: 1 + sets], seed=1)
+    worse = best_of(found.problem, [1, 0])
+    found.elite, found.best = [worse], worse
+    assert found.advance(1e9, None, pool, NEVER, lambda: None) == (sets == 2)
+    assert len(found.elite) == sets and (found.round is not None) == (sets == 2)
+
+
+def test_the_limit_of_the_score():
+    both, families, scores = regions()
+    found = population(families, scores)
+    tops = [max(score for _, score in each.of(vertex)) for each in both for vertex in range(REGION)]
+    assert found.limit == pytest.approx(sum(tops), abs=1e-9)
+
+
+@pytest.mark.parametrize(("limit", "difference"), [(1e6, 1e-3), (-1e6, 1e-3), (0.5, 1e-9), (1.5, 1.5e-9)])
+def test_a_limit_is_reached_up_to_rounding(monkeypatch, limit, difference):
+    _, families, scores = regions()
+    found = population(families, scores)
+    monkeypatch.setattr(Population, "limit", limit)
+    for share in (0.0, 0.9, 1.1):
+        found.best = found.best._replace(score=limit - share * difference)
+        assert found.perfect == (share < 1)
 
 
 def test_a_walk_keeps_the_best_order_of_its_coolings():
@@ -167,6 +315,20 @@ def test_every_problem_has_arrays_of_the_same_types():
     assert scores.flags.writeable and start.flags.writeable  # the caller's arrays are left alone
 
 
+def test_the_best_of_the_elite_stay():
+    _, families, scores = regions()
+    found = population(families, scores, count=2)
+
+    def ranked(*scores):
+        return [found.best._replace(score=score) for score in scores]
+
+    found.elite = ranked(2 * SAME, -4.0)
+    found.update_elite(ranked(-1.0, SAME, -1.0 - SAME / 2, -7.0))
+    assert [ordered.score for ordered in found.elite] == [2 * SAME, -1.0, -4.0, -7.0]
+    found.update_elite(ranked(-2.0, 3.0))
+    assert [ordered.score for ordered in found.elite] == [3.0, 2 * SAME, -1.0, -2.0]
+
+
 def test_the_elite_is_distinct_and_sorted(pool):
     _, families, scores = regions()
     found = population(families, scores)
@@ -187,3 +349,110 @@ def test_one_set_of_many():
     owner = np.repeat(np.arange(families.n), families.sizes)[numbers]
     assert [kept.set_at(k) for k in range(len(numbers))] == [flat[number] for number in numbers.tolist()]
     assert np.repeat(np.arange(families.n), kept.sizes).tolist() == owner.tolist()
+
+
+class Part(SimpleNamespace):
+    """A population that keeps what it was asked to advance by."""
+
+    def advance(self, left, most, pool, stop, watch):
+        watch()
+        self.asked = left, most, bool(stop[0])
+        return False
+
+
+def component_search(candidates, run, settings=None):
+    return anneal._ComponentSearch(without_twins(candidates), run, settings or Anneal(), 4, None)
+
+
+@pytest.mark.parametrize(
+    ("perfect", "moves", "chosen", "share"),
+    [
+        ((False, False, False), (1, 200, 400), 0, 1 / 6),
+        ((True, False, False), (0, 200, 400), 1, 2 / 5),
+        ((True, False, False), (0, 200, 270), 2, 3 / 5),
+        ((True, True, True), (10, 15, 40), 1, 2 / 6),
+    ],
+)
+def test_the_component_with_the_fewest_moves_for_its_size_is_next(perfect, moves, chosen, share):
+    candidates = random_candidates(3, 0)
+    parts = [
+        Part(perfect=done, moves=made, vertices=10 * (k + 1), seconds=2.0 if k else 0.0, asked=None)
+        for k, (done, made) in enumerate(zip(perfect, moves, strict=True))
+    ]
+    for limit, over in ((None, True), (1000, False)):
+        run = Run(candidates, Limits(60.0, limit), Workers(1))
+        search = component_search(candidates, run)
+        search.populations = parts
+        search.run = SimpleNamespace(left=30.0, over=over, moves=limit, report=lambda **made: None)
+        search.advance()
+        pace = moves[chosen] / 2.0 if chosen else np.inf
+        left = anneal._PLANNED * 30.0 * pace if limit is None else limit - sum(moves)
+        assert parts[chosen].asked == (pytest.approx(share * left), None if limit is None else limit - sum(moves), over)
+        assert [part.asked for k, part in enumerate(parts) if k != chosen] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("improved", "elapsed", "stalled"), [(0.5, 12.5, False), (0.5, 12.6, True), (3.0, 19.0, False), (3.0, 19.1, True)]
+)
+def test_patience_is_a_multiple_of_what_it_took_to_find_the_best(improved, elapsed, stalled):
+    candidates = random_candidates(3, 0)
+    search = component_search(candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(patience=2.0))
+    search.began, search.improved, search.run = 10.0, improved, SimpleNamespace(elapsed=elapsed)
+    assert search.stalled == stalled
+
+
+def test_the_time_of_the_best_network_is_kept(monkeypatch):
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    candidates = random_candidates(20, 1, sets=20)
+    run = Run(candidates, Limits(60.0), Workers(1))
+    clock.now = 103.0
+    search = component_search(candidates, run)
+    start = search.populations[0].best
+    again = Run(candidates, Limits(60.0), Workers(1), start=start.choice)
+    clock.now = 105.0
+    assert component_search(candidates, again).improved == 0.0  # nothing better than the start
+    clock.now = 110.0
+    search.populations[0].best = best_of(search.populations[0].problem, list(range(20)))
+    assert search.populations[0].best.score > start.score
+    search._offer()
+    assert search.improved == 7.0
+
+
+def hot_of(scores, **settings):
+    """The temperature at which walks over a ring of 20 vertices with three sets each begin."""
+    ring = Families.of([[((v + 1) % 20,), ((v + 2) % 20,), ()] for v in range(20)])
+    candidates = Candidates(tuple(f"v{v}" for v in range(20)), ring, np.array(scores, float).ravel())
+    search = component_search(candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(**settings))
+    return search.populations[0].hot
+
+
+def test_the_hot_temperature_is_proportional_to_the_differences_between_best_and_worst_sets():
+    spread = np.array([[0.0, -1e4, -2e4 * (1 + v)] for v in range(20)])
+    hot = hot_of(spread)
+    assert hot_of(2 * spread) == pytest.approx(2 * hot)
+    assert hot_of(spread - 1e3 * np.arange(20)[:, np.newaxis]) == pytest.approx(hot)
+    assert hot_of(spread - [0.0, 5e3, 0.0]) == pytest.approx(hot)
+    assert hot_of(spread, hot=7.0) == 7.0
+    assert hot_of(1e-6 * spread, cold=50.0) == 50.0
+    assert hot_of(1e-6 * spread) == hot_of(1e-7 * spread) < hot  # at least this much
+
+
+@pytest.mark.parametrize("small_first", [False, True])
+def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
+    """The bound is exact for these, and every vertex with its best set for the others; all scores are positive."""
+    monkeypatch.setattr(anneal, "LARGEST", 6)
+    parts = [random_candidates(6, 2), random_candidates(7, 1, sets=20)][:: 1 if small_first else -1]
+    lists, scores, first = [], [], 0
+    for part in parts:
+        lists += [[tuple(m + first for m in members) for members in part.families.sets_of(v)] for v in range(part.n)]
+        scores.append(part.scores + 30.0)
+        first += part.n
+    candidates = Candidates(tuple(f"v{v}" for v in range(13)), Families.of(lists), np.concatenate(scores))
+    run = Run(candidates, Limits(60.0), Workers(1))
+    search = component_search(candidates, run)
+    assert [len(part.vertices) for part in search.parts] == [7, 6]
+    (large,) = (part for part in parts if part.n == 7)
+    (small,) = (part for part in parts if part.n == 6)
+    tops = [max(score for _, score in large.of(vertex)) for vertex in range(7)]
+    assert run.bound == pytest.approx(sum(tops) + best_score(small) + 13 * 30.0)

@@ -45,6 +45,18 @@ class Draws:
     def below(self, n: int) -> int:
         return ((self.word(0) >> 32) * n) >> 32
 
+    def uniform(self) -> float:
+        """A number from (0, 1]."""
+        return ((self.word(0) >> 11) + 1) / 2**53
+
+    def shuffled(self, items: Sequence[int]) -> list[int]:
+        """The items in random order, the last place first."""
+        order = list(items)
+        for place in range(len(order) - 1, 0, -1):
+            other = self.below(place + 1)
+            order[place], order[other] = order[other], order[place]
+        return order
+
     def waits(self) -> list[float]:
         """BLOCK draws of -log(u)."""
         if not self._waits:

@@ -124,10 +124,10 @@ class _ComponentSearch:
             start = part.families.vertex_start
             hot = max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
             temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
-            self.populations.append(Population(part.families, part.scores, inside, temperatures, walks, seed))
+            population = Population(part.families, part.scores, inside, temperatures, walks, seed)
             if run.cluster:
-                made = self.populations[-1]
-                made.ahead = Ahead(run, made.problem, made.cold, made.bases)
+                population.ahead = Ahead(run, population.problem, population.cold, population.bases)
+            self.populations.append(population)
         self._offer()
         bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
         for part, choice in zip(small, self.solved, strict=True):
@@ -200,7 +200,7 @@ class OrderWalk:
         self, problem: OrderProblem, order: npt.ArrayLike, coolings: list[Cooling], seed: np.random.SeedSequence
     ) -> None:
         self.problem, self.coolings, self._seed = problem, deque(coolings), seed
-        self.state = order_state(problem, order, seed.spawn(1)[0])
+        self.state = order_state(problem, order, *seed.spawn(1))
         self._made = 0  # moves of the first cooling
 
     def __getstate__(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class OrderWalk:
             begin, hot, length = self.coolings[0]
             if not self._made and begin != "here":
                 best = begin == "best"
-                order = self.state.best if best else random_order(bases, self._seed.spawn(1)[0])
+                order = self.state.best if best else random_order(bases, *self._seed.spawn(1))
                 restart_at(self.problem, self.state, order)
             factor = (cold / hot) ** (1 / length)
             share = min(moves - done, length - self._made)
@@ -426,7 +426,8 @@ class Population:
         return Round(walks, moves, crossover=True)
 
     def _next_seed(self) -> np.random.SeedSequence:
-        return self._seed.spawn(1)[0]
+        (seed,) = self._seed.spawn(1)
+        return seed
 
 
 def restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[Cooling]:

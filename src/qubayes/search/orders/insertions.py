@@ -27,8 +27,9 @@ from .walks import OrderProblem, holds
 _NOISES = 1 << 14
 # A sample of Gumbel's distribution in random order. Moves read it from a random place on.
 _NOISE = np.random.default_rng(0).permutation(-np.log(-np.log((np.arange(_NOISES) + 0.5) / _NOISES))).astype(np.float32)
-_MOST_NOISE = 10.4  # -log(-log(1 - 2^-15)) and no less
+_MOST_NOISE = float(_NOISE.max())
 _REGROUP_EVERY = 8  # moves
+_NEVER = np.zeros(1, np.bool_)  # a flag that nobody sets
 _ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
 
 
@@ -81,7 +82,7 @@ def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.rand
 def restart_at(problem: OrderProblem, state: OrderState, order: npt.ArrayLike) -> None:
     """Replace the order; the best order so far and the random stream are kept."""
     state.order[:], state.totals[0] = order, -np.inf
-    anneal_order(problem, state, 1.0, 1.0, 0, np.zeros(1, np.bool_))
+    anneal_order(problem, state, 1.0, 1.0, 0, _NEVER)
 
 
 def best_of(problem: OrderProblem, order: npt.ArrayLike) -> Ordered:
@@ -97,8 +98,8 @@ def improve(
 
     A move takes about half a microsecond with ten thousand sets, some 30 µs with a million.
     """
-    state, stop = order_state(problem, order, seed), np.zeros(1, np.bool_)
-    anneal_order(problem, state, hot, (cold / hot) ** (1 / max(1, moves)), moves, stop)
+    state = order_state(problem, order, seed)
+    anneal_order(problem, state, hot, (cold / hot) ** (1 / max(1, moves)), moves, _NEVER)
     return best_of(problem, state.best)
 
 
@@ -137,7 +138,7 @@ def anneal_order(problem: Any, state: Any, temperature: float, cooling: float, m
         if totals[0] > totals[1]:
             _keep(order, best, totals)
     for move in range(moves):
-        if move & 15 == 0 and stop[0]:
+        if stop[0]:
             return move
         vertex = next_vertex if next_vertex >= 0 else below(random, n)
         next_vertex = np.int64(-1)
@@ -228,7 +229,6 @@ def _sum_values(values: Any, reach: Any, noise: Any, here: Any, high: Any, tempe
 
     reach[k] is the largest value up to k.
     """
-    values[here] = 0.0
     for k in range(here + 1, high + 1):
         values[k] += values[k - 1]
     for k in range(here - 1, -1, -1):
