@@ -25,12 +25,12 @@ def random_candidates(n: int, seed: int, sets: int = 6, most: int = 3, ties: boo
     return prune([f"v{v}" for v in range(n)], lists)
 
 
-def with_required_edge(n: int, seed: int) -> Candidates:
-    """The same with the edge v0 -> v1 in every set of v1."""
-    free = random_candidates(n, seed)
+def with_required_edge(n: int, seed: int, parent: int = 0, child: int = 1, most: int = 3) -> Candidates:
+    """The same with the edge parent -> child in every set of the child."""
+    free = random_candidates(n, seed, most=most)
     lists = [list(free.of(vertex)) for vertex in range(n)]
-    lists[1] = list({tuple(sorted({0, *members})): score for members, score in lists[1]}.items())
-    lists[0] = [(members, score) for members, score in lists[0] if 1 not in members]
+    lists[child] = list({tuple(sorted({parent, *members})): score for members, score in lists[child]}.items())
+    lists[parent] = [(members, score) for members, score in lists[parent] if child not in members]
     return prune(free.names, lists)
 
 

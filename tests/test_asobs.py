@@ -8,6 +8,7 @@ from qubayes.search import Limits, solve
 from qubayes.search.orders.swaps import FOUND, PLACE, RESTARTS, selection, swap_neighbours
 from qubayes.search.orders.walks import order_problem
 from reference import searches
+from reference.annealing import Draws
 from solve_cases import random_candidates, with_required_edge
 
 
@@ -25,39 +26,43 @@ def chosen(candidates, state):
     return [frozenset(its) for its in candidates.families.sets_at(state.choice[0])]
 
 
-def swapped(order, place):
-    return [*order[:place], order[place + 1], order[place], *order[place + 2 :]]
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(6))
 def test_selection_after_every_swap(seed):
-    candidates = with_required_edge(8, seed) if seed == 4 else random_candidates(8, seed, sets=40)
-    families = families_of(candidates)
+    candidates = with_required_edge(8, seed) if seed == 4 else random_candidates(8, seed, sets=40, ties=seed == 5)
+    families, bases = families_of(candidates), candidates.families.vertex_start[1:] - 1
     problem, state = state_of(candidates, seed)
-    swap_neighbours(problem, state, 1)
+    assert state.best.tolist() == bases.tolist()
+    draws, best, kept = Draws(*random_stream(seed).tolist()), -np.inf, []
     improved = later_parents = 0
     for _ in range(300):
         order, place, restarts = state.order.tolist(), int(state.counts[PLACE]), int(state.counts[RESTARTS])
-        before = searches.network_score(families, searches.acyclic_selection(families, order))
+        again = place < 0 and not state.counts[FOUND]
         swap_neighbours(problem, state, 1)
-        now = state.order.tolist()
-        network = searches.acyclic_selection(families, now)
+        assert state.counts[RESTARTS] == restarts + again
+        order = draws.shuffled(order) if again and restarts else order
+        before = searches.acyclic_selection(families, order)
+        trial = searches.swapped(order, *((place, place + 1) if place >= 0 else (6, 7)))
+        after = searches.acyclic_selection(families, trial)
+        scores = [searches.network_score(families, network) for network in (before, after)]
+        better = scores[1] > scores[0] + 1e-9
+        assert state.order.tolist() == (trial if better else order)
+        network, score = (after, scores[1]) if better else (before, scores[0])
         assert chosen(candidates, state) == network
-        score = searches.network_score(families, network)
-        assert state.totals[0] == pytest.approx(score)
-        assert score >= searches.order_score(families, now) - 1e-9
+        assert score >= searches.order_score(families, state.order.tolist()) - 1e-9
+        for sets, each in zip((before, network), (scores[0], score), strict=True):  # the one of a restart as well
+            if each > best + 1e-9:
+                best, kept = each, sets
+        assert state.totals.tolist() == pytest.approx([score, best])
+        assert [frozenset(its) for its in candidates.families.sets_at(state.best)] == kept
+        now = state.order.tolist()
         later_parents += any(now.index(p) > now.index(v) for v, its in enumerate(network) for p in its)
-        if place >= 0 and state.counts[RESTARTS] == restarts:
-            trial = swapped(order, place)
-            other = searches.network_score(families, searches.acyclic_selection(families, trial))
-            assert now == (trial if other > before + 1e-9 else order)
-            improved += now == trial
-        assert state.totals[1] == pytest.approx(candidates.scores[state.best].sum())
+        improved += better
     assert improved > 3 and state.counts[RESTARTS] > 3 and later_parents > 50
 
 
-def test_more_than_64_vertices():
-    candidates = random_candidates(70, 2, sets=30)
+@pytest.mark.parametrize("n", [70, 129])
+def test_more_than_64_vertices(n):
+    candidates = with_required_edge(n, 2, parent=3, child=68, most=2)
     families = families_of(candidates)
     problem, state = state_of(candidates)
     swap_neighbours(problem, state, 60)
@@ -75,7 +80,7 @@ def test_a_restart_comes_only_after_a_local_optimum():
             optima += 1
             order = state.order.tolist()
             for place in range(6):
-                other = searches.acyclic_selection(families, swapped(order, place))
+                other = searches.acyclic_selection(families, searches.swapped(order, place, place + 1))
                 assert searches.network_score(families, other) <= state.totals[0] + 1e-9
 
 

@@ -1,6 +1,7 @@
 """`order-sa`: sets and scores after every swap, and the odds of the orders."""
 
 from collections import Counter
+from itertools import islice
 from math import exp, log
 
 import numpy as np
@@ -13,7 +14,8 @@ from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.swaps import swap_places, swap_state
 from qubayes.search.orders.walks import order_problem, random_order
 from reference import searches
-from solve_cases import random_candidates, with_required_edge
+from reference.annealing import Draws
+from solve_cases import best_score, random_candidates, with_required_edge
 
 
 def families_of(candidates):
@@ -30,19 +32,33 @@ def state_of(candidates, seed=0):
 def test_sets_after_every_swap(seed):
     candidates = with_required_edge(9, seed) if seed == 3 else random_candidates(9, seed, sets=30, ties=seed == 2)
     problem, state = state_of(candidates, seed)
-    families, orders, best = families_of(candidates), set(), -np.inf
+    families, orders, best, kept = families_of(candidates), set(), state.totals[0], state.choice.tolist()
+    draws = Draws(*random_stream(seed).tolist())
+    expected = searches.annealed_swaps(families, state.order.tolist(), draws, log(5.0), 0.0, 0.0)
     for _ in range(400):
         swap_places(problem, state, 1, log(5.0), 0.0, 0.0)
         order = state.order.tolist()
+        assert order == next(expected)
         score = searches.order_score(families, order)
-        best = max(best, score)
-        assert state.totals[0] == pytest.approx(score, abs=1e-9)
+        if score > best + 1e-6:
+            best, kept = score, state.choice.tolist()
+        assert state.totals.tolist() == pytest.approx([score, best], abs=1e-9)
         assert candidates.scores[state.choice].sum() == pytest.approx(score, abs=1e-9)
-        assert state.totals[1] >= best - 1e-6
-        assert candidates.scores[state.best].sum() == pytest.approx(state.totals[1], abs=1e-9)
+        assert state.best.tolist() == kept
         assert [order.index(v) for v in range(9)] == state.place[:9].tolist()
         orders.add(tuple(order))
     assert len(orders) > 50
+
+
+@pytest.mark.parametrize("done", [0.0, 0.3])
+def test_swaps_while_the_temperature_falls(done):
+    """The last moves are at temperature 1."""
+    candidates = random_candidates(7, 4, sets=30)
+    problem, state = state_of(candidates)
+    draws = Draws(*random_stream(0).tolist())
+    moves = searches.annealed_swaps(families_of(candidates), state.order.tolist(), draws, log(20.0), done, 1 / 200)
+    swap_places(problem, state, 250, log(20.0), done, 1 / 200)
+    assert state.order.tolist() == [*islice(moves, 250)][-1]
 
 
 @pytest.mark.parametrize("done, temperature", [(0.0, 100.0), (0.5, 10.0), (1.0, 1.0), (1.5, 1.0)])
@@ -84,7 +100,18 @@ def test_orders_begin_at_random_and_keep_required_edges():
 
 
 def test_settings():
-    with pytest.raises(SettingError, match="1 or more"):
-        solver_named("order-sa", hot=0.5)
+    for wrong in (0.99, float("inf")):
+        with pytest.raises(SettingError, match="1 or more"):
+            solver_named("order-sa", hot=wrong)
+    assert solver_named("order-sa", hot=1).hot == 1
     with pytest.raises(SettingError, match="cools down over its limit"):
         solve(random_candidates(4, 0), "order-sa", limits=Limits(None))
+
+
+@pytest.mark.parametrize("name", ["order-sa", "asobs"])
+def test_few_variables(name):
+    one = solve(random_candidates(1, 0), name, limits=Limits(None, moves=10))
+    assert one.status == "one variable: nothing to order" and not one.statistics
+    candidates = random_candidates(2, 3)
+    two = solve(candidates, name, limits=Limits(None, moves=10))
+    assert two.statistics["moves"] == 10 and two.score == pytest.approx(best_score(candidates))

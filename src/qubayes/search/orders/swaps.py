@@ -145,14 +145,15 @@ def swap_places(problem: Any, state: Any, moves: int, log_hot: float, done: floa
         up, down = order[low], order[high]
         place[up], place[down] = high, low
         touched, change = _rescore(problem, state, up, down, threshold)
-        if change >= threshold:
+        accepted = change >= threshold
+        if accepted:
             order[low], order[high] = down, up
             state.totals[0] += change
         else:
             place[up], place[down] = low, high
         for k in range(touched):
             vertex = state.touched[k]
-            if change >= threshold:
+            if accepted:
                 choice[vertex] = new[vertex]
             new[vertex] = -1
         if state.totals[0] > state.totals[1] + 1e-7:
@@ -172,11 +173,10 @@ def _rescore(problem: Any, state: Any, up: Any, down: Any, threshold: Any) -> An
     allowed = _Allowed(problem.members, problem.skip, place)
     low, high = np.int64(place[down]), np.int64(place[up])
     new[down] = _first_allowed(allowed, choice[down], first[down + 1], low)
-    if new[down] == first[down + 1]:
-        new[down] = -1
-        return 0, -np.inf
-    new[up] = _first_allowed(allowed, first[up], choice[up] + 1, high)
+    new[up] = _first_allowed(allowed, first[up], choice[up], high)
     state.touched[0], state.touched[1], touched = down, up, 2
+    if new[down] == first[down + 1]:
+        return touched, -np.inf
     change = scores[new[down]] - scores[choice[down]] + scores[new[up]] - scores[choice[up]]
     for edge in range(problem.edge_start[down], problem.edge_start[down + 1]):
         child = problem.child[edge]
@@ -282,7 +282,7 @@ class Selection(NamedTuple):
     best: Ints  # (n,) sets of the best network
     children: Words  # (3, n + 1, words) bit c of row v: v is a parent of c; row n is for "no member" and scratch
     descendants: Words  # (2, n, words)
-    slack: Floats  # (n + 1,) by how much the vertices before a place can still gain
+    slack: Floats  # (n,) by how much the vertices before a place can still gain
     totals: Floats  # (2,) score of the network, of the best
     counts: Ints  # (3,) place of the first of the pair to be swapped next, swaps made in this sweep, restarts
     random: Words  # (2, 1) random stream
@@ -304,7 +304,7 @@ def selection(candidates: Candidates, order: npt.ArrayLike, random: Words) -> Se
         best=candidates.families.vertex_start[1:] - 1,
         children=children,
         descendants=np.zeros((2, n, n // 64 + 1), np.uint64),
-        slack=np.zeros(n + 1),
+        slack=np.zeros(n),
         totals=np.full(2, -np.inf),
         counts=np.array([-1, 0, 0]),
         random=random,
@@ -328,8 +328,6 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
                 other = below(state.random, k + 1)
                 order[k], order[other] = order[other], order[k]
             counts[RESTARTS] += 1
-            for vertex in range(n):  # no vertex is its own descendant: all choose again
-                state.descendants[0, vertex, vertex >> 6] |= np.uint64(1) << np.uint64(vertex & 63)
             last, pair, limit = n - 1, np.int64(-1), -np.inf
         else:
             order[place], order[place + 1] = order[place + 1], order[place]
@@ -353,8 +351,9 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
 def _select(problem: Any, state: Any, trial: Any, last: Any, pair: Any, limit: Any) -> Any:
     """Select sets for the trial from place `last` to the front; return the change of the score.
 
-    Returns -inf if the change is not above the limit, or if the two vertices from place `pair` on choose as they did:
-    then all before them do too.
+    Only vertices with other descendants than before choose again; all of them if `pair` is negative. Returns -inf if
+    the change is not above the limit, or if the two vertices from place `pair` on choose as they did: then all before
+    them do too.
     """
     first, scores, members, skip = problem.first, problem.scores, problem.members, problem.skip
     old, new, order, before = state.choice[0], state.choice[1], state.order, state.descendants[0]
@@ -363,7 +362,7 @@ def _select(problem: Any, state: Any, trial: Any, last: Any, pair: Any, limit: A
         vertex = order[place]
         found = state.descendants[1, vertex]
         _descend(trial, vertex, found)
-        same = True
+        same = pair >= 0
         for word in range(len(found)):
             same = same and found[word] == before[vertex, word]
         number = old[vertex]
