@@ -48,7 +48,7 @@ TESTS = {
     "candidates": "candidates last_level screening candidate_files knowledge candidates_faults candidates_command",
     "search": "solve solve_limits solve_settings components limits certificates",
     "search/exact": "exact ideals presolve certificates alternatives solve",
-    "search/orders": "anneal asobs order_sa hillclimb population solve",
+    "search/orders": "anneal asobs order_sa hillclimb population walks solve",
     "machines": "machines_files machines_qubo machines_annealer machines_embedding machine_pages",
     "qubo": "formulation_order formulation_minimum formulation_closure formulation_coefficients formulation_answers "
     "formulation_on_demand formulation_paper formulation_decoding formulation_constrained paper_lemmas ogorman "

@@ -122,7 +122,7 @@ def data_of(dataset: Dataset, candidates: Candidates) -> Data:
 def most_parents(candidates: Candidates) -> int:
     """Return the number of parents that a vertex may have: that of the stamp, or of the largest set if it is larger."""
     sizes = np.diff(candidates.families.set_start)
-    return max(candidates.stamp.max_parents or 0, int(sizes.max(initial=1)), 1)
+    return max(candidates.stamp.max_parents or 1, int(sizes.max(initial=1)))
 
 
 def possible_edges(candidates: Candidates) -> SmallInts:
@@ -157,7 +157,7 @@ class Climb(NamedTuple):
     scratch: Ints  # (2, n)
 
 
-def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: int = 0) -> Climb:
+def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: int) -> Climb:
     """Return the state at the run's start, not scored yet; first `kick` random edges are to be changed.
 
     Keys are hashes, or the numbers of the candidate sets + 1. Among 10^6 sets two share a hash with a chance of 1e-7.
@@ -172,7 +172,7 @@ def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: 
     bits = np.zeros((3, n, -(-n // 64)), np.uint64)
     words = np.uint64(1) << (edges[:, 1] & 63).astype(np.uint64)
     np.bitwise_or.at(bits[POSSIBLE], (edges[:, 0], edges[:, 1] >> 6), words)
-    rows = n + max(n, MEMORY // max(1, 24 * n))
+    rows = n + max(n, MEMORY // (8 * (FIRST + 3 * n)))
     changed = np.zeros((n + 2, 3), np.int64)
     changed[:n, 0] = np.arange(n)
     return Climb(

@@ -28,7 +28,7 @@ from ..run import Ending, Run
 
 WALKS = 4  # walks that share a limit of moves, for any number of threads
 SLICE = 0.02  # seconds between two looks at the limits
-_LARGEST = 65_534  # vertices: a member is stored in 16 bits
+_LARGEST = int(np.iinfo(np.uint16).max)  # vertices: a member is stored in 16 bits, and n for none
 _GROUP = 1 << 18  # members of candidate sets that are sorted at once
 
 
@@ -57,7 +57,7 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     if n > _LARGEST:
         raise SettingError(f"{n} variables in one component; the search over orders takes at most {_LARGEST}")
     sizes, places = np.diff(families.set_start), families.set_start[families.vertex_start]
-    members = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.uint16)
+    members = np.full((len(sizes), int(sizes.max(initial=1))), n, np.uint16)
     skip, lists = np.ones_like(members), np.empty(len(families.members), np.int32)
     edges = [np.zeros((4, 0), np.int64)]  # parent, child, begin and end of its list
     cuts = np.unique([0, *np.searchsorted(places, np.arange(_GROUP, places[-1], _GROUP)), n]).tolist()
