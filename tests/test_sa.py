@@ -346,3 +346,10 @@ def test_energies_of_large_terms_that_cancel_are_exact():
     h[0] -= h.sum() + weights[first].sum()
     qubo = qubo_from_couplers(h, pairs[:, 0], pairs[:, 1], weights[first])
     assert energy(qubo, np.ones(3000)) == pytest.approx(math.fsum([*h, *weights[first]]), abs=1e-12)
+@pytest.mark.parametrize("vertex_moves", [False, True])
+def test_kernels_are_warmed_up_once(monkeypatch, vertex_moves):
+    solver = solver_named("sa", vertex_moves=vertex_moves).prepare()
+    monkeypatch.setattr(sa.SimulatedAnnealing, "__call__", None)
+    solver.prepare()
+
+

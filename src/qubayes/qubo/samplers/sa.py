@@ -11,6 +11,7 @@ each of them the subset bits being those of least energy that agree with the ord
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache, partial
@@ -206,6 +207,12 @@ def load_sweeps(kind: str) -> None:
     descend(model, np.zeros(2))
 
 
+@cache
+def _maker(vertex_moves: bool) -> Callable[[], "SimulatedAnnealing"]:
+    """Return the function that makes the solver: one for each kind of moves, since it is warmed up once."""
+    return partial(SimulatedAnnealing, vertex_moves=vertex_moves)
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedAnnealing:
     """Simulated annealing with temperature T0^(1 - t / limit), from `first_temperature` to `last_temperature`.
@@ -243,7 +250,7 @@ class SimulatedAnnealing:
 
     def prepare(self) -> "SimulatedAnnealing":
         """Compile the kernels."""
-        warm_up(partial(SimulatedAnnealing, vertex_moves=self.vertex_moves), formulate=formulate_example)
+        warm_up(_maker(self.vertex_moves), formulate=formulate_example)
         for kind in EXAMPLES:
             load_sweeps(kind)
         return self
