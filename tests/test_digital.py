@@ -175,3 +175,71 @@ def test_an_interrupt_returns_the_best_so_far():
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):
         solver_named("digital", **wrong)
+    assert solver_named("digital", first_temperature=2.0, last_temperature=2.0, replicas=1).replicas == 1
+
+
+def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(monkeypatch):
+    """Each call of `advance` is a share of the run here."""
+    _, formulation = problem(4, 6)
+    calls, energies, reads = [], [], []
+    advance, read = Tempering.advance, StateReader.read
+
+    def advanced(self, pool, iterations, beta, *more):
+        calls.append((iterations, beta))
+        advance(self, pool, iterations, beta, *more)
+        energies.append(self.best[0])
+
+    def recorded(self, bits):
+        reads.append(len(calls))
+        return read(self, bits)
+
+    solver_named("digital").prepare()
+    monkeypatch.setattr(digital, "WORK", 0)
+    monkeypatch.setattr(digital, "SHARES", 12)
+    monkeypatch.setattr(Tempering, "advance", advanced)
+    monkeypatch.setattr(StateReader, "read", recorded)
+    solver = solver_named("digital", first_temperature=50.0, last_temperature=2.0, replicas=2)
+    solution = solve(formulation, solver, limits=Limits(None, moves=12 * 16 - 5))
+    assert solution.status.startswith("2 replicas, 187 iterations")
+    assert [iterations for iterations, _ in calls] == [16] * 11 + [11]
+    progress = 16 * np.arange(12) / 187
+    assert [beta for _, beta in calls] == pytest.approx(0.02 * 25.0**progress)
+    better = [k + 1 for k, energy in enumerate(energies) if energy < min(energies[:k], default=np.inf)]
+    assert reads == [0, *better, 12, 12] and 1 < len(better) < 12
+
+
+@pytest.mark.parametrize("reserve", [10.0, 60.0])
+def test_temperatures_fall_with_the_time(monkeypatch, reserve):
+    _, formulation = problem(4, 6)
+    clock, asked, left, betas, reports = SimpleNamespace(now=200.0), [], [], [], []
+
+    def advanced(self, pool, iterations, beta, look, halt):
+        betas.append(beta)
+        clock.now += 5.0
+        left.append(look())
+
+    def reserved(run, seconds):
+        asked.append(seconds)
+        return reserve
+
+    solver_named("digital").prepare()
+    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(Tempering, "advance", advanced)
+    monkeypatch.setattr(digital, "time_to_read", reserved)
+    for cost, replicas in ((0.25, 4), (0.5, 4), (0.25, 1)):
+        monkeypatch.setattr(digital, "read_first", lambda reader, model, start, cost=cost: cost)
+        solver = solver_named("digital", first_temperature=50.0, last_temperature=2.0, replicas=replicas)
+        solve(formulation, solver, limits=Limits(60.0), on_progress=reports.append)
+    assert [seconds / asked[0] for seconds in asked] == [1.0, 2.0, 0.25] and asked[0] > 1.0
+    steps = int(60.0 - reserve) // 5
+    assert betas == pytest.approx([*0.02 * 25.0 ** (0.1 * np.arange(steps))] * 3)
+    assert left == pytest.approx([60.0 - reserve - 5.0 * k for k in range(1, steps + 1)] * 3)
+    assert {report.total for report in reports} == ({1.0} if steps else set())
+
+
+def test_a_time_limit_ends_counted_iterations(monkeypatch):
+    _, formulation = problem(2)
+    solver_named("digital").prepare()
+    monkeypatch.setattr(time, "perf_counter", TickingClock(0.1))
+    solution = solve(formulation, "digital", limits=Limits(60.0, moves=2**50))
+    assert solution.status.startswith("time limit reached before the last iteration; 4 replicas")

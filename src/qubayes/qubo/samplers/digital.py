@@ -290,7 +290,8 @@ class Digital:
         self._search(run, tempering, reader, reserve)
         repaired = sum(reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests)
         count = tempering.iterations
-        cut = "time limit reached before the last iteration; " if run.moves is not None and run.over else ""
+        unfinished = run.moves is not None and tempering.model.qubo.bits and count < run.moves
+        cut = "time limit reached before the last iteration; " if unfinished else ""
         what = f"{self.replicas} replicas" if self.replicas > 1 else "1 replica"
         message = f"{what}, {count:,} iterations of each; {reader.message(repaired, self.replicas)}"
         statistics |= {"iterations": count, "repaired": repaired}

@@ -285,7 +285,8 @@ class SimulatedAnnealing:
             futures: list[Future[bool]] = [pool.submit(follow, read) for read in reads]
             repaired = sum(watch(futures, look, halt))
         tries = sum(read.tries for read in reads)
-        cut = "time limit reached before the last move; " if run.moves is not None and run.over else ""
+        unfinished = run.moves is not None and any(read.progress < 1.0 for read in reads)
+        cut = "time limit reached before the last move; " if unfinished else ""
         what = f"{count} reads" if count > 1 else "1 read"
         made = f"{tries:,} vertex moves made" if self.vertex_moves else f"{tries:,} flips tried"
         return Ending(
