@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from itertools import combinations, islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,15 +14,17 @@ from formulation_cases import candidates_of, random_scores, split_subsets
 from qubayes.foundation.errors import SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import constrain, decode, energy, formulate, qubo_from_couplers
+from qubayes.qubo.samplers import digital
 from qubayes.qubo.samplers.digital import BitGroups, Tempering, replica_from, sum_of_qubos, try_all
 from qubayes.qubo.samplers.flips import FlipModel, halting
-from qubayes.qubo.samplers.states import with_slack
+from qubayes.qubo.samplers.states import StateReader, with_slack
 from qubayes.search import Limits, solve, solver_named
 from reference import annealing as reference
 from reference import energies as exhaustive
 from solve_cases import TickingClock
 
 GO_ON = np.zeros(1, np.bool_)
+NO_SEED = np.random.SeedSequence(0)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -100,6 +103,56 @@ def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
     assert tempering.best[0] == pytest.approx(least)
 
 
+def test_full_groups_are_shut_from_the_start():
+    qubo, groups = qubo_from_couplers(np.ones(30), [], [], []), BitGroups.of([(0, 10), (12, 25)], 30)
+    replica = replica_from(qubo, np.isin(np.arange(30), [3, 7, 13, 27]), groups, 2, np.random.SeedSequence(2))
+    assert replica.slack.tolist() == [0, 1]
+    assert np.flatnonzero(np.isinf(replica.wall)).tolist() == [0, 1, 2, 4, 5, 6, 8, 9]
+    assert try_all(FlipModel.of(qubo).couplings, groups, replica, (1.0, 1.0), 5, np.ones(1, np.bool_)) == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_tempering_is_that_of_the_definition(count):
+    """Replicas, temperatures and exchanges of neighbours, even and odd ones in turn, from the same random numbers."""
+    random = np.random.default_rng(4)
+    i, j = np.triu_indices(24, 1)
+    model = FlipModel.of(qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i))))
+    groups, halt = BitGroups.of([(0, 12), (12, 20)], 24), np.zeros(1, np.bool_)
+    tempering = Tempering(model, groups, [np.zeros(24)] * count, np.random.SeedSequence(1))
+    own, *streams = np.random.SeedSequence(1).spawn(count + 1)
+    draw = np.random.default_rng(own)
+    places = [replica_from(model.qubo, np.zeros(24), groups, 2, seed) for seed in streams]
+    exchanges = 0
+    with halting(halt, 2) as pool:
+        for number in range(1, 41):
+            coldest = 0.05 * number
+            tempering.advance(pool, 7, coldest, lambda: 1.0, halt)
+            betas = [coldest * digital.SPREAD ** (k / max(count - 1, 1) - 1) for k in range(count)]
+            betas[-1] = coldest
+            for replica, beta in zip(places, betas, strict=True):
+                try_all(model.couplings, groups, replica, (beta, 1 / beta), 7, halt)
+            for k in range(number % 2, count - 1, 2):
+                energies = [float(places[k + more].walk.energy[0]) for more in (0, 1)]
+                odds = np.exp(min(0.0, (betas[k] - betas[k + 1]) * (energies[0] - energies[1])))
+                if draw.random() < odds:
+                    exchanges += 1
+                    places[k], places[k + 1] = places[k + 1], places[k]
+                    places[k].offset[0] = places[k + 1].offset[0] = 0.0
+            found = [tempering.replicas[place] for place in tempering._places]
+            for ours, theirs in zip(found, places, strict=True):
+                assert ours.walk.sign.tolist() == theirs.walk.sign.tolist()
+                assert ours.offset[0] == pytest.approx(theirs.offset[0]) and (ours.slack == theirs.slack).all()
+    assert tempering.iterations == 40 * 7 and exchanges >= 5 * (count - 1)
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2**10, 2**14, 2**18, 2**22])
+def test_exchanges_are_neither_rare_nor_frequent(bits):
+    tempering = Tempering(FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1), [], NO_SEED)
+    tempering.model = SimpleNamespace(qubo=SimpleNamespace(bits=bits))
+    periods = digital.WORK // bits if bits else 2**60
+    assert tempering.period == (16 if periods < 16 else 4096 if periods > 4096 else periods)
+
+
 def problem(seed: int, n: int = 5, required: int = 0, **kinds: str):
     random = np.random.default_rng(seed)
     scores = random_scores(random, n, 3 if n < 5 else 2, 0.4, required)
@@ -171,7 +224,10 @@ def test_an_interrupt_returns_the_best_so_far():
     assert solution.score > solution.empty_score
 
 
-@pytest.mark.parametrize("wrong", [{"first_temperature": 0.1}, {"last_temperature": 0.0}, {"replicas": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"first_temperature": 0.1}, {"last_temperature": 0.0}, {"replicas": 0}, {"first_temperature": float("inf")}],
+)
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):
         solver_named("digital", **wrong)

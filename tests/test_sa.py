@@ -5,7 +5,8 @@ import os
 import signal
 import threading
 import time
-from itertools import combinations
+from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from qubayes.foundation.graph import topological_order
 from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network
-from qubayes.qubo import decode, energy, formulate, qubo_from_couplers
+from qubayes.qubo import decode, encode_sets, energy, formulate, qubo_from_couplers
+from qubayes.qubo.samplers import sa
 from qubayes.qubo.samplers.flips import (
     EXAMPLES,
     FlipModel,
@@ -26,13 +28,18 @@ from qubayes.qubo.samplers.flips import (
     couplings_of,
     descend,
     flip,
+    halting,
     state_of,
     sweep_at_random,
     sweep_in_order,
     walk_from,
+    watch,
 )
 from qubayes.qubo.samplers.sa import FlipMoves, Read, ReadPlan, TimeSlot, VertexMoves, time_slots, vertex_problem
+from qubayes.qubo.samplers.states import StateReader, read_first, start_state, time_to_read
 from qubayes.search import Limits, solve, solver_named
+from qubayes.search.orders.insertions import anneal_order, order_state
+from qubayes.search.run import Run
 from reference import annealing as reference
 from reference import energies as exhaustive
 from reference.networks import score_of_order
@@ -60,6 +67,7 @@ def test_fields_follow_every_flip(seed, n, density, short):
     assert couplings_of(qubo).weights.dtype == (np.float32 if short or not couplers else np.float64)
     bits = random.integers(0, 2, n)
     walk, couplings = walk_from(qubo, bits), couplings_of(qubo)
+    assert not len(walk.best)  # not kept unless asked
     for bit in random.integers(0, n, 12).tolist():
         flip(couplings, walk, bit)
         bits[bit] ^= 1
@@ -120,6 +128,55 @@ def test_states_at_a_fixed_temperature_are_boltzmann_distributed(in_order):
     assert chi_square < 31 + 4 * np.sqrt(2 * 31)  # 31 degrees of freedom: mean 31, variance 62
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("tries", [0, 5, 16, 17])
+def test_sweeps_are_those_of_the_definition(seed, tries):
+    """State, energy and best state after each temperature, from the same random numbers; 0 tries: in order."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 40))
+    h, couplers = random.normal(size=n) * 2, random_couplers(random, n, 0.3)
+    h[n // 2 :] += 6.0 * (seed % 2)  # blocks in which hardly any flip is possible at the end
+    qubo, bits = qubo_of(h, couplers, 1.5), random.integers(0, 2, n)
+    betas, draws = np.geomspace(0.05, 20.0, 40), draws_of(np.random.SeedSequence(seed))
+    slow = reference.Draws(*draws.words.tolist())
+    walk, couplings = walk_from(qubo, bits, keep_best=True), couplings_of(qubo)
+    energies = [reference.energy(h, couplers, 1.5, bits)]
+    best = bits.tolist()
+    arguments = (h, couplers, bits.tolist(), betas.tolist())
+    states = (
+        reference.sweeps_at_random(*arguments, tries, slow) if tries else reference.sweeps_in_order(*arguments, slow)
+    )
+    for beta, state in zip(betas, states, strict=True):
+        if tries:
+            sweep_at_random(couplings, walk, draws, np.array([beta]), tries, GO_ON)
+        else:
+            sweep_in_order(couplings, walk, draws, np.array([beta]), GO_ON)
+        assert state_of(walk, n).astype(int).tolist() == state
+        energies.append(reference.energy(h, couplers, 1.5, state))
+        if energies[-1] < min(energies[:-1]) - 1e-9:
+            best = state
+        assert walk.best.astype(int).tolist() == best
+        assert [walk.energy[0], walk.best_energy[0]] == pytest.approx([energies[-1], min(energies)], abs=1e-9)
+
+
+def test_halted_sweeps_change_nothing():
+    qubo = qubo_of(-np.ones(20), {})
+    couplings, walk, draws = couplings_of(qubo), walk_from(qubo, np.zeros(20)), draws_of(np.random.SeedSequence(1))
+    sweep_in_order(couplings, walk, draws, np.ones(3), np.ones(1, np.bool_))
+    sweep_at_random(couplings, walk, draws, np.ones(3), 40, np.ones(1, np.bool_))
+    assert not state_of(walk, 20).any()
+
+
+@pytest.mark.parametrize("scale", [1e-13, 1.0, 1e13])
+def test_a_descent_does_not_depend_on_the_scale(scale):
+    random = np.random.default_rng(5)
+    h, couplers = random.normal(size=20), random_couplers(random, 20, 0.4)
+    scaled = {pair: scale * weight for pair, weight in couplers.items()}
+    found = [descend(FlipModel.of(qubo_of(*model)), np.zeros(20)) for model in ((h, couplers), (scale * h, scaled))]
+    assert found[0].tolist() == found[1].tolist()
+    assert not descend(FlipModel.of(qubo_of(np.zeros(3), {})), np.zeros(3)).any()
+
+
 def test_the_best_state_at_the_end_of_a_step_is_kept():
     random = np.random.default_rng(2)
     qubo = qubo_of(random.normal(size=30), random_couplers(random, 30, 0.4))
@@ -142,10 +199,12 @@ def test_schedules():
     assert linear.at(0.25) == 1.5
     assert geometric.steps(3) == pytest.approx([1.0, 10.0, 100.0])
     assert geometric.at(0.5) == pytest.approx(10.0)
+    assert geometric.steps(2) == pytest.approx([1.0, 100.0])
     assert geometric.steps(1).tolist() == [100.0]
     assert geometric.steps(0).tolist() == []
     custom = Schedule(np.array([5.0, 1.0, 2.0]), "custom")
-    assert custom.steps(3).tolist() == [5.0, 1.0, 2.0]
+    assert custom.steps(3).tolist() == [5.0, 1.0, 2.0] and custom.steps(0).tolist() == []
+    assert custom.steps(6).tolist() == [5.0, 5.0, 1.0, 1.0, 2.0, 2.0]
     assert [custom.at(p) for p in (0.0, 0.5, 1.0)] == [5.0, 1.0, 2.0]
     # As printed: T0^(1 - t / limit).
     assert 1 / Schedule(1 / np.array([100.0, 1.0])).at(0.3) == pytest.approx(100**0.7)
@@ -161,16 +220,89 @@ def test_a_read_does_not_depend_on_how_it_is_cut():
 
     whole, parts = read().advance(), read()
     for part in range(1, 11):
-        parts.advance(part / 10)
+        assert parts.advance(part / 10).steps_done == math.ceil(3.7 * part)
     assert (whole.moves.state == parts.moves.state).all()
     assert (whole.moves.best == parts.moves.best).all()
     assert whole.tries == parts.tries == 37 * 20 + 7
 
 
-def test_reads_share_the_time():
+@pytest.mark.parametrize(("tries", "rest"), [(20, 0), (20, 1), (20, 7), (0, 0)])
+def test_a_read_is_sweeps_at_its_temperatures(tries, rest):
+    random = np.random.default_rng(3)
+    model, seed = FlipModel.of(qubo_of(random.normal(size=30), random_couplers(random, 30, 0.2))), 1
+    plan = ReadPlan(Schedule(np.array([0.1, 0.5])), 9, *((tries, rest) if tries else ()))
+    read = Read(FlipMoves(model, np.zeros(30), np.random.SeedSequence(seed)), plan, TimeSlot(0, 0), GO_ON).advance()
+    walk, draws = walk_from(model.qubo, np.zeros(30)), draws_of(np.random.SeedSequence(seed))
+    betas = np.geomspace(0.1, 0.5, 9)
+    if tries:
+        sweep_at_random(model.couplings, walk, draws, betas, tries, GO_ON)
+        sweep_at_random(model.couplings, walk, draws, betas[-1:], rest, GO_ON)
+    else:
+        sweep_in_order(model.couplings, walk, draws, betas, GO_ON)
+    assert read.moves.state.tolist() == state_of(walk, 30).tolist()
+    assert read.tries == 9 * (tries or 30) + rest and read.progress == 1.0
+
+
+def test_a_model_without_bits_is_read_at_once():
+    moves = FlipMoves(FlipModel.of(qubo_of(np.zeros(0), {})), np.zeros(0), np.random.SeedSequence(1))
+    read = Read(moves, ReadPlan(Schedule(np.ones(2)), 5, 20, 3), TimeSlot(0, 0), GO_ON)
+    assert read.progress == 1.0 and read.advance().tries == 0
+
+
+def test_calls_of_kernels_grow_up_to_a_slice(monkeypatch):
+    clock, sizes = SimpleNamespace(now=0.0), []
+    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+
+    def make(betas, tries, halt):
+        sizes.append(len(betas))
+        clock.now += sa.SLICE / 40 * len(betas)
+
+    Read(SimpleNamespace(size=3, make=make), ReadPlan(Schedule(np.ones(2)), 300, 5), TimeSlot(0, 0), GO_ON).advance()
+    assert sizes[:6] == [1, 2, 4, 8, 16, 32] and sum(sizes) == 300
+    assert max(sizes) == pytest.approx(40, abs=1) and max(sizes[-2:]) < 50
+
+
+def test_reads_share_the_time(monkeypatch):
     times = time_slots(3, 2, 10.0, 14.0)
     assert [(c.begin, c.end) for c in times] == [(10, 12), (10, 12), (12, 14)]
+    assert [(c.begin, c.end) for c in time_slots(2, 2, 10.0, 14.0)] == [(10, 14)] * 2
     assert TimeSlot(1.0, 1.0).progress == 1.0
+    for now, progress in ((10.0, 0.0), (11.0, 0.25), (20.0, 1.0)):
+        monkeypatch.setattr(time, "perf_counter", lambda now=now: now)
+        assert TimeSlot(10.0, 14.0).progress == progress
+
+
+def test_an_error_halts_and_cancels_other_threads():
+    halt, begun = np.zeros(1, np.bool_), threading.Event()
+
+    def wait_for_halt():
+        begun.set()
+        while not halt[0]:
+            time.sleep(0.001)
+        time.sleep(0.05)
+
+    with pytest.raises(ValueError, match="in the block"), halting(halt, 1) as pool:
+        futures = [pool.submit(wait_for_halt) for _ in range(2)]
+        begun.wait()
+        raise ValueError("in the block")
+    assert [future.done() for future in futures] == [True, True]
+    assert [future.cancelled() for future in futures] == [False, True]
+
+
+@pytest.mark.parametrize(("left", "halted"), [(0.5, False), (0.0, True)])
+def test_threads_are_watched(left, halted):
+    """The clock is looked at again and again; once the time is up the threads are told."""
+    halt, looks, enough = np.zeros(1, np.bool_), [], threading.Event()
+
+    def look():
+        looks.append(left)
+        if len(looks) == 3:
+            enough.set()
+        return left
+
+    with halting(halt, 1) as pool:
+        assert watch([pool.submit(enough.wait, 5)], look, halt) == [True]
+    assert bool(halt[0]) == halted and len(looks) >= 3
 
 
 def problem(seed: int, n: int = 5, order: str = "chordal", penalty: str = "tight", required: int = 0):
@@ -229,6 +361,7 @@ def test_the_first_read_ends_with_a_descent_if_there_is_no_time(monkeypatch, sol
     monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
     solution = solve(formulation, solver, limits=Limits(9.0))
     assert solution.statistics.get("flips_tried", solution.statistics.get("iterations")) == 0
+    assert solution.statistics["repaired"] == 0
     assert solution.score == solution.statistics["raw_score"] == -3.0
 
 
@@ -262,6 +395,132 @@ def test_every_state_of_vertex_moves_is_the_best_of_its_order(seed, order, penal
     assert len(orders) > 1
 
 
+def test_vertex_moves_are_moves_of_the_order_at_each_temperature():
+    _, formulation = problem(3, 6)
+    vertices = vertex_problem(formulation, Workers(1))
+    for seed in range(5):
+        moves = VertexMoves(formulation, vertices, tuple(range(6)), np.random.SeedSequence(seed))
+        moves.make(np.array([0.1, 0.5]), 9, GO_ON)
+        state = order_state(vertices, range(6), np.random.SeedSequence(seed))
+        for temperature in (10.0, 2.0):
+            anneal_order(vertices, state, temperature, 1.0, 9, GO_ON)
+        assert moves._state.order.tolist() == state.order.tolist() and moves.order == state.best.tolist()
+
+
+def reads_of(formulation, limits, count=1, reserve=0.0, threads=1, **settings):
+    run = Run(formulation.candidates, limits, Workers(threads))
+    model = FlipModel.of(formulation.qubo)
+    start = np.zeros(formulation.qubo.bits, np.bool_)
+    return sa.SimulatedAnnealing(**settings)._reads(formulation, model, start, run, count, reserve, GO_ON)
+
+
+@pytest.mark.parametrize(
+    ("moves", "steps"), [(0, 0), (1, 1), (5, 1), (16, 1), (35, 2), (16 * 4096, 4096), (10**6, 4098)]
+)
+def test_counted_moves_are_made_at_some_thousand_temperatures(moves, steps):
+    _, formulation = problem(1)
+    (read,) = reads_of(formulation, Limits(None, moves=moves), first_temperature=50.0, last_temperature=2.0)
+    assert read.plan.steps == steps and (read.plan.tries or 0) * steps + read.plan.rest == moves
+    assert read.plan.schedule.betas.tolist() == pytest.approx([0.02, 0.5])
+    assert read.slot.begin == read.slot.end
+
+
+def test_reads_take_the_time_but_for_what_is_reserved(monkeypatch):
+    _, formulation = problem(1)
+    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    slots = [read.slot for read in reads_of(formulation, Limits(60.0), count=4, reserve=10.0, threads=2)]
+    assert slots == [(100.0, 125.0), (100.0, 125.0), (125.0, 150.0), (125.0, 150.0)]
+
+
+def test_time_for_the_last_states_is_reserved(monkeypatch):
+    asked = []
+    _, formulation = problem(1)
+
+    def recorded(run, seconds):
+        asked.append(seconds)
+        return time_to_read(run, seconds)
+
+    solver_named("sa").prepare()
+    monkeypatch.setattr(sa, "time_to_read", recorded)
+    monkeypatch.setattr(sa, "read_first", lambda reader, model, start: 0.25)
+    for reads, threads in ((1, 1), (2, 2), (3, 2), (4, 1)):
+        limits, workers = Limits(None, moves=10), Workers(threads)
+        solve(formulation, solver_named("sa", reads=reads), limits=limits, workers=workers)
+    assert [seconds / asked[0] for seconds in asked] == [1, 1, 2, 4] and asked[0] > 0.25
+    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    run = Run(formulation.candidates, Limits(50.0), Workers(1))
+    assert [time_to_read(run, seconds) for seconds in (3.0, 60.0)] == [3.0, pytest.approx(10.0)]
+    assert time_to_read(Run(formulation.candidates, Limits(None), Workers(1)), 3.0) == 0.0
+
+
+def test_the_best_state_is_offered_after_each_share(monkeypatch):
+    untils, states = [], []
+    _, formulation = problem(4, 6)
+    solver_named("sa").prepare()
+    monkeypatch.setattr(sa, "SHARES", 8)
+    advance, read = Read.advance, StateReader.read
+
+    def advanced(self, until=1.0):
+        untils.append(until)
+        return advance(self, until)
+
+    def recorded(self, bits):
+        states.append(tuple(bits.tolist()))
+        return read(self, bits)
+
+    monkeypatch.setattr(Read, "advance", advanced)
+    monkeypatch.setattr(StateReader, "read", recorded)
+    found = solve(formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000))
+    assert untils == [share / 8 for share in range(1, 9)] and found.statistics["reads"] == 1
+    shares = states[1:-1]  # the first is that of the start, the last one comes from a descent
+    assert 2 <= len(shares) < 8 and all(one != other for one, other in pairwise(shares))
+
+
+def test_a_time_limit_ends_counted_moves(monkeypatch):
+    _, formulation = problem(2)
+    solver_named("sa").prepare()
+    monkeypatch.setattr(time, "perf_counter", TickingClock(2.0))
+    solution = solve(formulation, "sa", limits=Limits(60.0, moves=2**50))
+    assert solution.status.startswith("time limit reached before the last move; 1 read annealed")
+
+
+def test_a_start_of_base_sets_is_all_zero(monkeypatch):
+    _, formulation = problem(5)
+    families = formulation.candidates.families
+    base = families.vertex_start[1:] - 1
+    run = Run(formulation.candidates, Limits(None), Workers(1))
+    assert not start_state(formulation, run).any()
+    vertex = int(np.argmax(families.sizes))
+    other = Run(formulation.candidates, Limits(None), Workers(1), base - (np.arange(len(base)) == vertex))
+    assert start_state(formulation, other).tolist() == encode_sets(formulation, other.start).tolist()
+    assert start_state(formulation, other)[: formulation.subsets.total].any()
+    monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
+    assert (
+        read_first(StateReader(formulation, run), FlipModel.of(formulation.qubo), start_state(formulation, run)) < 10.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "mended", "scores"),
+    [
+        ([-5.0, -4.0], [], ""),
+        ([-5.0, -4.0], [-4.0, -6.0], ""),
+        ([-5.0], [-4.0, -6.0], "; best score without repair -5.000000, with repair -4.000000"),
+        ([], [-4.0], "; no state was feasible, with repair -4.000000"),
+    ],
+)
+def test_messages_about_states(raw, mended, scores):
+    _, formulation = problem(5)
+    reader = StateReader(formulation, Run(formulation.candidates, Limits(None), Workers(1)))
+    reader._scores = {False: raw, True: mended}
+    assert reader.scores == {"raw_score": max(raw, default=None), "repaired_score": max(mended, default=None)}
+    repaired = "broke constraints, repaired to the better network of two orders"
+    assert reader.message(0, 1) == f"the best state is feasible{scores}"
+    assert reader.message(0, 2) == f"all 2 best states are feasible{scores}"
+    assert reader.message(1, 1) == f"the best state {repaired}{scores}"
+    assert reader.message(1, 2) == f"1 of the 2 best states {repaired}{scores}"
+
+
 def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_threads():
     _, formulation = problem(7, 6)
     solver = solver_named("sa", vertex_moves=True, reads=3)
@@ -273,6 +532,13 @@ def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_thr
     best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
     again = solve(formulation, solver, limits=Limits(None, moves=0), start=best.network)
     assert again.score == again.statistics["raw_score"] == best.score
+
+
+@pytest.mark.parametrize("vertex_moves", [False, True])
+def test_kernels_are_warmed_up_once(monkeypatch, vertex_moves):
+    solver = solver_named("sa", vertex_moves=vertex_moves).prepare()
+    monkeypatch.setattr(sa.SimulatedAnnealing, "__call__", None)
+    solver.prepare()
 
 
 @pytest.mark.parametrize("moves", [0, 1, 5, 17, 5000, 100_003])
@@ -314,6 +580,7 @@ def test_repairs_are_told():
         patch.setattr("qubayes.qubo.samplers.sa.descend", lambda model, bits: bits)
         hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
         found = solve(formulation, hot, limits=Limits(None, moves=64))
+    assert found.status.startswith("2 reads annealed, 128 flips tried")
     assert found.statistics["raw_score"] is None and found.statistics["repaired_score"] == found.score
     assert found.status.endswith(
         "2 of the 2 best states broke constraints, repaired to the better network of two orders; "
@@ -336,6 +603,7 @@ def test_repairs_are_told():
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):
         solver_named("sa", **wrong)
+    assert solver_named("sa", reads=1).reads == 1
 
 
 def test_energies_of_large_terms_that_cancel_are_exact():
@@ -346,10 +614,3 @@ def test_energies_of_large_terms_that_cancel_are_exact():
     h[0] -= h.sum() + weights[first].sum()
     qubo = qubo_from_couplers(h, pairs[:, 0], pairs[:, 1], weights[first])
     assert energy(qubo, np.ones(3000)) == pytest.approx(math.fsum([*h, *weights[first]]), abs=1e-12)
-@pytest.mark.parametrize("vertex_moves", [False, True])
-def test_kernels_are_warmed_up_once(monkeypatch, vertex_moves):
-    solver = solver_named("sa", vertex_moves=vertex_moves).prepare()
-    monkeypatch.setattr(sa.SimulatedAnnealing, "__call__", None)
-    solver.prepare()
-
-

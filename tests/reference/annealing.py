@@ -74,6 +74,42 @@ class Draws:
         return ((self.word(lane) >> 32) * n) >> 32
 
 
+def sweeps_in_order(
+    h: Sequence[float],
+    couplers: Mapping[tuple[int, int], float],
+    bits: Sequence[int],
+    betas: Sequence[float],
+    draws: Draws,
+) -> Iterator[list[int]]:
+    """The state after each sweep by Metropolis' rule. Blocks of bits none of which can be accepted draw nothing."""
+    state = list(bits)
+    for beta in betas:
+        for start in range(0, len(h), BLOCK):
+            block = range(start, min(start + BLOCK, len(h)))
+            if any(beta * increment(h, couplers, state, bit) < 37.0 for bit in block):
+                for bit, wait in zip(block, draws.waits(), strict=False):
+                    state[bit] ^= beta * increment(h, couplers, state, bit) < wait
+        yield list(state)
+
+
+def sweeps_at_random(
+    h: Sequence[float],
+    couplers: Mapping[tuple[int, int], float],
+    bits: Sequence[int],
+    betas: Sequence[float],
+    tries: int,
+    draws: Draws,
+) -> Iterator[list[int]]:
+    """The state after each number of tries of random bits by Metropolis' rule; draws come in whole blocks."""
+    state = list(bits)
+    for beta in betas:
+        for start in range(0, tries, BLOCK):
+            drawn = list(zip(draws.picks(len(h)), draws.waits(), strict=True))
+            for bit, wait in drawn[: tries - start]:
+                state[bit] ^= beta * increment(h, couplers, state, bit) < wait
+        yield list(state)
+
+
 def parallel_trial(
     h: Sequence[float],
     couplers: Mapping[tuple[int, int], float],

@@ -33,7 +33,7 @@ from .flips import (
     walk_from,
     watch,
 )
-from .states import PROVED, StateReader, formulate_example, read_first, start_state, with_slack
+from .states import PROVED, StateReader, formulate_example, read_first, start_state, time_to_read, with_slack
 
 SHARES = 20  # parts of the run; after each the best state is offered
 MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
@@ -286,8 +286,7 @@ class Digital:
         if tempering is None or run.over:
             status = "the time limit is too short to begin; best so far returned"
             return Ending(status, {**statistics, **reader.scores})
-        reserve = 0.0 if run.limits.seconds is None else min(3.0 * cost * self.replicas, 0.2 * run.left)
-        self._search(run, tempering, reader, reserve)
+        self._search(run, tempering, reader, time_to_read(run, 3.0 * cost * self.replicas))
         repaired = sum(reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests)
         count = tempering.iterations
         unfinished = run.moves is not None and tempering.model.qubo.bits and count < run.moves
@@ -313,10 +312,9 @@ class Digital:
             return run.left - reserve
 
         with halting(halt, run.workers.count) as pool:
-            while tempering.model.qubo.bits and not (halt[0] or run.proved) and progress() < 1.0:
+            while tempering.model.qubo.bits and not (halt[0] or run.proved) and (part := progress()) < 1.0:
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
-                beta = schedule.at(min(1.0, progress()))
-                tempering.advance(pool, min(tempering.period, left), beta, look, halt)
+                tempering.advance(pool, min(tempering.period, left), schedule.at(part), look, halt)
                 if progress() >= share / SHARES:
                     share += 1
                     energy, best = tempering.best

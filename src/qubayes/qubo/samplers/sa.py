@@ -42,11 +42,11 @@ from .flips import (
     walk_from,
     watch,
 )
-from .states import PROVED, StateReader, formulate_example, read_first, start_state
+from .states import PROVED, StateReader, formulate_example, read_first, start_state, time_to_read
 
 SHARES = 20  # parts of a read; after each its best state is offered
-TEMPERATURES = 4096  # number of temperatures at most, where moves are counted
-TRIES = 1024  # flips at one temperature, where the clock decides it
+TEMPERATURES = 4096  # number of temperatures, or a few more, of many moves where they are counted
+TRIES, VERTEX_TRIES = 1024, 16  # flips and vertex moves at one temperature, where the clock decides it
 SLICE = 0.004  # seconds at one temperature, where the clock decides it
 FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper
 VERTEX_TEMPERATURES = (10.0, 0.05)
@@ -262,7 +262,7 @@ class SimulatedAnnealing:
         halt, model, reader = np.array([run.proved]), FlipModel.of(formulation.qubo), StateReader(formulation, run)
         start = encode_sets(formulation, run.start) if self.vertex_moves else start_state(formulation, run)
         cost = read_first(reader, model, start)
-        reserve = min(2.0 * cost * -(-count // threads), 0.2 * run.left) if run.limits.seconds is not None else 0.0
+        reserve = time_to_read(run, 2.0 * cost * math.ceil(count / threads))
         reads = self._reads(formulation, model, start, run, count, reserve, halt)
 
         def follow(read: Read) -> bool:
@@ -319,7 +319,7 @@ class SimulatedAnnealing:
             moves = [FlipMoves(model, start, seed) for seed in seeds]
         schedule, now = Schedule(1.0 / np.array(self.temperatures)), time.perf_counter()
         if run.moves is None:
-            plan = ReadPlan(schedule, None, max(1, TRIES // 64) if self.vertex_moves else TRIES)
+            plan = ReadPlan(schedule, None, VERTEX_TRIES if self.vertex_moves else TRIES)
             slots = time_slots(count, run.workers.count, now, now + run.left - reserve)
         else:
             tries = max(1, min(run.moves, max(16, run.moves // TEMPERATURES)))

@@ -102,3 +102,8 @@ def read_first(reader: StateReader, model: FlipModel, start: Bools) -> float:
     began = time.perf_counter()
     reader.read(descend(model, start))
     return time.perf_counter() - began
+
+
+def time_to_read(run: Run, seconds: float) -> float:
+    """Return the part of the time limit that is kept for the last states: these seconds, at most a fifth of it."""
+    return min(seconds, 0.2 * run.left) if run.limits.seconds is not None else 0.0
