@@ -138,7 +138,9 @@ def mutants_of(path: Path) -> list[Mutant]:
             yield from between(node.values[0], node.values[1], old, new)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
             start, end = place(node.lineno, node.col_offset), place(node.operand.lineno, node.operand.col_offset)
-            yield mutant(node, start, end, "" if text[end - 1] != "(" else text[start:end].replace("not", "", 1))
+            yield mutant(
+                node, start, end, "" if text[end - 1] != "(" else re.sub("not|-", "", text[start:end], count=1)
+            )
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             start, end = place(node.lineno, node.col_offset), place(node.end_lineno or 0, node.end_col_offset or 0)
             new = node.value + 1 if isinstance(node.value, int) else node.value * 2 or 1.0
