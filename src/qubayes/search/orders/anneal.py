@@ -291,7 +291,7 @@ class Ahead:
     def _run_ahead(self) -> None:
         """Advance each walk that is not at the end of its round by another task."""
         numbers = [number for number, left in enumerate(self._left) if left]
-        waves = -(-len(numbers) // self._run.cluster.slots) if self._run.cluster else 1
+        waves = math.ceil(len(numbers) / (self._run.cluster or self._run.workers).slots)
         seconds = min(_AHEAD, _IN_TIME * self._run.left / waves)
         items = [(self._walks[number], self._left[number], seconds) for number in numbers]
         for number, (walk, slices) in zip(numbers, self._run_tasks(items), strict=True):
