@@ -8,10 +8,11 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores
 from qubayes.foundation.errors import SettingError
-from qubayes.qubo import energy
+from qubayes.qubo import energy, order_bits
 from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import (
     Order,
+    anneal_sequence,
     balanced,
     best_elimination,
     choose_order,
@@ -19,7 +20,9 @@ from qubayes.qubo.order_bits import (
     eliminate,
     greedy_sequence,
     packed_arcs,
+    temperatures,
 )
+from reference import eliminations
 from reference import energies as reference
 
 
@@ -80,8 +83,23 @@ def test_paper_pairs_are_those_of_the_components():
         scores = random_scores(np.random.default_rng(seed), 8, 2, 0.04)
         order = choose_order(candidates_of(scores), "scc")
         pairs = reference.strongly_connected_pairs(scores)
+        components = order_bits.eliminations(candidates_of(scores), "scc")
+        assert sum(filled.pairs for _, filled in components) == len(pairs)
         assert order.pairs.tolist() == [list(pair) for pair in pairs]
         assert order.corners().tolist() == [list(corner) for corner in reference.triangles(pairs)]
+
+
+def test_the_bit_of_a_pair_is_found_by_its_vertices():
+    random = np.random.default_rng(0)
+    for count in (0, 1, 5, 21):
+        chosen = sorted(random.permutation(list(combinations(range(7), 2)))[:count].tolist())
+        written = [pair[:: random.choice([1, -1])] for pair in chosen]
+        order = Order(np.array(written, np.int32).reshape(-1, 2), np.empty((0, 3), np.int32))
+        first, second = np.array(list(product(range(9), repeat=2))).T
+        expected = [
+            chosen.index(sorted(pair)) if sorted(pair) in chosen else -1 for pair in zip(first, second, strict=True)
+        ]
+        assert order.pair_of(first, second).tolist() == expected
 
 
 def both_ways(pairs) -> dict[int, list[int]]:
@@ -138,6 +156,105 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
     best = best_elimination(adjacency, 0)
     assert best.pairs <= useful and best.pairs == (best.useful | best.useful.T).sum() // 2
     np.testing.assert_array_equal(best.sequence, best_elimination(adjacency, 0).sequence)
+
+
+def random_graph(random: np.random.Generator, n: int, density: float) -> tuple[np.ndarray, set[tuple[int, int]]]:
+    """The matrix of a directed graph, and its arcs."""
+    adjacency = random.random((n, n)) < density
+    np.fill_diagonal(adjacency, False)
+    return adjacency, {(a, b) for a, b in np.argwhere(adjacency).tolist()}
+
+
+GRAPHS = [(n, density, seed) for n, density in ((5, 0.8), (8, 0.3), (12, 0.6), (65, 0.04)) for seed in range(6)]
+
+
+@pytest.mark.parametrize("n, density, seed", GRAPHS)
+def test_an_elimination_is_its_definition(n, density, seed):
+    random = np.random.default_rng(seed)
+    adjacency, arcs = random_graph(random, n, density)
+    sequence = random.permutation(n)
+    order = sequence.tolist()
+    found, useful = eliminate(adjacency, sequence), eliminations.useful(arcs, order)
+    assert {(a, b) for a, b in np.argwhere(found.useful).tolist()} == useful
+    assert found.pairs == len(eliminations.pairs_of(useful)) and found.sequence.tolist() == order
+    assert count_pairs(packed_arcs(adjacency), sequence) == len(eliminations.pairs_of(eliminations.joined(arcs, order)))
+
+
+@pytest.mark.parametrize("n, density, seed", GRAPHS)
+def test_greedy_sequences_take_the_least_cost(n, density, seed):
+    random = np.random.default_rng(seed)
+    adjacency, _ = random_graph(random, n, density)
+    both, noise = adjacency | adjacency.T, random.random(n) * (seed % 2)  # without noise the first of equals
+    near = {v: set(np.flatnonzero(both[v]).tolist()) for v in range(n)}
+    for by_degree, thorough in product((False, True), repeat=2):
+        found = greedy_sequence(packed_arcs(both)[0], noise, by_degree, thorough).tolist()
+        assert found == eliminations.greedy(near, noise, by_degree, thorough)
+
+
+@pytest.mark.parametrize("n, density, seed", [(5, 0.6, 0), (9, 0.3, 1), (9, 0.2, 2), (9, 0.5, 3), (66, 0.03, 4)])
+def test_annealing_takes_every_move_that_adds_at_most_its_allowance(n, density, seed):
+    random = np.random.default_rng(seed)
+    adjacency, arcs = random_graph(random, n, density)
+    moves, allowances, taken = random.integers(n, size=(60, 2)), random.exponential(1.5, size=60), 0
+    start = random.permutation(n)
+    for count in range(0, 60, 6 if n < 60 else 30):
+        found = anneal_sequence(packed_arcs(adjacency), start, moves[:count], allowances[:count]).tolist()
+        assert found == eliminations.annealed(arcs, start.tolist(), moves[:count].tolist(), allowances[:count])
+        taken += found != start.tolist()
+    assert taken
+
+
+def test_the_elimination_with_the_fewest_pairs_is_returned(monkeypatch):
+    """Of the sequences to start from, and of the best of them and what annealing made of it."""
+    random = np.random.default_rng(0)
+    adjacency, _ = random_graph(random, 24, 0.12)
+    adjacency |= adjacency.T
+    arcs, starts = packed_arcs(adjacency), []
+    better = greedy_sequence(arcs[0], np.zeros(24), False, True)
+    worse = max((random.permutation(24) for _ in range(50)), key=lambda sequence: count_pairs(arcs, sequence))
+
+    def started(*_):
+        starts.append(random.permutation(24))
+        return starts[-1]
+
+    def annealed(arcs, sequence, moves, allowances):
+        assert len(moves) == len(allowances) and moves.max() == 23 and (allowances >= 0).all()
+        assert count_pairs(arcs, sequence) == min(count_pairs(arcs, start) for start in starts)
+        return result
+
+    monkeypatch.setattr(order_bits, "greedy_sequence", started)
+    monkeypatch.setattr(order_bits, "anneal_sequence", annealed)
+    for result in (worse, better):
+        starts.clear()
+        found = best_elimination(adjacency, 0)
+        assert found.pairs == min(count_pairs(arcs, sequence) for sequence in (result, *starts))
+        assert (found.sequence.tolist() == result.tolist()) == (result is better)
+
+
+@pytest.mark.parametrize("pairs", [1000, 8000])
+def test_temperatures_fall_evenly(pairs):
+    found = temperatures(40, pairs)
+    assert len(found) == 40 and found[0] == pytest.approx(order_bits.HOT * pairs)
+    np.testing.assert_allclose(found[1:] / found[:-1], (order_bits.COLD / order_bits.HOT) ** (1 / 40))
+    assert temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0  # few pairs: not below those of a larger graph
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_are_turned_round_while_the_sum_of_fourth_powers_falls(seed):
+    """From vertices on a circle, a golden section apart, each before those of the half circle ahead of it."""
+    random = np.random.default_rng(seed)
+    scores = random_scores(random, 9, 2, 0.1 if seed else 0.9)
+    order = choose_order(candidates_of(scores), "chordal" if seed else "scc")
+    deltas = random.integers(1, 40, size=len(order.triangles)) / 8  # sums are exact
+
+    def linear(pairs):
+        written = order._replace(pairs=np.array(pairs, np.int32))
+        return triangle_terms(len(pairs), 0, written, deltas).h.tolist()
+
+    circle = np.arange(9) * (np.sqrt(5) - 1) / 2
+    start = [(a, b) if (circle[b] - circle[a]) % 1 < 0.5 else (b, a) for a, b in order.pairs.tolist()]
+    found = list(map(tuple, balanced(order, deltas).pairs.tolist()))
+    assert found == eliminations.turned(start, linear) != start
 
 
 def test_turning_pairs_round_changes_only_how_bits_are_written():

@@ -157,18 +157,23 @@ def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
     arcs, n = packed_arcs(adjacency), len(adjacency)
     random = np.random.default_rng(np.random.SeedSequence(seed))
     neighbours, thorough = arcs[0] | arcs[1], n <= THOROUGH
-    noises = 0.9 * random.random((GREEDY_STARTS, n))
+    noises = random.random((GREEDY_STARTS, n))
     sequences = [
         greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
     ]
     best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
     tries = int(min(20_000, SEARCH_WORK / (n * n * arcs.shape[2])))
-    moves, draws = random.integers(n, size=(tries, 2)), random.exponential(size=tries)
-    pairs = max(500, best.pairs)
-    hot, cold = HOT * pairs, COLD * pairs
-    allowances = draws * hot * (cold / hot) ** (np.arange(tries) / tries)
+    moves = random.integers(n, size=(tries, 2))
+    allowances = random.exponential(size=tries) * temperatures(tries, best.pairs)
     annealed = eliminate(adjacency, anneal_sequence(arcs, best.sequence, moves, allowances))
     return min(best, annealed, key=lambda filled: filled.pairs)
+
+
+def temperatures(tries: int, pairs: int) -> Floats:
+    """Return temperatures that fall by the same factor at each try, from HOT to COLD times the pairs."""
+    hot, cold = (share * max(500, pairs) for share in (HOT, COLD))
+    falling: Floats = hot * (cold / hot) ** (np.arange(tries) / tries)
+    return falling
 
 
 def packed_arcs(adjacency: Bools) -> Words:
@@ -228,12 +233,13 @@ def count_pairs(arcs: Words, sequence: Ints) -> int:
 
 
 def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough: bool) -> Ints:
-    """Return a sequence in which each vertex adds few pairs (or has few neighbours) when it leaves, ties by `noise`.
+    """Return a sequence in which each vertex adds few pairs (or has few neighbours) when it leaves.
 
+    Ties are decided by `noise`, numbers below 1.
     Costs are kept exact everywhere if `thorough`, else only next to the vertex that left.
     """
     n = len(neighbours)
-    sequence, costs, stale = np.full(n, -1), np.zeros(n), np.ones(n, np.bool_)
+    sequence, costs, stale = np.empty(n, np.int64), np.zeros(n), np.ones(n, np.bool_)
     _choose_greedily(neighbours.copy(), noise, by_degree, thorough, costs, stale, sequence)
     return sequence
 
@@ -298,7 +304,7 @@ def _choose_greedily(
                     if not by_degree and _has(rows[v], b):
                         for w in range(words):
                             missing += popcount(rows[v, w] & ~rows[b, w])
-                costs[v] = degree if by_degree else (missing - degree) / 2  # each neighbour misses itself
+                costs[v] = degree if by_degree else missing - degree  # each neighbour misses itself
                 stale[v] = thorough
             if costs[v] + noise[v] < least:
                 chosen, least = v, costs[v] + noise[v]
