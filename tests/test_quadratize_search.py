@@ -10,12 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.foundation.highs import Highs, Solved
+from qubayes.foundation.random import random_stream
 from qubayes.quadratize import quadratize, trade_off
 from qubayes.quadratize.decomposition import bits, closed_sets, couplers, decompose, holds, reduce_space
 from qubayes.quadratize.heuristic import OptionRows, improve, merge_frequent, prune
 from qubayes.quadratize.integer_program import smallest_family
+from qubayes.quadratize.local_search import TRIED, first_state, search
 from qubayes.quadratize.quadratize import dimod_family
 from reference import polynomials as oracle
+from reference.annealing import Draws
+from reference.choices import Choice
 from test_quadratize import EXAMPLE, polynomials, random_polynomial, support
 
 
@@ -112,6 +116,28 @@ def test_local_search_finds_the_smallest_choice(problem):
     assert content(rows, found) and (everything == before).all()
     least = min(sum(c) for c in product((False, True), repeat=len(everything)) if content(rows, c))
     assert found.sum() == least
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_step_of_the_local_search_is_its_definition(seed):
+    draw, sets = random.Random(seed), 12
+    alone = draw.sample(range(sets), 6)
+    rows = [(guard, [tuple(draw.sample(range(sets), draw.choice((1, 2, 2)))) for _ in range(draw.randint(2, 5))])
+            for guard in [-1] * 14 + alone]  # fmt: skip
+    arrays = [0, *np.cumsum([len(options) for _, options in rows])], [guard for guard, _ in rows]
+    first, second = ([(*option, -1)[side] for _, options in rows for option in options] for side in (0, 1))
+    own = OptionRows(*(np.array(values, np.int64) for values in (*arrays, first, second)))
+    slow = Choice(rows, range(sets), sets, Draws(*random_stream(0).tolist()))
+    for steps, smallest in enumerate(slow.improve(150, TRIED), 1):
+        if steps < 20 or steps % 10 == 0:
+            best = np.ones(sets, np.bool_)
+            uses, state = first_state(own, best)
+            search(own, uses, state, steps, best)
+            assert state.picked[: state.counts[0]].tolist() == slow.picked
+            assert state.unsatisfied[: state.counts[1]].tolist() == slow.unsatisfied
+            assert state.weight.tolist() == slow.weight and state.stamp.tolist() == slow.stamp
+            assert set(np.flatnonzero(best).tolist()) == smallest
+    assert max(slow.weight) > 5 and len(smallest) < sets
 
 
 @pytest.mark.parametrize("run", [0, 1, 2])

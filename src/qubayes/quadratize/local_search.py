@@ -50,6 +50,13 @@ class ChoiceState(NamedTuple):
 
 def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
     """Return a choice that satisfies all rows with at most as many sets as the given one, which must satisfy them."""
+    best = chosen.copy()
+    search(rows, *first_state(rows, chosen), steps, best)
+    return best
+
+
+def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
+    """Return the rows seen from the sets, and the state before the first step, in which all rows are satisfied."""
     sets, count = len(chosen), len(rows.guard)
     both = np.concatenate([rows.first, rows.second])
     named = both >= 0
@@ -69,9 +76,7 @@ def improve(rows: OptionRows, chosen: Bools, steps: int) -> Bools:
         np.bincount(row_of[missing == 0], minlength=count).astype(np.int64), zeros + 1, zeros.copy(), zeros - 1,
         np.array([len(members), 0]), random_stream(0),
     )  # fmt: skip
-    best = chosen.copy()
-    _search(rows, uses, state, steps, best)
-    return best
+    return uses, state
 
 
 @inner
@@ -171,7 +176,7 @@ def _set_to_add(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) 
 
 
 @kernel
-def _search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best: Bools) -> None:
+def search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best: Bools) -> None:
     """Put the smallest choice found into `best`: drop sets, add one for an unsatisfied row, raise the weights."""
     limit = state.counts[0]
     for step in range(steps):

@@ -191,7 +191,7 @@ def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
     """
     outward, inward = ([int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency))
     n, leaving = len(outward), sequence.tolist()
-    later = (1 << n) - 1
+    later = -1  # all vertices: every bit is 1
     for v in leaving:
         later ^= 1 << v
         outward[v] &= later

@@ -74,7 +74,7 @@ class CoverWalk(NamedTuple):
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
     """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
     walk, patience = walk_of(core, seed), 10 + len(core.columns) // 16
-    _search(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience)
+    search_walk(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience)
     return walk.columns["best"][:-1].copy()
 
 
@@ -280,7 +280,7 @@ def _choose_flips(walk: CoverWalk, kicks: Kicks, group: int) -> int:
 
 
 @kernel
-def _search(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None:
+def search_walk(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None:
     """Descend by row weighting, kick the best cover and descend again, until the work is done.
 
     A kick sets all weights to 1, returns to the best cover, and flips a group of columns.
