@@ -53,7 +53,8 @@ TESTS = {
     "qubo": "formulation_order formulation_minimum formulation_closure formulation_coefficients formulation_answers "
     "formulation_on_demand formulation_paper formulation_decoding formulation_constrained paper_lemmas ogorman "
     "formulation_command",
-    "qubo/subsets": "subsets subsets_search subsets_reductions subsets_bounds subsets_tree subsets_files subsets_command",
+    "qubo/subsets": "subsets subsets_search subsets_reductions subsets_bounds subsets_tree subsets_files "
+    "subsets_command",
     "qubo/samplers": "sa digital dimod_bridge dimod_samplers bqp solve",
     "quadratize": "quadratize quadratize_structure quadratize_search quadratize_couplers quadratize_labels "
     "quadratize_sampler quadratize_command",

@@ -22,6 +22,7 @@ from qubayes.qubo.gains import relate
 from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, BitWalk, chords, relaxed_order, shortest_cycles
 from qubayes.qubo.order_bits import choose_order, eliminations
 from reference import energies as reference
+from reference.annealing import Draws
 from test_formulation_minimum import all_energies
 
 RING = [{frozenset(): -3.0, frozenset([(v - 1) % 4]): -1.0, frozenset([(v + 1) % 4]): -2.5} for v in range(4)]
@@ -145,6 +146,49 @@ def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(r
         assert walk.energy_of(found) == pytest.approx(least.min())
         improved += walk.energy_of(start) > walk.energy_of(found) + 1e-9
     assert improved > 3
+
+
+def wide_problem(random):
+    """More possible parents of a vertex than a word has bits."""
+    scores = random_scores(random, 68, 1, 0.9)
+    candidates = candidates_of(scores)
+    _, near = pairs_of(candidates)
+    bits = {tuple(pair) for pair in random.permutation(sorted(near))[:300].tolist()}
+    return scores, candidates, whole_subsets(candidates), bits
+
+
+@pytest.mark.parametrize("case", ["small", "required", "wide"])
+def test_every_flip_of_the_walk_follows_metropolis_rule(case):
+    """By the energies of all bits, with the same random numbers."""
+    cases = []
+    for random, scores, candidates, subsets, default, near in problems(11, 6, case == "required"):
+        cases.append((scores, candidates, subsets, near | {pair for pair in default if random.random() < 0.7}))
+    if case == "wide":
+        cases = [wide_problem(np.random.default_rng(0))]
+    flips = rejected = noted = 0
+    for seed, (scores, candidates, subsets, bits) in enumerate(cases):
+        walk = BitWalk(relate(candidates, subsets), relaxed_order(bits, bits))
+        needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
+        fixed = [(min(edge), max(edge)) for edge in needed]
+        movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
+        r = walk.order_of(candidates.families.best_of_order(_forward(scores)), {})
+        state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
+        first = least = walk.energy_of(r)
+        for number in range(60):
+            walk.step(state, 2.0, 2, stream)
+            for _ in range(2):
+                trial, place = r.copy(), movable[draws.below(len(movable))]
+                trial[place] = not trial[place]
+                limit = -2.0 * np.log(((draws.word(0) >> 11) + 1) * 2.0**-53)
+                accepted = walk.energy_of(trial) - walk.energy_of(r) <= limit
+                r, flips, rejected = trial if accepted else r, flips + accepted, rejected + (not accepted)
+            assert state.r.tolist() == r.tolist(), number
+            assert state.choice.tolist() == walk.choice_of(r).tolist()
+            assert state.energies[0] == pytest.approx(walk.energy_of(r) - first, abs=1e-6)
+            noted += walk.energy_of(r) < least - 1e-9
+            least = min(least, walk.energy_of(r))
+            assert walk.energy_of(state.best) == pytest.approx(least)
+    assert flips > 20 and rejected > 5 and noted > 0
 
 
 def _forward(scores) -> list[int]:

@@ -93,7 +93,7 @@ class Choice:
 class Cover:
     """Rows and columns are sets; `search` of qubo/subsets/cover_search.py.
 
-    `closed` are columns that every cover has; `inside` are the numbers of the open columns in each row, in a fixed order.
+    `closed` are columns that every cover has; `inside` are the numbers of the open columns in each row, in their order.
     """
 
     def __init__(self, rows, columns, closed, inside, draws):

@@ -290,6 +290,15 @@ class BitWalk:
         """Return the r bits of least energy met on a walk that starts from these at the temperature `hot`."""
         if not len(self._pairs.movable):
             return r
+        state, tries = self.start(r), max(1, sweeps * len(self._pairs.movable) // STEPS)
+        for temperature in np.geomspace(hot, COLD, STEPS).tolist():
+            self.step(state, temperature, tries, stream)
+            if time.monotonic() > deadline:
+                break
+        return state.best
+
+    def start(self, r: Bools) -> _State:
+        """Return the state of a walk with these r bits."""
         parents, free, n = self.relative.parents, self.allowed_edges(r), self.relative.candidates.n
         number = np.arange(len(free)) - parents.start[parents.children]
         allowed = _bit_sets(n, self._words, parents.children[free], number[free])
@@ -298,12 +307,11 @@ class BitWalk:
         for side, other, third in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             same = np.where(sense[:, side] == sense[:, other], -self.deltas, self.deltas)
             np.add.at(state.fields, self.order.triangles[:, side], (sense[:, other] == sense[:, third]) * same)
-        tries = max(1, sweeps * len(self._pairs.movable) // STEPS)
-        for temperature in np.geomspace(hot, COLD, STEPS).tolist():
-            _walk(self._sets, self._pairs, state, temperature, tries, stream)
-            if time.monotonic() > deadline:
-                break
-        return state.best
+        return state
+
+    def step(self, state: _State, temperature: float, tries: int, stream: Words) -> None:
+        """Try so many flips at one temperature; note the state if its energy is the least so far."""
+        _walk(self._sets, self._pairs, state, temperature, tries, stream)
 
 
 def _offsets(values: Any, n: int) -> Ints:
