@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,19 +127,45 @@ def test_canonical_order_gives_the_same_polynomial(seed, size, coefficients):
     assert forms[0] == forms[1]
 
 
-def test_canonical_order_where_colours_do_not_tell_variables_apart():
-    """Cycles of three, four and five variables: refinement gives all of them one colour, though no symmetry does."""
-    cycles = [range(3), range(3, 7), range(7, 12)]
-    terms = {(own[i], own[(i + 1) % len(own)]): 1.0 for own in cycles for i in range(len(own))}
-    forms = set()
+def cycles(*lengths):
+    """Disjoint cycles."""
+    return nx.disjoint_union_all([nx.cycle_graph(length) for length in lengths])
+
+
+REGULAR = {
+    "cycles": cycles(3, 4, 5),
+    "equal cycles": cycles(3, 3, 6),
+    "cubic": nx.random_regular_graph(3, 10, seed=0),
+    "of degree four": nx.random_regular_graph(4, 10, seed=2),
+    "without symmetries": nx.frucht_graph(),
+    "McGee": nx.LCF_graph(24, [12, 7, -7], 8),
+    "prism and utility": nx.disjoint_union(nx.circular_ladder_graph(3), nx.complete_bipartite_graph(3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", REGULAR)
+def test_canonical_order_where_colours_do_not_tell_variables_apart(name):
+    """Refinement gives all variables of a regular graph one colour, though no symmetry exchanges all of them."""
+    edges, forms = list(REGULAR[name].edges), set()
     for seed in range(6):
-        images = dict(enumerate(random.Random(seed).sample(range(50), 12)))
-        poly = as_polynomial(shuffled(renamed(terms, images), seed))
+        images = dict(enumerate(random.Random(seed).sample(range(50), len(REGULAR[name]))))
+        poly = as_polynomial(shuffled(renamed(dict.fromkeys(edges, 1.0), images), seed))
         order = canonical_order(poly)
         place = {v: i for i, v in enumerate(order.order)}
         assert order.structural
         forms.add(tuple(sorted(tuple(sorted(place[v] for v in t)) for t in poly.terms)))
     assert len(forms) == 1
+
+
+def test_symmetries_that_move_a_fixed_variable_tell_nothing():
+    """On a cycle of six with a rotation by two and the reflection at 0."""
+    search = polynomial._Refinement(as_polynomial({(i, (i + 1) % 6): 1.0 for i in range(6)}))
+    search.symmetries = [{i: (i + 2) % 6 for i in range(6)}, {i: -i % 6 for i in range(6)}]
+    assert {v for v in range(6) if search.reachable([0], (), v)} == {0, 2, 4}
+    assert {v for v in range(6) if search.reachable([1], (), v)} == {1, 3, 5}
+    assert {v for v in range(6) if search.reachable([1], (0,), v)} == {1, 5}
+    assert {v for v in range(6) if search.reachable([1, 2], (0, 3), v)} == {1, 2, 4, 5}
+    assert {v for v in range(6) if search.reachable([1], (0, 2), v)} == {1}
 
 
 def test_symmetries_spare_the_search(monkeypatch):

@@ -64,7 +64,7 @@ def test_every_step_is_its_definition(name, seed):
         walk = walk_of(core, seed)
         slow, groups = slow_search(incidence, core, closed, seed)
         assert walk.score.tolist() == [slow.score(c) for c in range(len(core.columns))]
-        kicks = kicks_of(core, incidence, np.flatnonzero(walk.score == 0))
+        kicks = kicks_of(core, incidence, walk.score)
         assert [own.tolist() for own in np.split(kicks.columns, kicks.start[1:-1])] == groups
         slow.search(groups, work, 7)
         search_walk(walk, kicks, work, 7)
@@ -86,7 +86,7 @@ def test_without_helpers_a_tenth_of_the_chosen_columns_is_flipped():
     slow, groups = slow_search(incidence, core, lambda own: False, 2)
     assert groups[-1] == []
     slow.search(groups, 3000, 5)
-    search_walk(walk, kicks_of(core, incidence, np.zeros(0, np.int64)), 3000, 5)
+    search_walk(walk, kicks_of(core, incidence, walk.score), 3000, 5)
     assert walk.chosen[: walk.tally[0]].tolist() == slow.chosen and walk.stamp.tolist() == slow.stamp
 
 

@@ -242,7 +242,6 @@ class _Refinement:
     def reachable(self, tried: list[int], fixed: tuple[int, ...], variable: int) -> bool:
         """Return whether known symmetries that leave the fixed variables alone take a tried variable to this one."""
         maps = [symmetry for symmetry in self.symmetries if all(symmetry[v] == v for v in fixed)]
-        maps += [{image: v for v, image in symmetry.items()} for symmetry in maps]
         orbit = list(tried)
         for member in orbit:  # grows while it is read
             orbit += {symmetry[member] for symmetry in maps} - set(orbit)

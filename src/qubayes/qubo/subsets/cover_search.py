@@ -74,7 +74,7 @@ class CoverWalk(NamedTuple):
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
     """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
     walk, patience = walk_of(core, seed), 10 + len(core.columns) // 16
-    search_walk(walk, kicks_of(core, incidence, np.flatnonzero(walk.score == 0)), work, patience)
+    search_walk(walk, kicks_of(core, incidence, walk.score), work, patience)
     return walk.columns["best"][:-1].copy()
 
 
@@ -99,12 +99,13 @@ def walk_of(core: Core, seed: int) -> CoverWalk:
     )  # fmt: skip
 
 
-def kicks_of(core: Core, incidence: Incidence, helpers: Ints) -> Kicks:
+def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
     """Return one group per open singleton, per element the open pairs with it, and the columns that cover no row alone.
 
-    The last group takes in the helpers, which pay only together. Where there are none, it stands for a tenth of the
-    chosen columns.
+    The last group takes in these helpers, which pay only together. Where there are none, it stands for a tenth of the
+    chosen columns. `scores` are those before the first step.
     """
+    helpers = np.flatnonzero(scores == 0)
     sizes = np.diff(incidence.set_start)[core.columns]
     first = incidence.set_start[core.columns]
     pairs, singles = np.flatnonzero(sizes == 2), np.flatnonzero(sizes == 1)
@@ -126,7 +127,7 @@ def _pivots(walk: CoverWalk, row: int, state: int) -> int:
         if state >> p & 1 and mates != 0:
             covered = True
             keep &= 1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates  # itself, or several partners
-        elif not state >> p & 1 and walk.partners[first + p] & (state | 1 << p):
+        elif walk.partners[first + p] & (state | 1 << p):
             word |= 1 << p
     return keep | COVERED if covered else word
 
