@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from qubayes.foundation.highs import Highs, Solved
 from qubayes.foundation.random import random_stream
-from qubayes.quadratize import quadratize, trade_off
-from qubayes.quadratize.decomposition import bits, closed_sets, couplers, decompose, holds, reduce_space
-from qubayes.quadratize.heuristic import OptionRows, improve, merge_frequent, prune
+from qubayes.quadratize import heuristic, quadratize, trade_off
+from qubayes.quadratize.decomposition import bits, closed_sets, couplers, decompose, holds, reduce_space, singletons
+from qubayes.quadratize.heuristic import OptionRows, choice_problem, improve, merge_frequent, parity_pairs, prune
 from qubayes.quadratize.integer_program import smallest_family
 from qubayes.quadratize.local_search import TRIED, first_state, search
 from qubayes.quadratize.quadratize import dimod_family
@@ -118,26 +118,88 @@ def test_local_search_finds_the_smallest_choice(problem):
     assert found.sum() == least
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_every_step_of_the_local_search_is_its_definition(seed):
-    draw, sets = random.Random(seed), 12
-    alone = draw.sample(range(sets), 6)
-    rows = [(guard, [tuple(draw.sample(range(sets), draw.choice((1, 2, 2)))) for _ in range(draw.randint(2, 5))])
-            for guard in [-1] * 14 + alone]  # fmt: skip
-    arrays = [0, *np.cumsum([len(options) for _, options in rows])], [guard for guard, _ in rows]
-    first, second = ([(*option, -1)[side] for _, options in rows for option in options] for side in (0, 1))
-    own = OptionRows(*(np.array(values, np.int64) for values in (*arrays, first, second)))
-    slow = Choice(rows, range(sets), sets, Draws(*random_stream(0).tolist()))
+@pytest.mark.parametrize("sets, count, seed", [(12, 14, 0), (12, 14, 1), (12, 10, 2), (4, 3, 3), (4, 3, 4), (5, 3, 9)])
+def test_every_step_of_the_local_search_is_its_definition(sets, count, seed):
+    draw = random.Random(seed)
+    guards = [-1] * count + draw.sample(range(sets), sets // 2)
+    options = [[draw.sample(range(sets), draw.choice((1, 2, 2))) for _ in range(draw.randint(2, 5))] for _ in guards]
+    sizes = np.cumsum([0, *map(len, options)])
+    first, second = ([(*option, -1)[side] for own in options for option in own] for side in (0, 1))
+    rows = OptionRows(*(np.array(values, np.int64) for values in (sizes, guards, first, second)))
+    chosen = np.ones(sets, np.bool_)
+    for s in draw.sample(range(sets), sets // 4):  # not everything: some options lack a set
+        chosen[s] = False
+        chosen[s] = not content(rows, chosen)
+    start = np.flatnonzero(chosen).tolist()
+    slow = Choice(list(zip(guards, options, strict=True)), start, sets, Draws(*random_stream(0).tolist()))
     for steps, smallest in enumerate(slow.improve(150, TRIED), 1):
         if steps < 20 or steps % 10 == 0:
-            best = np.ones(sets, np.bool_)
-            uses, state = first_state(own, best)
-            search(own, uses, state, steps, best)
+            best = chosen.copy()
+            uses, state = first_state(rows, best)
+            search(rows, uses, state, steps, best)
             assert state.picked[: state.counts[0]].tolist() == slow.picked
             assert state.unsatisfied[: state.counts[1]].tolist() == slow.unsatisfied
             assert state.weight.tolist() == slow.weight and state.stamp.tolist() == slow.stamp
             assert set(np.flatnonzero(best).tolist()) == smallest
     assert max(slow.weight) > 5 and len(smallest) < sets
+
+
+def random_masks(seed, variables, count, degrees):
+    draw = random.Random(seed)
+    return masks(draw.sample(range(variables), draw.choice(degrees)) for _ in range(count))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_merging_takes_the_smallest_of_the_most_frequent_pairs(seed):
+    terms = random_masks(seed, 8, 14, (2, 3, 4, 5, 7))
+    assert merge_frequent(terms) == oracle.merged_products(terms)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parity_pairs_are_the_fewest_of_all_colourings(seed):
+    terms = random_masks(seed, 8, 6, (1, 2, 3, 4, 4))
+    own = [as_set(t) for t in terms]
+    pairs = parity_pairs(terms)
+    assert pairs is not None and len(pairs) == oracle.fewest_pairs_of_one_colour(own)
+    assert all(any(pair & ~t == 0 for t in terms if t.bit_count() > 2) for pair in pairs)
+    assert holds(pairs | singletons(terms), terms, "conventional")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_variables_grow_by_the_terms_that_they_complete(seed):
+    terms = random_masks(seed, 9, 12, (3, 4))
+    assert heuristic._growth_order(terms) == oracle.growth_order([as_set(t) for t in terms])
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
+@pytest.mark.parametrize("seed", range(8))
+def test_gaps_of_a_family_are_filled_before_the_local_search(seed, assumptions):
+    """Without a step of the search: what is given stays, and every term gets a representation."""
+    terms, draw = random_masks(seed, 7, 10, (1, 2, 3, 4)), random.Random(seed)
+    problem = choice_problem(terms, set(), assumptions)
+    given = {s for s in problem.sets if s.bit_count() <= 2 and draw.random() < 0.4}
+    found = problem.improved(given, 0)
+    assert given | problem.closed <= found and holds(found, terms, assumptions)
+    assert problem.improved(found, 0) == found
+    least = problem.improved(found)
+    assert len(least) < len(found) and holds(least, terms, assumptions)
+
+
+def test_the_smallest_family_of_all_starts_is_kept(monkeypatch):
+    families = [{1, 2, 4, 3, 6}, {1, 2, 4, 5}, {1, 2, 4, 3, 5}, {1, 2, 4, 6}]
+    tried = []
+
+    def starts(terms, assumptions):
+        for family in families:
+            tried.append(family)
+            yield family
+
+    monkeypatch.setattr(heuristic, "_families", starts)
+    assert heuristic.searched_family((7,), "general") == families[1] and len(tried) == 4
+    tried.clear()
+    assert heuristic.searched_family((7,), "general", 4) == families[1] and len(tried) == 2
+    tried.clear()
+    assert heuristic.searched_family((7,), "general", 5) == families[0] and len(tried) == 1
 
 
 @pytest.mark.parametrize("run", [0, 1, 2])

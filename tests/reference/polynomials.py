@@ -125,3 +125,47 @@ def fewest_couplers(family, terms):
 
 def _pairs(s, family):
     return [(a, b) for a, b in combinations([x for x in family if x != s], 2) if a | b == s]
+
+
+def merged_products(terms):
+    """Products of the merge start: the two factors that most terms of three or more share become one factor.
+
+    Sets are masks; of equally frequent pairs the smallest is taken.
+    """
+    factors, products = [{1 << e for e in range(t.bit_length()) if t >> e & 1} for t in terms], set()
+    while True:
+        uses = {}
+        for parts in factors:
+            for pair in combinations(sorted(parts), 2) if len(parts) > 2 else ():
+                uses[pair] = uses.get(pair, 0) + 1
+        if not uses:
+            return products
+        a, b = min(uses, key=lambda pair: (-uses[pair], pair))
+        products.add(a | b)
+        factors = [parts - {a, b} | {a | b} if len(parts) > 2 and {a, b} <= parts else parts for parts in factors]
+
+
+def fewest_pairs_of_one_colour(terms):
+    """Over all colourings by two colours in which every term of four has an even number of either."""
+    names, best = sorted(frozenset().union(*terms)), None
+    pairs = {pair for t in terms if len(t) > 2 for pair in combinations(sorted(t), 2)}
+    for colours in product((0, 1), repeat=len(names)):
+        own = dict(zip(names, colours, strict=True))
+        if all(sum(own[v] for v in t) % 2 == 0 for t in terms if len(t) == 4):
+            number = sum(own[a] == own[b] for a, b in pairs)
+            best = number if best is None else min(best, number)
+    return best
+
+
+def growth_order(terms):
+    """Variables: next the one that completes most terms, then the one that is in most terms with at most two to go."""
+    names, order = sorted(frozenset().union(*terms)), []
+    while len(order) < len(names):
+        left = [t - set(order) for t in terms]
+
+        def key(v, left=left):
+            near = sum(v in t and len(t) <= 2 for t in left)
+            return sum(t == {v} for t in left), len(terms) * near + sum(v in t for t in terms), -v
+
+        order.append(max((v for v in names if v not in order), key=key))
+    return order
