@@ -217,6 +217,15 @@ def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumpt
     pruned = prune(family, masks(terms), assumptions)
     assert pruned <= family
     assert oracle.holds([as_set(s) for s in pruned], support(terms), assumptions)
+    for gone in pruned:
+        assert not oracle.holds([as_set(s) for s in pruned - {gone}], support(terms), assumptions), gone
+
+
+def test_pruning_tries_again_what_other_sets_needed():
+    """{0, 1} goes after {5}: {0, 1, 5}, which they made up, is then a root."""
+    terms = masks([(0, 2, 3, 4), (0, 1, 3, 5), (0, 1, 2, 4, 5)])
+    family = merge_frequent(terms) | singletons(terms)
+    assert prune(family, terms, "general") == {0b100011, 0b1001, 0b10100}
 
 
 def test_dimods_family_is_a_conventional_one():

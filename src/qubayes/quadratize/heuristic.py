@@ -250,7 +250,7 @@ def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumpt
 
 
 def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return the family without the sets that can be removed one by one while the assumptions hold.
+    """Return the family without sets that can be removed one by one while the assumptions hold, until none can.
 
     Larger sets are tried first; where singletons may go too, also smaller ones first, and the smaller result is kept.
     """
@@ -259,9 +259,12 @@ def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumpti
     orders = [order[::-1], order] if any(s.bit_count() == 1 for s in order) else [order[::-1]]
     results = []
     for sequence in orders:
-        pruning = _Pruning(family, terms, assumptions)
-        for mask in sequence:
-            pruning.try_without(mask)
+        pruning, before = _Pruning(family, terms, assumptions), -1
+        while before != len(sequence):  # a set may be free once another has become a root
+            before = len(sequence)
+            for mask in sequence:
+                pruning.try_without(mask)
+            sequence = [mask for mask in sequence if mask in pruning.index.family]
         results.append(pruning.index.family)
     return min(results, key=len)
 
