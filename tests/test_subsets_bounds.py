@@ -14,9 +14,11 @@ from qubayes.qubo.subsets import bounds
 from qubayes.qubo.subsets.bounds import (
     CoverRelaxation,
     ElementCuts,
+    PrimalDual,
     advance,
     packing_bound,
     pairs_needed,
+    primal_dual_steps,
     relaxation_bound,
     rounded_up,
     triples_of,
@@ -239,6 +241,92 @@ def test_the_number_of_pairs_inside_six_to_eight_elements(size):
         least = fewest_pairs(triples)
         assert needed(triples, size) <= least
         assert size > 6 or needed(triples, size) == least
+
+
+def grown_by_definition(triples, weight, noise, start, number, most):
+    """Elements that are added to three, and the weight of the pairs and triples inside, by size.
+
+    Next comes the element with which the pairs that are needed exceed the weight most; of more than six elements a
+    third of the added triples stands for the pairs.
+    """
+
+    def inside(own):
+        pairs = sum(weight[triples.column[a, b]] for a, b in combinations(own, 2))
+        held = [triple for triple in combinations(own, 3) if triples.itself[triple] >= 0]
+        return held, pairs + sum(weight[triples.itself[triple]] for triple in held)
+
+    own, loads = list(start), {}
+    while len(own) < min(most, len(noise)):
+
+        def excess(e, own=own):
+            held, load = inside([*own, e])
+            value = fewest_pairs(held) if len(own) < 6 else (len(held) - len(inside(own)[0])) / 3
+            return value - load + noise[(e + number) % len(noise)]
+
+        own = [*own, max((e for e in range(len(noise)) if e not in own), key=excess)]
+        loads[len(own)] = inside(own)[1]
+    return own, loads
+
+
+@pytest.mark.parametrize("seed, elements", [(0, 9), (1, 9), (2, 7), (3, 6)])
+def test_sets_of_elements_grow_by_the_most_violated(seed, elements):
+    rng = np.random.default_rng(seed)
+    sets = [{e} for e in range(elements)] + family(seed, elements=elements, count=9 * elements)
+    incidence, core = largest_core(sets)
+    triples = triples_of(core, incidence)
+    weight = np.append(rng.integers(0, 9, len(core.columns)) / 8, 0.0)
+    noise = rng.uniform(0.0, 1e-3, len(triples.column))
+    grown, loads = np.zeros((12, 8), np.int32), np.zeros((12, 9))
+    grown[:, :3] = triples.rows[rng.choice(len(triples.rows), 12)]
+    bounds._grow(triples.itself, triples.column, weight, bounds.smallest_edge_covers(), noise, grown, loads)
+    for number in range(12):
+        start = grown[number, :3].tolist()
+        own, load = grown_by_definition(triples, weight, noise, start, number, 8)
+        assert grown[number, : len(own)].tolist() == own
+        for size in range(4, len(own) + 1):
+            assert loads[number, size] == pytest.approx(load[size])
+
+
+def test_cuts_are_violated_and_come_once():
+    """The most violated first, by the excess of what is needed over the values of the pairs and triples inside."""
+    incidence, core = largest_core([{e} for e in range(9)] + [set(own) for own in combinations(range(9), 3)])
+    triples, values = triples_of(core, incidence), np.random.default_rng(1).uniform(0.0, 0.3, len(core.columns))
+    weight, found = np.append(values, 0.0), violated_cuts(triples, values, np.random.default_rng(0))
+    assert [cuts.elements.shape[1] for cuts in found] == [6, 7, 8]
+    for cuts in found:
+        size, excess = cuts.elements.shape[1], []
+        for own, lower in zip(cuts.elements.tolist(), cuts.lower, strict=True):
+            pairs, inside = combinations(own, 2), combinations(own, 3)
+            load = sum(weight[triples.column[pair]] for pair in pairs) + sum(weight[triples.itself[t]] for t in inside)
+            excess.append(lower - load)
+            assert own == sorted(set(own)) and lower == size * (size - 1) // 2 - size * size // 4
+        assert len({tuple(own) for own in cuts.elements.tolist()}) == len(cuts.lower) > 1
+        assert min(excess) > 0 and excess == sorted(excess, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_of_the_first_order_method_are_its_definition(seed):
+    """Projected steps with the duals, then with the extrapolated values."""
+    rng = np.random.default_rng(seed)
+    _, core = largest_core(family(seed, elements=8, count=30))
+    relaxation = CoverRelaxation.of(program_of(core))
+    relaxation.values[:], relaxation.duals[:] = rng.random(len(relaxation.values)), rng.random(len(relaxation.duals))
+    state, _ = PrimalDual.of(relaxation)
+    matrix, lower, choices = relaxation.program
+    x, y = relaxation.values, relaxation.duals
+    costs, sums = np.arange(len(x)) < choices, [np.zeros(len(x)), np.zeros(len(y))]
+    for _ in range(4):
+        new = np.clip(x - state.column_steps * (costs - matrix.T @ y), 0.0, 1.0)
+        y = np.maximum(y + state.row_steps * (lower - matrix @ (2 * new - x)), 0.0)
+        x, sums = new, [sums[0] + new, sums[1] + y]
+    primal_dual_steps(state, 4)
+    for found, expected in zip(
+        (state.values, state.duals, state.value_sum, state.dual_sum), (x, y, *sums), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    lengths = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=len(x))
+    products = np.outer(state.row_steps * np.maximum(lengths[0], 1), state.column_steps * np.maximum(lengths[1], 1))
+    np.testing.assert_allclose(products, 1.0)  # steps for which the method converges
 
 
 def test_all_triples_need_as_many_pairs_as_turan_says():
