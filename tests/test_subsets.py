@@ -207,6 +207,49 @@ def test_a_poor_search_proves_nothing(method, monkeypatch):
     assert worse
 
 
+class Searches:
+    """Stands for `search`: notes its calls; `sizes` are the columns that the trials of each seed and the rest take."""
+
+    def __init__(self, columns, sizes):
+        self.columns, self.sizes, self.calls = columns, iter(sizes), []
+
+    def __call__(self, core, incidence, work, seed):
+        self.calls.append((work, seed, next(self.sizes)))
+        return np.arange(self.columns) < self.calls[-1][2]
+
+
+@pytest.mark.parametrize(
+    "method, bound, trials, more, best",
+    [
+        ("search", 10, [50, 40, 60, 45, 70, 80], [42], 40),
+        ("search", 40, [50, 40, 60, 45, 70, 80], [], 40),
+        ("auto", 30, [50, 40, 60, 45, 70, 80], [41, 38], 38),
+        ("auto", 39, [50, 40, 60, 45, 70, 80], [39], 39),
+        ("auto", 40, [50, 40, 60, 45, 70, 80], [], 40),
+    ],
+)
+def test_full_searches_follow_the_best_trials(method, bound, trials, more, best, monkeypatch):
+    """One, or two where the gap is wide, and none once the bound is reached."""
+    incidence = incidence_of(set_system(triples(random.Random(1), elements=14, count=150)))
+    _, (core,) = reduce_to_cores(incidence)
+    works = []
+    for effort in (1.0, 2.0):
+        searches = Searches(len(core.columns), [*trials, *more])
+        monkeypatch.setattr(cover_module, "search", searches)
+        monkeypatch.setattr(cover_module, "packing_bound", lambda core: min(bound, 35) if method == "auto" else bound)
+        monkeypatch.setattr(cover_module, "relaxation_bound", lambda core, incidence, size, rounds: min(size, bound))
+        task = cover_module.CoverTask(method, Budget(effort=effort, program=0), 0, np.zeros(1, np.bool_))
+        chosen, lower = cover_module._solve_core(task, core, incidence)
+        assert (chosen.sum(), lower) == (best, bound) and len(searches.calls) == len(trials) + len(more)
+        first, full = searches.calls[: len(trials)], searches.calls[len(trials) :]
+        assert len({seed for _, seed, _ in first}) == len(trials) and len({work for work, _, _ in first}) == 1
+        ranked = sorted(first, key=lambda call: call[2])
+        assert [seed for _, seed, _ in full] == [seed for _, seed, _ in ranked[: len(more)]]
+        assert all(work > first[0][0] for work, _, _ in full)
+        works.append(searches.calls[-1][0])
+    assert works[1] == pytest.approx(2 * works[0], abs=2)
+
+
 @pytest.mark.parametrize("method", ["ilp", "ilp-only"])
 def test_a_program_that_stops_early_is_not_believed(method, monkeypatch):
     """Its choice covers nothing; its bound is that of the optimum."""
