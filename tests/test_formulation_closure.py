@@ -14,7 +14,14 @@ from qubayes.foundation.workers import Workers
 from qubayes.qubo import formulate
 from qubayes.qubo.gains import relate
 from qubayes.qubo.order_bits import choose_order
-from qubayes.qubo.penalties import order_bounds, order_losses, third_gain, unused_bound, vertex_gains
+from qubayes.qubo.penalties import (
+    choose_representations,
+    order_bounds,
+    order_losses,
+    third_gain,
+    unused_bound,
+    vertex_gains,
+)
 from qubayes.qubo.subsets import Subsets
 from reference import energies as reference
 
@@ -171,6 +178,26 @@ def test_the_bound_of_unused_pairs_is_its_definition():
         assert unused_bound(singles, np.array(list(joint.values())), joined) == max(parts)
         decided[int(np.argmax(parts))] += parts.count(max(parts)) == 1
     assert min(decided) > 15, decided
+
+
+@pytest.mark.parametrize("parts", [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3)])
+def test_pairs_of_subsets_without_a_triangle_need_no_slack_bit(parts):
+    """Every subset of one part with every one of the other: as many pairs as fit (Mantel); one more is too many."""
+    left, right = range(parts[0]), range(parts[0], sum(parts))
+    vertex, whole = sum(parts), frozenset(range(sum(parts)))
+    for more in (False, True):
+        extra = [frozenset(pair) for own in (left, right) for pair in combinations(own, 2)][: int(more)]
+        sets = [frozenset(), *(frozenset((a, b)) for a in left for b in right), *extra]
+        scores = [{frozenset(): 0.0} for _ in whole] + [{own: 2.0 * len(own) + bool(own & {0}) for own in sets}]
+        candidates = candidates_of(scores)
+        lists = [[] for _ in whole] + [[(v,) for v in sorted(whole)]]
+        subsets = Subsets(candidates.names, Families.of(lists), np.zeros(len(lists), np.int64), "test", 0.0)
+        chosen = choose_representations(relate(candidates, subsets), vertex)
+        assert chosen.has_triangle == bool(extra)
+        if not extra:
+            assert {(j, k) for j, k in np.argwhere(np.triu(chosen.joined)).tolist()} == {
+                (a, b) for a in left for b in right
+            }
 
 
 def test_bad_subsets_are_refused():
