@@ -11,7 +11,7 @@ from formulation_cases import candidates_of, random_scores, split_subsets, subse
 from qubayes.foundation.errors import QubayesError
 from qubayes.machines import read_model
 from qubayes.qubo import best_sets, decode, encode, encode_sets, energy, formulate, implied_order, weighted_order
-from qubayes.qubo.decoding import Violation
+from qubayes.qubo.decoding import Violation, closure_sets
 from reference import energies as reference
 
 
@@ -104,6 +104,49 @@ def test_any_state_is_repaired_to_the_better_network_of_two_orders(order, penalt
                 assert found.score == pytest.approx(max(totals))
                 better[int(totals[0] < totals[1])] += 1
     assert min(better) > 5, better  # each of the two orders decides at times
+
+
+def next_by(n, key):
+    """The order in which the smallest key of the vertices left, given those placed, comes next."""
+    order: list[int] = []
+    while len(order) < n:
+        order.append(min((v for v in range(n) if v not in order), key=lambda v: key(v, set(order))))
+    return order
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_both_orders_are_their_definitions(seed):
+    """Whose r bits and whose subsets are random; scores are multiples of 1/8, so that sums are exact."""
+    random = np.random.default_rng(seed)
+    scores = random_scores(random, 7, 3, 0.25, required=seed % 3)
+    scores = [{own: float(np.floor(8 * score)) / 8 + len(own) for own, score in known.items()} for known in scores]
+    candidates, bases = candidates_of(scores), [reference.base_of(known) for known in scores]
+    formulation = formulate(candidates, split_subsets(random, candidates), order="scc" if seed % 2 else "chordal")
+    possible = [frozenset().union(*known) for known in scores]
+    for _ in range(10):
+        bits = random.random(formulation.qubo.bits) < random.random()
+        first = {label: bit for label, bit in zip(formulation.labels, bits, strict=True) if label[0] == "r"}
+
+        def allowed(p, v, first=first):
+            return first.get(f"r[v{p}<v{v}]", True) and not first.get(f"r[v{v}<v{p}]", False)
+
+        def before(v, placed, allowed=allowed):
+            free = [p for p in possible[v] - bases[v] - placed if allowed(p, v)]
+            return 7 * len(bases[v] - placed) + len(free)
+
+        assert implied_order(formulation, bits) == next_by(7, before)
+        chosen = [frozenset(own) for own in candidates.families.sets_at(closure_sets(formulation, bits))]
+        weight = {}
+        for v, known in enumerate(scores):
+            for p in chosen[v] - bases[v]:
+                weight[p, v] = known[chosen[v]] - reference.closure(known, chosen[v] - {p})
+
+        def rank(v, placed, weight=weight):
+            coming = sum(w for (p, c), w in weight.items() if c == v and p not in placed)
+            going = sum(w for (p, c), w in weight.items() if p == v and c not in placed)
+            return len(bases[v] - placed), coming > 0, coming - going if coming else 0.0
+
+        assert weighted_order(formulation, bits) == next_by(7, rank)
 
 
 def test_an_order_in_the_r_bits_is_the_one_that_is_implied():
