@@ -172,6 +172,7 @@ def test_every_flip_of_the_walk_follows_metropolis_rule(case):
         fixed = [(min(edge), max(edge)) for edge in needed]
         movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
         r = walk.order_of(candidates.families.best_of_order(_forward(scores)), {})
+        r[movable] = np.random.default_rng(seed).random(len(movable)) < 0.5
         state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
         first = least = walk.energy_of(r)
         for number in range(60):

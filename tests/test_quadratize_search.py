@@ -1,6 +1,7 @@
 """The parts of the search for a family: what Algorithm 1 closes, the local search, dimod as a yardstick."""
 
 import random
+from collections import Counter
 from itertools import product
 
 import dimod
@@ -12,7 +13,16 @@ from hypothesis import strategies as st
 from qubayes.foundation.highs import Highs, Solved
 from qubayes.foundation.random import random_stream
 from qubayes.quadratize import heuristic, quadratize, trade_off
-from qubayes.quadratize.decomposition import bits, closed_sets, couplers, decompose, holds, reduce_space, singletons
+from qubayes.quadratize.decomposition import (
+    bits,
+    closed_sets,
+    couplers,
+    decompose,
+    holds,
+    in_order,
+    reduce_space,
+    singletons,
+)
 from qubayes.quadratize.heuristic import OptionRows, choice_problem, improve, merge_frequent, parity_pairs, prune
 from qubayes.quadratize.integer_program import smallest_family
 from qubayes.quadratize.local_search import TRIED, first_state, search
@@ -183,6 +193,61 @@ def test_gaps_of_a_family_are_filled_before_the_local_search(seed, assumptions):
     assert problem.improved(found, 0) == found
     least = problem.improved(found)
     assert len(least) < len(found) and holds(least, terms, assumptions)
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
+@pytest.mark.parametrize("seed", range(4))
+def test_options_of_a_row_are_all_its_representations(seed, assumptions):
+    """By sets that are not closed; a closed one is there anyway."""
+    terms, exclusive = random_masks(seed, 6, 7, (1, 2, 3, 4)), assumptions == "terms-exclusive"
+    problem = choice_problem(terms, set(), assumptions)
+    sets, closed, rows = problem.sets, problem.closed, problem.rows
+    wanted = [t for t in terms if t.bit_count() > 2 or not singletons([t]) <= closed]
+    wanted += [] if exclusive else [own for own in sets if own.bit_count() > 2]
+    assert rows.guard.tolist() == [-1 if row < len(terms) and mask in terms else sets.index(mask)
+                                   for row, mask in enumerate(wanted)]  # fmt: skip
+    for row, mask in enumerate(wanted):
+        options = range(rows.start[row], rows.start[row + 1])
+        found = {frozenset(sets[s] for s in (rows.first[o], rows.second[o]) if s >= 0) for o in options}
+        inside = [own for own in (*sets, *closed) if own & ~mask == 0 and (own != mask or exclusive)]
+        unions = {frozenset({a, b} - closed) for a in inside for b in inside if a | b == mask}
+        least = {own for own in unions if not any(other < own for other in unions)}
+        assert found == least and len(found) == len(options)
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive", "conventional"])
+def test_pruning_drops_one_by_one(assumptions):
+    """The better of two orders, larger sets first and, where singletons may go, smaller sets first."""
+    better = Counter()
+    for seed in range(25):
+        terms, results = random_masks(seed, 7, 9, (1, 2, 3, 4, 5)), []
+        family = set().union(*(merge_frequent(terms, run) for run in range(3)), singletons(terms), terms[::2])
+        for order in (in_order(family)[::-1], in_order(family)):
+            left, before = set(family), None
+            while before != left:
+                before = set(left)
+                for own in order:
+                    left -= {own} if own in left and holds(left - {own}, terms, assumptions) else set()
+            results.append(left)
+        better[len(results[0]) - len(results[1])] += 1
+        assert prune(family, terms, assumptions) in results
+        assert len(prune(family, terms, assumptions)) == min(map(len, results)) or assumptions == "conventional"
+    assert assumptions == "conventional" or (min(better) < 0 < max(better)), better
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_quick_family_is_that_of_the_better_start(seed):
+    terms = random_masks(seed, 8, 8, (3, 4, 4))
+    starts = [merge_frequent(terms), parity_pairs(terms)]
+    sizes = [len(prune(singletons(terms) | start, terms, "general")) for start in starts if start is not None]
+    assert len(heuristic.quick_family(terms, "general")) == min(sizes)
+
+
+def test_terms_of_two_variables_are_nothing_to_grow_by():
+    terms = random_masks(1, 14, 30, (3, 4))
+    found = heuristic.grown_products(terms, "general")
+    assert holds(found | singletons(terms), terms, "general")
+    assert heuristic.grown_products((*terms, 0b11 << 20, 0b101 << 20, 0b11), "general") == found
 
 
 def test_the_smallest_family_of_all_starts_is_kept(monkeypatch):

@@ -334,6 +334,12 @@ def test_all_triples_need_as_many_pairs_as_turan_says():
         assert needed(combinations(range(size), 3), size) == size * (size - 1) // 2 - size * size // 4
 
 
+def test_six_elements_are_enough_for_a_cut():
+    """All twenty triples: 20 / 4 without a cut, 15 pairs less the 9 of a graph without triangles with one (Turan)."""
+    incidence, core = largest_core([{e} for e in range(6)] + [set(own) for own in combinations(range(6), 3)])
+    assert [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 1)] == [5, 6]
+
+
 def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
     incidence, core = largest_core([{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)])
     assert [relaxation_bound(core, incidence, size=size, rounds=3) for size in (99, 9, 8)] == [9, 9, 8]

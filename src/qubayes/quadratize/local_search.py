@@ -33,7 +33,7 @@ class SetUses(NamedTuple):
 
 
 class ChoiceState(NamedTuple):
-    """A choice and its consequences. The members of a list are its first elements; `place` is their index or -1."""
+    """A choice and its consequences. The members of a list are its first elements, `place` is their index in it."""
 
     chosen: Bools  # (sets,)
     picked: Ints  # (sets,) list of the chosen sets
@@ -43,7 +43,7 @@ class ChoiceState(NamedTuple):
     complete: Ints  # (rows,) number of complete options
     weight: Ints  # (rows,) grows while the row is unsatisfied
     unsatisfied: Ints  # (rows,) list of the unsatisfied rows
-    unsatisfied_place: Ints  # (rows,)
+    unsatisfied_place: Ints  # (rows,) -1 for satisfied rows
     counts: Ints  # (2,) lengths of the two lists
     words: Words  # random stream
 
@@ -68,7 +68,7 @@ def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
     uses = SetUses(row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded)
     missing = (~chosen[rows.first]).astype(np.int64) + ((rows.second >= 0) & ~chosen[rows.second])
     members = np.flatnonzero(chosen)
-    picked, place = np.zeros(sets, dtype=np.int64), np.full(sets, -1, dtype=np.int64)
+    picked, place = np.zeros((2, sets), dtype=np.int64)
     picked[: len(members)], place[members] = members, np.arange(len(members))
     zeros = np.zeros(count, dtype=np.int64)
     state = ChoiceState(
@@ -109,7 +109,6 @@ def _flip(rows: OptionRows, uses: SetUses, state: ChoiceState, changed: int, ste
         last = state.picked[state.counts[0]]
         state.picked[state.picked_place[changed]] = last
         state.picked_place[last] = state.picked_place[changed]
-        state.picked_place[changed] = -1
     for k in range(uses.start[changed], uses.start[changed + 1]):
         option = uses.option[k]
         row = uses.row[option]

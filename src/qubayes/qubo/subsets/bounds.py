@@ -281,7 +281,7 @@ def _grow(
         for a in range(3):
             carried += weight[column[own[a], own[(a + 1) % 3]]]
         for size in range(3, min(len(own), elements)):
-            best, most, pattern_then, carried_then = -1, -1e9, pattern, carried
+            best, most, pattern_then, carried_then = -1, -math.inf, pattern, carried
             for e in range(elements):
                 held, bits, load, taken = 0, pattern, carried, False
                 for a in range(size):
