@@ -149,6 +149,7 @@ def bad_answers(formulation):
     yield np.zeros((2, len(state))), "without labels"
     yield state[:-1] if formulation.bits["z"] > 1 else state[:1], "without labels"
     yield [good, without_r], "sample 1 has other labels"
+    yield ([state.tolist()], [3, *formulation.labels[1:]]), "without labels|different lengths"
 
 
 def test_bad_answers_are_refused_in_one_line():
@@ -157,6 +158,13 @@ def test_bad_answers_are_refused_in_one_line():
         with pytest.raises(QubayesError, match=words) as caught:
             decode(formulation, answer)
         assert "\n" not in str(caught.value)
+
+
+def test_samples_without_bits_are_samples():
+    candidates = candidates_of([{frozenset(): -1.0}, {frozenset(): -2.0}])
+    formulation = formulate(candidates, whole_subsets(candidates))
+    found = decode(formulation, (np.zeros((2, 0)), []))
+    assert [one.parents for one in found] == [((), ())] * 2 and found[0].energy == 3.0
 
 
 def test_a_label_given_twice_is_refused():
@@ -276,6 +284,7 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
         ("j.json", json.dumps({"labels": list(sample), "samples": []}), "no sample"),
         ("k.json", json.dumps({"labels": list(sample), "samples": [list(sample.values()), [1]]}), "different lengths"),
         ("l.json", json.dumps({"labels": 3, "samples": [[1]]}), "l.json: give labels as a list of texts"),
+        ("m.json", json.dumps({"labels": ["a", 3], "samples": [[1, 0]]}), "m.json: give labels as a list of texts"),
         ("c.json", "[1, 0]", "object of labels and values"),
         ("d.json", json.dumps(sample | {"checksum": "1" * 64}), "for the formulation"),
         ("e.json", json.dumps({"solutions": [{"configuration": {"0": True}}]}), "does not set the bits 0 to"),

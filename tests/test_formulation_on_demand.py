@@ -19,7 +19,16 @@ from qubayes.qubo import Demand, decode, encode_sets, energy, formulate, read_fo
 from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
 from qubayes.qubo.gains import relate
-from qubayes.qubo.on_demand import EXACT, OPEN, SETTLED, BitWalk, chords, relaxed_order, shortest_cycles
+from qubayes.qubo.on_demand import (
+    EXACT,
+    OPEN,
+    SETTLED,
+    BitWalk,
+    chords,
+    order_on_demand,
+    relaxed_order,
+    shortest_cycles,
+)
 from qubayes.qubo.order_bits import choose_order, eliminations
 from reference import energies as reference
 from reference.annealing import Draws
@@ -369,7 +378,11 @@ def stopped_after_a_round():
 
 
 def test_an_order_that_is_not_settled_says_so():
-    made = stopped_after_a_round()
+    made, reports = stopped_after_a_round(), []
+    known = Network(made.candidates.names, ((),) * made.candidates.n)
+    for rounds in (1, 2):
+        order_on_demand(made.relative, "minimal", Demand(known, rounds=rounds), Workers(1), reports.append)
+    assert [(report.done, report.total) for report in reports] == [(1, 1), (1, 2), (2, 2)]
     assert not made.exact and f"order bits: minimal, {OPEN}" in made.describe()
 
 

@@ -5,7 +5,7 @@ import random
 import signal
 import time
 from importlib import import_module
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, count
 
 import numpy as np
 import pytest
@@ -310,6 +310,7 @@ def test_progress_ends_at_its_total():
     cover(candidates_of([(1, 2), (1,), ()], [(2,), ()], [()]), on_progress=reports.append)
     assert reports and {report.stage for report in reports} == {"subsets"}
     assert reports[-1].done == reports[-1].total
+    assert [report.note for report in reports] == [f"{number} of 3 vertices" for number in (1, 2, 3)]
     assert [report.done for report in reports] == sorted(report.done for report in reports)
 
 
@@ -356,8 +357,19 @@ def test_a_time_limit_leaves_a_cover():
 def test_bad_settings_are_said():
     with pytest.raises(SettingError, match="choose one of auto"):
         cover(candidates_of([()]), method="gurobi")
-    with pytest.raises(SettingError, match="must be positive"):
-        Budget(seconds=0)
+    for wrong in ({"seconds": 0}, {"effort": 0.0}, {"rounds": -1}, {"program": -1}):
+        with pytest.raises(SettingError, match="must be positive"):
+            Budget(**wrong)
+    assert Budget(seconds=0.5, effort=0.5, rounds=0, program=0).rounds == 0
+
+
+@pytest.mark.parametrize("method", ["auto", "ilp", "ilp-only"])
+def test_the_parts_of_the_time_add_up(method, monkeypatch):
+    """By a clock that advances by one second whenever it is read."""
+    clock = count(10**6)
+    monkeypatch.setattr(cover_module.time, "perf_counter", lambda: float(next(clock)))
+    result = cover(candidates_of([*triples(random.Random(4), elements=8, count=30), ()]), method=method)
+    assert min(result.preparing, result.solving) > 0 and result.preparing + result.solving < result.seconds < 50
 
 
 def test_the_check_finds_what_is_missing():

@@ -97,7 +97,7 @@ def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
     On the grid, coefficients that cancel are exactly zero. A step is the grid.
     """
     if step is None and (not bounds.size or floor <= 0.0):
-        return bounds * MARGIN
+        return bounds  # none, or all are 0
     grid = step or 2.0 ** (np.floor(np.log2(floor)) - 12)
     raised: Floats = np.ceil(np.maximum(bounds, floor or grid) * MARGIN / grid) * grid
     return raised
