@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words
-from ..foundation.jit import inner, kernel
+from ..foundation.jit import inlined, inner, kernel
 from ..foundation.words import LANES, add, append, move, popcount, subtract
 from ..scores.score import DECLARED, OBSERVED
 from .counting import Bits, add_to_prefix, set_prefix_cells
@@ -43,8 +43,9 @@ from .scanning import (
     base_rank,
 )
 
-PACKED = (4, 3, 2)  # how many counts below 4, below 8 and below 16 make one index of the table
+PACKED = (4, 3, 2, 1)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
 LOG_STATES, RATIO = range(2)  # rows of TermBounds.children
+LEAST, MOST, GAIN = range(3)  # rows of Scratch.by_x
 
 
 class WideRows(NamedTuple):
@@ -78,18 +79,19 @@ class Scratch(NamedTuple):
     label: AnyArray  # (k-1, R) uint32: group of each row; 0: the row is alone in its state
     groups: Ints  # (k-1, 2) number of groups; of rows alone in their state
     total: AnyArray  # (k-1, groups * pitch) uint16: sum of the rows of each group
-    sums: AnyArray  # uint16: sum of the rows of each group and rarer state of the next member; the rest of a group
+    sums: AnyArray  # uint16: sum of the rows of each group and state of the next member
     new_label: AnyArray  # uint32: label of each group and state
+    sorted: Ints  # (4, cells) where rows of counts with sizes below 4, 8, 16, and of 16 and more, begin in `sums`
+    number: Ints  # (4,) how many there are of each kind
     indices: AnyArray  # uint16: rows of indices of the table
-    open: Ints  # (3, 2) number of counts in the open index row of each kind, and where it begins
     columns: Ints  # packed sum of each column
-    packed: Ints  # (n,) packed sum of each x
+    packed: Ints  # (n,) [i]: packed sum of x = y + 1 + i
     members: Ints  # (k,)
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
     shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
-    best_subset_scores: Floats  # (k, n) [t, x]: best score of child v_t with any proper subset of V − v_t
-    term_range: Floats  # (2, n) least_terms, what the terms of V must exceed; most_terms, their bound B
-    cells: SmallInts  # (2, 2^(k-2), n) bits: rows in which exactly these members of P, and x, are 1; and y and x
+    best_subset_scores: Floats  # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
+    by_x: Floats  # (3, n) [., i]: what the terms of V must exceed; their bound B; what a child can gain at most
+    cells: AnyArray  # (2, 2^(k-2), n) uint32, bits: rows in which exactly these members of P, and x, are 1; and y and x
     masks: Ints  # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in `ones`
     both: Words  # (words,) bits: rows in which all members of P, and y, are 1
 
@@ -113,7 +115,7 @@ def find_sets(
     whose terms were bounded by counting.
     """
     n, m = rule.children.shape[1], prefixes.shape[1] - 1
-    members, least_terms = scratch.members, scratch.term_range[0]
+    members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
     found, counted = 0, 0
     for p in range(len(prefixes)):
         same = p > 0  # as the P before, up to here
@@ -129,29 +131,29 @@ def find_sets(
             _set_ranks(n, m, below, scratch)
             if bits is not None:
                 _start_bits(n, m, below, bits, scratch)
-        y = members[m] = np.int64(prefixes[p, m])
-        pair = -below.binomials[2, y + 1] - (n - 1)  # plus x: what (y, x) adds to a rank
-        _set_best_subset_scores(n, m, pair, below, bounds, scratch)
+        members[m] = prefixes[p, m]
+        first = members[m] + 1
+        width, pair = n - first, first - below.binomials[2, first] - (n - 1)
+        _set_best_subset_scores(m, pair, width, below, bounds, scratch)
         if constraints is not None:
-            _forbid(n, m, constraints, scratch)
-        _set_least_terms(n, m, pair, rule, bounds, below, scratch)
-        first, last = y + 1, n
-        while first < last and least_terms[first] == inf:
-            first += 1
-        while first < last and least_terms[last - 1] == inf:
-            last -= 1
-        alone = 0
-        if first < last:
-            counted += last - first
+            _forbid(m, width, constraints, scratch)
+        _set_least_terms(m, pair, width, rule, bounds, below, scratch)
+        low, high = 0, width
+        while low < high and least_terms[low] == inf:
+            low += 1
+        while low < high and least_terms[high - 1] == inf:
+            high -= 1
+        if low < high:
+            counted += high - low
+            alone = 0
             if bits is not None:
-                _count_bits(m, pair, first, last, bits, bounds, scratch)
+                _count_bits(m, pair, low, high, bits, bounds, scratch)
             if wide is not None:
-                alone = _count_rows(m, first, last, n, wide, bounds, scratch)
-        for x in range(first, last):
-            if least_terms[x] < inf:
-                members[m + 1] = x
-                if _may_beat(m, pair, alone, rule, bounds, below, scratch):
-                    xs[found] = x
+                alone = _count_rows(m, first + low, first + high, n, wide, bounds, scratch)
+            _set_gains(m, pair, width, alone, rule, bounds, below, scratch)
+            for i in range(low, high):
+                if gains[i] > 0.0:
+                    xs[found] = first + i
                     found += 1
         x_start[p + 1] = found
     return counted
@@ -160,49 +162,54 @@ def find_sets(
 @inner
 def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
     """Set the parts of ranks that P makes, by what is left out of it."""
-    members, starts, binomials = scratch.members, scratch.starts, below.binomials
+    members, starts, binomials, first = scratch.members, scratch.starts, below.binomials, scratch.members[m - 1] + 1
     for t in range(m):
         for u in range(m):
             if u != t:  # P − t − u + (y, x)
                 starts[t, u] = base_rank(members, m, t, u, m, binomials)
         starts[t, t] = base_rank(members, m, t, -1, m + 1, binomials)  # P − t + (y, x)
         starts[t, m] = base_rank(members, m, t, -1, m, binomials) - (n - 1)  # P − t + x
-        for x in range(members[m - 1] + 1, n):
-            scratch.shared[t, x] = below.best[members[t], starts[t, m] + x]
+        row, best = scratch.shared[t, first:], below.best[members[t], starts[t, m] + first :]
+        for i in range(len(row)):
+            row[i] = best[i]
     starts[m, 0] = base_rank(members, m, -1, -1, m, binomials)  # P
     starts[m, 1] = base_rank(members, m, -1, -1, m + 1, binomials) - (n - 1)  # P + x
 
 
 @inner
-def _set_best_subset_scores(n: int, m: int, pair: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
+def _set_best_subset_scores(m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
     starts, bests, y = scratch.starts, scratch.best_subset_scores, scratch.members[m]
     for t in range(m):
-        best, row, shared = below.best[scratch.members[t]], bests[t], scratch.shared[t]
-        of_y = shared[y]
-        for x in range(y + 1, n):
-            row[x] = max(of_y, shared[x])
+        row, shared = bests[t], scratch.shared[t]
+        of_y, of_x = shared[y], shared[y + 1 :]
+        for i in range(width):
+            row[i] = max(of_y, of_x[i])
         for u in range(m):
             if u != t:
-                place = starts[t, u] + pair
-                for x in range(y + 1, n):
-                    row[x] = max(row[x], best[place + x])
-    best, of_y, row, rank = below.best[y], bests[m], bests[m + 1], starts[m, 0]
-    for x in range(y + 1, n):
-        of_y[x], row[x] = best[rank], bounds.best[rank, x]
+                _raise(row, below.best[scratch.members[t], starts[t, u] + pair :], width)
+    rank, of_y, row = starts[m, 0], bests[m], bests[m + 1]
+    best_of_y, best_of_x = below.best[y], bounds.best[rank, y + 1 :]
+    for i in range(width):
+        of_y[i], row[i] = best_of_y[rank], best_of_x[i]
     for u in range(m):
-        place, of_x = starts[u, m], bounds.best[starts[u, m] + y]
-        for x in range(y + 1, n):
-            of_y[x] = max(of_y[x], best[place + x])
-            row[x] = max(row[x], of_x[x])
+        _raise(of_y, best_of_y[starts[u, m] + y + 1 :], width)
+        _raise(row, bounds.best[starts[u, m] + y, y + 1 :], width)
+
+
+@inlined
+def _raise(row: Floats, others: Floats, width: int) -> None:
+    """Raise each number of the row to the other number there, if that is larger."""
+    for i in range(width):
+        row[i] = max(row[i], others[i])
 
 
 @inner
-def _forbid(n: int, m: int, constraints: Constraints, scratch: Scratch) -> None:
+def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> None:
     """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
     members, edges = scratch.members, constraints.edges
-    for x in range(members[m] + 1, n):
-        members[m + 1] = x
+    for i in range(width):
+        members[m + 1] = members[m] + 1 + i
         for t in range(m + 2):
             child, held = members[t], 0
             barred = m + 1 > constraints.numbers[LIMIT, child]
@@ -211,93 +218,132 @@ def _forbid(n: int, m: int, constraints: Constraints, scratch: Scratch) -> None:
                     barred = barred or edges[child, members[u]] == FORBIDDEN
                     held += edges[child, members[u]] == REQUIRED
             if barred or held < constraints.numbers[NEEDED, child]:
-                scratch.best_subset_scores[t, x] = inf
+                scratch.best_subset_scores[t, i] = inf
 
 
 @inner
-def _set_least_terms(n: int, m: int, pair: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> None:
+def _set_least_terms(
+    m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
     """Set what the terms of V must exceed for some child to gain; +inf where they cannot.
 
     Where the prior depends on the child (OBSERVED), least terms differ by child: +inf only if no child is left.
     """
-    members, starts, bests = scratch.members, scratch.starts, scratch.best_subset_scores
-    least_terms, most_terms, states = scratch.term_range[0], scratch.term_range[1], rule.children[STATES]
-    y, observed = members[m], rule.formula.spread == OBSERVED
-    free = rule.formula.penalty * states[y]
+    members, starts, bests, children = scratch.members, scratch.starts, scratch.best_subset_scores, rule.children
+    least_terms, most_terms, y = scratch.by_x[LEAST], scratch.by_x[MOST], members[m]
+    states, observed = children[STATES, y + 1 :], rule.formula.spread == OBSERVED
+    for i in range(width):
+        least_terms[i] = most_terms[i] = inf
+    if observed:
+        for t in range(m + 2):
+            for i in range(width):
+                least_terms[i] = min(least_terms[i], bests[t, i])
+        return
+    free = rule.formula.penalty * children[STATES, y]
     for t in range(m):
-        free *= states[members[t]]
-    for x in range(y + 1, n):
-        least_terms[x] = most_terms[x] = inf
+        free *= children[STATES, members[t]]
     for t in range(m + 1):
         child, row = members[t], bests[t]
-        place = starts[t, t] + pair if t < m else starts[m, 1]
-        column, ratio = int(rule.children[CLASS, child]), bounds.children[RATIO, child]
-        parameters = free * (1.0 - 1.0 / states[child])
-        if observed:
-            for x in range(y + 1, n):
-                least_terms[x] = min(least_terms[x], row[x])
-        else:
-            for x in range(y + 1, n):
-                terms = below.terms[place + x, column]
-                least_terms[x] = min(least_terms[x], row[x] + terms + parameters * states[x])
-                most_terms[x] = min(most_terms[x], below.terms[place + x, 0] - below.cells[place + x] * ratio)
+        place = starts[t, t] + pair if t < m else starts[m, 1] + y + 1
+        terms, cells = below.terms[int(children[CLASS, child]), place:], below.cells[place:]
+        joint, ratio = below.terms[0, place:], bounds.children[RATIO, child]
+        parameters = free * (1.0 - 1.0 / children[STATES, child])
+        for i in range(width):
+            least_terms[i] = min(least_terms[i], row[i] + terms[i] + parameters * states[i])
+            most_terms[i] = min(most_terms[i], joint[i] - cells[i] * ratio)
     row, rank = bests[m + 1], starts[m, 1] + y
-    for x in range(y + 1, n):
-        if observed:
-            least_terms[x] = min(least_terms[x], row[x])
-        else:
-            terms = below.terms[rank, int(rule.children[CLASS, x])]
-            least_terms[x] = min(least_terms[x], row[x] + terms + free * (states[x] - 1.0))
-            most_terms[x] = min(most_terms[x], below.terms[rank, 0] - below.cells[rank] * bounds.children[RATIO, x])
-            if most_terms[x] + bounds.rounding <= least_terms[x]:
-                least_terms[x] = inf
+    classes, ratios = children[CLASS, y + 1 :], bounds.children[RATIO, y + 1 :]
+    for i in range(width):
+        terms_of_x = below.terms[int(classes[i]), rank]
+        least_terms[i] = min(least_terms[i], row[i] + terms_of_x + free * (states[i] - 1.0))
+        most_terms[i] = min(most_terms[i], below.terms[0, rank] - below.cells[rank] * ratios[i])
+        if most_terms[i] + bounds.rounding <= least_terms[i]:
+            least_terms[i] = inf
 
 
 @inner
-def _may_beat(m: int, pair: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch) -> bool:
-    """Return whether the bound of V by its counts exceeds its least terms, or, for OBSERVED, those of some child."""
+def _set_gains(
+    m: int, pair: int, width: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
+    """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
     members, starts, (spread, prior, penalty) = scratch.members, scratch.starts, rule.formula
-    y, x = members[m], members[m + 1]
-    packed, (n_bits, m1_bits) = scratch.packed[x], (bounds.widths[0], bounds.widths[1])
-    n_cells = (packed & ((1 << n_bits) - 1)) + alone
-    m1 = ((packed >> n_bits) & ((1 << m1_bits) - 1)) * bounds.units[1]
-    upper = (packed >> (n_bits + m1_bits)) * bounds.units[0] + bounds.rounding
+    least_terms, gains, y = scratch.by_x[LEAST], scratch.by_x[GAIN], members[m]
+    states, log_states = rule.children[STATES, y + 1 :], bounds.children[LOG_STATES, y + 1 :]
+    in_prior = rule.children[PRIOR_STATES, y + 1 :]
     log_prior, product = log(prior) if prior > 0.0 else 0.0, 1.0
-    for t in range(m + 2):
+    for t in range(m + 1):
         product *= rule.children[STATES, members[t]]
     if spread != OBSERVED:
-        if spread == DECLARED and prior > 0.0:
-            upper += m1 * (prior / product)
-            for t in range(m + 2):
-                log_prior -= bounds.children[LOG_STATES, members[t]]
-        passes: bool = upper + n_cells * log_prior > scratch.term_range[0, x]
-        return passes
-    for t in range(m + 2):
-        child = members[t]
-        rank = starts[t, t] + pair + x if t < m else starts[m, 1] + (x if t == m else y)
-        joint, parents = upper, below.cells[rank]
+        declared = spread == DECLARED and prior > 0.0
+        for t in range(m + 1 if declared else 0):
+            log_prior -= bounds.children[LOG_STATES, members[t]]
+        for i in range(width):
+            n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
+            if declared:
+                m0 += m1 * (prior / (product * states[i])) - n_cells * log_states[i]
+            gains[i] = m0 + n_cells * log_prior - least_terms[i]
+        return
+    for i in range(width):
+        gains[i] = -inf
+    for t in range(m + 1):
+        child, row = members[t], scratch.best_subset_scores[t]
+        place = starts[t, t] + pair if t < m else starts[m, 1] + y + 1
+        terms, cells, parameters = below.terms[0, place:], below.cells[place:], penalty * product * (1.0 - 1.0 / rule.children[STATES, child])
+        states_of_child, log_of_child = rule.children[PRIOR_STATES, child], bounds.children[LOG_STATES, child]
+        for i in range(width):
+            n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
+            if prior > 0.0:
+                m0 += m1 * (prior / (cells[i] * states_of_child))
+                m0 += n_cells * (log_prior - bounds.logs[np.uint32(cells[i])] - log_of_child)
+            gains[i] = max(gains[i], m0 - row[i] - terms[i] - parameters * states[i])
+    row, rank = scratch.best_subset_scores[m + 1], starts[m, 1] + y
+    parents = below.cells[rank]
+    for i in range(width):
+        n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
         if prior > 0.0:
-            joint += m1 * (prior / (parents * rule.children[PRIOR_STATES, child]))
-            joint += n_cells * (log_prior - bounds.logs[parents] - bounds.children[LOG_STATES, child])
-        parameters = penalty * product * (1.0 - 1.0 / rule.children[STATES, child])
-        if joint > scratch.best_subset_scores[t, x] + below.terms[rank, 0] + parameters:
-            return True
-    return False
+            m0 += m1 * (prior / (parents * in_prior[i])) + n_cells * (log_prior - bounds.logs[parents] - log_states[i])
+        gains[i] = max(gains[i], m0 - row[i] - below.terms[0, rank] - penalty * product * (states[i] - 1.0))
+
+
+@inlined
+def _moments(packed: int, alone: int, bounds: TermBounds) -> tuple[float, float, float]:
+    """Return the number of cells, M0 (raised by what rounding may take) and M1 of a set."""
+    n_bits, m1_bits = bounds.widths[0], bounds.widths[1]
+    n_cells = float((packed & ((1 << n_bits) - 1)) + alone)
+    m1 = ((packed >> n_bits) & ((1 << m1_bits) - 1)) * bounds.units[1]
+    return n_cells, (packed >> (n_bits + m1_bits)) * bounds.units[0] + bounds.rounding, m1
 
 
 @inner
 def _sum_rows(
-    depth: int, y: int, column: int, stride: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
+    depth: int, y: int, column: int, size_at: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
 ) -> None:
-    """Set `sums`: a row of counts, from `column` on, for each group and rarer state of y."""
-    rarer, label = wide.start[y + 1] - wide.start[y] - 1, scratch.label[depth]
-    for i in range(rarer * stride, (scratch.groups[depth, 0] + 1) * rarer * stride, LANES):
-        move(scratch.sums, i, bounds.seeds, 3 * LANES)
+    """Set `sums`: a row of counts, from `column` on, for each group and state of y; the commonest state is the last."""
+    states, stride, sums = wide.start[y + 1] - wide.start[y], _stride(size_at), scratch.sums
+    label, total, groups = scratch.label[depth], scratch.total[depth], scratch.groups[depth, 0]
+    for g in range(groups + 1):
+        place = g * states * stride
+        for i in range(0, states * stride if g == 0 else (states - 1) * stride, LANES):
+            move(sums, place + i, bounds.seeds, 3 * LANES)
     for j in range(wide.rare_start[y], wide.rare_start[y + 1]):
         row = np.int64(wide.rare[j])
-        target = (np.int64(label[row]) * rarer + np.int64(wide.rare_state[j])) * stride
+        target = (np.int64(label[row]) * states + np.int64(wide.rare_state[j])) * stride
         for i in range(0, stride, LANES):
-            add(scratch.sums, target + i, wide.onehot, row * wide.pitch + column + i)
+            add(sums, target + i, wide.onehot, row * wide.pitch + column + i)
+    for g in range(1, groups + 1):
+        place, rest = g * states * stride, (g * states + states - 1) * stride
+        for i in range(0, stride, LANES):
+            move(sums, rest + i, total, g * wide.pitch + column + i)
+        for at in range(place, rest, stride):
+            if sums[at + size_at] > 0:
+                for i in range(0, stride, LANES):
+                    subtract(sums, rest + i, sums, at + i)
+
+
+@inlined
+def _stride(size_at: int) -> int:
+    """Return the length of a row of counts, of which the last is at `size_at`: whole vectors."""
+    return (size_at + LANES) // LANES * LANES
 
 
 @inner
@@ -305,28 +351,19 @@ def _split(depth: int, y: int, n: int, wide: WideRows, bounds: TermBounds, scrat
     """Split the partition at `depth` by y, into depth + 1."""
     column, states = wide.start[y + 1], wide.start[y + 1] - wide.start[y]
     size_at = wide.start[n] - column
-    stride = (size_at + LANES) // LANES * LANES
-    _sum_rows(depth, y, column, stride, wide, bounds, scratch)
-    sums, old_total, total, new_label = scratch.sums, scratch.total[depth], scratch.total[depth + 1], scratch.new_label
+    stride = _stride(size_at)
+    _sum_rows(depth, y, column, size_at, wide, bounds, scratch)
+    sums, total, new_label = scratch.sums, scratch.total[depth + 1], scratch.new_label
     fresh, alone = 0, scratch.groups[depth, 1]
     for cell in range((scratch.groups[depth, 0] + 1) * states):
         new_label[cell] = 0
-    for g in range(1, scratch.groups[depth, 0] + 1):
-        place = (fresh + 1) * wide.pitch + column
-        for i in range(0, stride, LANES):
-            move(total, place + i, old_total, g * wide.pitch + column + i)
-            for q in range(states - 1):
-                subtract(total, place + i, sums, (g * (states - 1) + q) * stride + i)
-        for q in range(states - 1, -1, -1):  # the commonest state first: it is in its place already
-            source = (g * (states - 1) + q) * stride
-            size = np.int64(total[place + size_at]) if q == states - 1 else np.int64(sums[source + size_at])
-            alone += size == 1
-            if size > 1:
+        if cell >= states:  # those of group 0 are alone already
+            alone += sums[cell * stride + size_at] == 1
+            if sums[cell * stride + size_at] > 1:
                 fresh += 1
-                new_label[g * states + q] = fresh
-                if q < states - 1:
-                    for i in range(0, stride, LANES):
-                        move(total, fresh * wide.pitch + column + i, sums, source + i)
+                new_label[cell] = fresh
+                for i in range(0, stride, LANES):
+                    move(total, fresh * wide.pitch + column + i, sums, cell * stride + i)
     scratch.groups[depth + 1, 0], scratch.groups[depth + 1, 1] = fresh, alone
     old, label, codes = scratch.label[depth], scratch.label[depth + 1], wide.codes[y]
     for row in range(len(label)):
@@ -337,62 +374,58 @@ def _split(depth: int, y: int, n: int, wide: WideRows, bounds: TermBounds, scrat
 def _count_rows(m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch) -> int:
     """Set the packed moments of P + {y, x} for x in first .. last-1; return the number of rows alone in P + {y}."""
     y = scratch.members[m]
-    column, rarer = wide.start[first], wide.start[y + 1] - wide.start[y] - 1
+    column, states = wide.start[first], wide.start[y + 1] - wide.start[y]
     size_at, width = wide.start[n] - column, wide.start[last] - column
-    stride = (size_at + LANES) // LANES * LANES
-    _sum_rows(m, y, column, stride, wide, bounds, scratch)
-    sums, total, columns = scratch.sums, scratch.total[m], scratch.columns
-    n_index, alone, groups = 0, int(scratch.groups[m, 1]), scratch.groups[m, 0]
-    rest = (groups + 1) * rarer * stride  # where what is left of a group stands: its commonest state
-    for g in range(1, groups + 1):
-        for i in range(0, stride, LANES):
-            move(sums, rest + i, total, g * wide.pitch + column + i)
-        for q in range(rarer + 1):
-            at = (g * rarer + q) * stride if q < rarer else rest
-            size = np.int64(sums[at + size_at])
-            if q < rarer and size > 0:
-                for i in range(0, stride, LANES):
-                    subtract(sums, rest + i, sums, at + i)
-            alone += size == 1
-            if size > 1:
-                n_index = _add_index(size, at, stride, bounds, scratch, n_index)
-    for kind in range(3):
-        while scratch.open[kind, 0]:  # fill the open row with zeros
-            for i in range(0, stride, LANES):
-                append(kind + 2, scratch.indices, scratch.open[kind, 1] + i, bounds.seeds, 3 * LANES)
-            scratch.open[kind, 0] = (scratch.open[kind, 0] + 1) % PACKED[kind]
+    stride = _stride(size_at)
+    _sum_rows(m, y, column, size_at, wide, bounds, scratch)
+    alone = scratch.groups[m, 1] + _sort_cells(states, scratch.groups[m, 0], stride, size_at, scratch)
+    n_index, columns, packed = _make_indices(stride, bounds, scratch), scratch.columns, scratch.packed
     for c in range(width):
         columns[c] = 0
     for j in range(n_index):
+        row = scratch.indices[j * stride :]
         for c in range(width):
-            columns[c] += bounds.table[scratch.indices[j * stride + c]]
+            columns[c] += bounds.table[row[c]]
     for x in range(first, last):
-        packed = 0
+        total = 0
         for c in range(wide.start[x] - column, wide.start[x + 1] - column):
-            packed += columns[c]
-        scratch.packed[x] = packed
+            total += columns[c]
+        packed[x - y - 1] = total
     return alone
 
 
 @inner
-def _add_index(size: int, at: int, stride: int, bounds: TermBounds, scratch: Scratch, n_index: int) -> int:
-    """Add a row of counts, none above `size`, at `at` of the sums, to the index rows; return how many there are."""
-    index = scratch.indices
-    if size >= 16:
-        for i in range(0, stride, LANES):
-            move(index, n_index * stride + i, scratch.sums, at + i)
-        return n_index + 1
-    kind = 2 if size >= 8 else 1 if size >= 4 else 0
-    begins = int(scratch.open[kind, 0] == 0)
-    if begins:
-        scratch.open[kind, 1] = n_index * stride
-        for i in range(0, stride, LANES):
-            move(index, n_index * stride + i, bounds.seeds, kind * LANES)
-    target = scratch.open[kind, 1]
-    for i in range(0, stride, LANES):
-        append(kind + 2, index, target + i, scratch.sums, at + i)
-    scratch.open[kind, 0] = (scratch.open[kind, 0] + 1) % PACKED[kind]
-    return n_index + begins
+def _sort_cells(states: int, groups: int, stride: int, size_at: int, scratch: Scratch) -> int:
+    """Sort the rows of counts of cells with two rows and more by their size; return the number of cells with one."""
+    cells, number, alone = scratch.sorted, scratch.number, 0
+    for kind in range(len(PACKED)):
+        number[kind] = 0
+    for at in range(states * stride, (groups + 1) * states * stride, stride):
+        size = scratch.sums[at + size_at]
+        kind = int(size > 3) + int(size > 7) + int(size > 15)
+        cells[kind, number[kind]] = at
+        number[kind] += size > 1
+        alone += size == 1
+    for kind in range(len(PACKED)):
+        for j in range(PACKED[kind] - 1):
+            cells[kind, number[kind] + j] = (states - 1) * stride  # the last row of group 0: zeros
+    return alone
+
+
+@inner
+def _make_indices(stride: int, bounds: TermBounds, scratch: Scratch) -> int:
+    """Set the rows of indices, each from several rows of counts of one kind; return how many there are."""
+    n_index, indices = 0, scratch.indices
+    for kind in range(len(PACKED)):
+        for j in range(0, scratch.number[kind], PACKED[kind]):
+            for i in range(0, stride, LANES):
+                move(indices, n_index * stride + i, bounds.seeds, kind * LANES)
+            for u in range(PACKED[kind]):
+                at = scratch.sorted[kind, j + u]
+                for i in range(0, stride, LANES):
+                    append(kind + 2, indices, n_index * stride + i, scratch.sums, at + i)
+            n_index += 1
+    return n_index
 
 
 @inner
@@ -408,43 +441,48 @@ def _start_bits(n: int, m: int, below: Below, bits: Bits, scratch: Scratch) -> N
                 place -= binomials[left, members[t] + 1]
                 left -= 1
         scratch.masks[0, mask], scratch.masks[1, mask] = bits.cells[mask], place
-        for x in range(first, n):
-            scratch.cells[0, mask, x] = bits.ones[bits.bases[mask] + x]
-    _exactly(m, scratch.cells[0], first, n)
+        cells, ones = scratch.cells[0, mask, first:], bits.ones[bits.bases[mask] + first :]
+        for i in range(n - first):
+            cells[i] = ones[i]
+    _exactly(m, scratch.cells[0, :, first:], n - first)
 
 
 @inner
-def _exactly(m: int, cells: SmallInts, first: int, last: int) -> None:
+def _exactly(m: int, cells: AnyArray, width: int) -> None:
     """Turn the counts of "all of mask are 1" into those of "exactly mask is 1", for every x."""
     for t in range(m):
         for mask in range(1 << m):
             if not mask >> t & 1:
-                for x in range(first, last):
-                    cells[mask, x] -= cells[mask | 1 << t, x]
+                row, more = cells[mask], cells[mask | 1 << t]
+                for i in range(width):
+                    row[i] -= more[i]
 
 
 @inner
-def _count_bits(m: int, pair: int, first: int, last: int, bits: Bits, bounds: TermBounds, scratch: Scratch) -> None:
-    """Set the packed moments of P + {y, x} for x in first .. last-1."""
+def _count_bits(m: int, pair: int, low: int, high: int, bits: Bits, bounds: TermBounds, scratch: Scratch) -> None:
+    """Set the packed moments of P + {y, x} for x = y + 1 + i with i in low .. high-1."""
     cells, both, table, y = scratch.cells[1], scratch.both, bounds.table, scratch.members[m]
-    full = (1 << m) - 1
+    full, width, packed = (1 << m) - 1, high - low, scratch.packed[low:]
     for mask in range(full):
-        place = scratch.masks[1, mask] + pair
-        for x in range(first, last):
-            cells[mask, x] = bits.ones[place + x]
+        row, place = cells[mask], scratch.masks[1, mask] + pair + low
+        ones = bits.ones[place:]
+        for i in range(width):
+            row[i] = ones[i]
     for w in range(len(both)):
         both[w] = bits.prefix[m, w] & bits.rows[y, w]
-    for x in range(first, last):
-        ones = 0
+    rows, row = bits.rows[y + 1 + low :], cells[full]
+    for i in range(width):
+        number = 0
         for w in range(len(both)):
-            ones += popcount(both[w] & bits.rows[x, w])
-        cells[full, x] = ones
-        scratch.packed[x] = 0
-    _exactly(m, cells, first, last)
+            number += popcount(both[w] & rows[i, w])
+        row[i] = number
+        packed[i] = 0
+    _exactly(m, cells, width)
     for mask in range(full + 1):
-        with_y = scratch.cells[0, mask, y]
-        without = scratch.masks[0, mask] - with_y
-        for x in range(first, last):
-            one = cells[mask, x]
-            zero = scratch.cells[0, mask, x] - one
-            scratch.packed[x] += table[one] + table[zero] + table[with_y - one] + table[without - zero]
+        with_x, with_both = scratch.cells[0, mask, y + 1 + low :], cells[mask]
+        with_y = np.uint32(scratch.cells[0, mask, y])
+        without = np.uint32(scratch.masks[0, mask]) - with_y
+        for i in range(width):
+            one = with_both[i]
+            zero = with_x[i] - one
+            packed[i] += table[one] + table[zero] + table[with_y - one] + table[without - zero]

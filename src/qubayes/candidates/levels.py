@@ -85,7 +85,7 @@ class Left(NamedTuple):
     """What one block leaves for the next level, where it was scanned in another process."""
 
     first: int  # rank of its first set; the ranks of the others follow
-    terms: Floats  # (sets, classes)
+    terms: Floats  # (classes, sets)
     cells: SmallInts  # (sets,)
     ones: SmallInts  # (sets,) if rows are bits
     where: Ints  # (sets * k,) places in `Above.best`, row by row
@@ -94,7 +94,7 @@ class Left(NamedTuple):
     def write(self, above: Above) -> None:
         """Write it to the tables of the level."""
         ranks = slice(self.first, self.first + len(self.cells))
-        above.terms[ranks], above.cells[ranks], above.ones[ranks] = self.terms, self.cells, self.ones
+        above.terms[:, ranks], above.cells[ranks], above.ones[ranks] = self.terms, self.cells, self.ones
         above.best.reshape(-1)[self.where] = self.best
 
 
@@ -136,7 +136,7 @@ def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last:
     n, (spread, count, _) = rule.children.shape[1], rule.formula
     priors = count * rule.class_states if spread == EACH else [count]
     below = Below(
-        terms=np.array([[rising(rows.total, prior) for prior in priors]]),
+        terms=np.array([[rising(rows.total, prior)] for prior in priors]),
         cells=np.ones(1, np.int32),
         best=np.zeros((n, 1)),
         binomials=np.array([[comb(n - v, s) for v in range(n + 1)] for s in range(k_last + 2)], np.int64),
@@ -169,7 +169,7 @@ def make_above(level: Level, *, last: bool) -> Above:
     n, k = level.rule.children.shape[1], level.k
     sets, subsets = (0, 0) if last else (comb(n, k), comb(n, k - 1))
     return Above(
-        terms=np.empty((sets, len(level.rule.class_states))),
+        terms=np.empty((len(level.rule.class_states), sets)),
         cells=np.empty(sets, np.int32),
         best=np.empty((n, subsets)),
         ones=np.empty(sets if level.rows.bits.shape[1] else 0, np.int32),
@@ -241,7 +241,7 @@ def scan_apart(level: Level, heads: tuple[int, int]) -> tuple[Block, Left]:
     where = (sets * above.best.shape[1] + np.stack(parents, axis=1)).reshape(-1)
     ranks = slice(first, first + len(sets))
     return block, Left(
-        first, above.terms[ranks], above.cells[ranks], above.ones[ranks], where, above.best.reshape(-1)[where]
+        first, above.terms[:, ranks], above.cells[ranks], above.ones[ranks], where, above.best.reshape(-1)[where]
     )
 
 
@@ -329,7 +329,7 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     packed = np.ceil(m0 / units[0]).astype(np.int64) << (n_bits + m1_bits)
     packed += (np.ceil(m1 / units[1]).astype(np.int64) << n_bits) + (counts > 0)
     parts, seeds, size = [packed], np.zeros((4, LANES), np.uint16), len(packed)
-    for kind, together in enumerate(PACKED):  # then the sums of several small counts
+    for kind, together in enumerate(PACKED[:-1]):  # then the sums of several small counts
         small, several = np.resize(packed[: 4 << kind], 4 << kind), np.zeros(1, np.int64)
         for _ in range(together):
             several = np.add.outer(several, small).ravel()
@@ -366,15 +366,16 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
         sums=aligned((pairs + 1) * pitch),
         new_label=np.zeros(pairs, np.uint32),
         indices=aligned(index_rows * pitch),
-        open=ints(3, 2),
+        sorted=ints(len(PACKED), pairs + max(PACKED)),
+        number=ints(len(PACKED)),
         columns=ints(pitch),
         packed=ints(n),
         members=ints(k),
         starts=ints(k, k),
         shared=np.zeros((k, n)),
         best_subset_scores=np.zeros((k, n)),
-        term_range=np.zeros((2, n)),
-        cells=np.zeros((2, subsets if wide is None else 0, n), np.int32),
+        by_x=np.zeros((3, n)),
+        cells=np.zeros((2, subsets if wide is None else 0, n), np.uint32),
         masks=ints(2, subsets),
         both=np.zeros(rows.bits.shape[1], np.uint64),
     )

@@ -56,7 +56,7 @@ class Constraints(NamedTuple):
 class Below(NamedTuple):
     """What is known of smaller sets when level k is visited, by lexicographic rank."""
 
-    terms: Floats  # (C(n, k-1), classes) parent terms of sets of k-1
+    terms: Floats  # (classes, C(n, k-1)) parent terms of sets of k-1
     cells: SmallInts  # (C(n, k-1),) number of observed states of sets of k-1
     best: Floats  # (n, C(n, k-2)) best score of any subset; +inf: no superset can be a candidate
     binomials: Ints  # (k + 2, n + 1) [s, v]: C(n - v, s)
@@ -65,7 +65,7 @@ class Below(NamedTuple):
 class Above(NamedTuple):
     """What level k leaves for level k + 1; empty arrays at the last level."""
 
-    terms: Floats  # (C(n, k), classes)
+    terms: Floats  # (classes, C(n, k))
     cells: SmallInts  # (C(n, k),)
     best: Floats  # (n, C(n, k-1))
     ones: SmallInts  # (C(n, k),) if rows are bits: rows in which all members are 1
@@ -261,7 +261,7 @@ def _judge(
                 key = below.cells[parent_rank] * children[PRIOR_STATES, child]
                 joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
             parameters = product / children[STATES, child] * (children[STATES, child] - 1.0)
-            score = joint - below.terms[parent_rank, int(children[CLASS, child])] - penalty * parameters
+            score = joint - below.terms[int(children[CLASS, child]), parent_rank] - penalty * parameters
             held, needed, bonus = 0, 0.0, 0.0
             if constraints is not None:  # V − v_t has all required parents of v_t iff it has as many as are required
                 needed = constraints.numbers[NEEDED, child]
@@ -284,13 +284,13 @@ def _judge(
             above.best[child, parent_rank] = best
     if store:
         above.cells[rank] = n_cells
-        for c in range(above.terms.shape[1]):  # the terms of V as a parent set
+        for c in range(len(above.terms)):  # the terms of V as a parent set
             if spread == OBSERVED:
                 joint = sum_terms(float(n_cells), count / n_cells, n_cells, tables, moments, counts, n_values)
             elif spread == EACH and count > 0.0:
                 prior = count * rule.class_states[c]
                 joint = sum_terms(-1.0, prior, n_cells, tables, moments, counts, n_values)
-            above.terms[rank, c] = joint
+            above.terms[c, rank] = joint
     return n_found
 
 
