@@ -34,7 +34,6 @@ from .scanning import (
     FORBIDDEN,
     LIMIT,
     NEEDED,
-    PRIOR_STATES,
     REQUIRED,
     STATES,
     Below,
@@ -44,8 +43,8 @@ from .scanning import (
 )
 
 PACKED = (4, 3, 2, 1)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
-LOG_STATES, RATIO = range(2)  # rows of TermBounds.children
-LEAST, MOST, GAIN = range(3)  # rows of Scratch.by_x
+LOG, INVERSE, RATIO = range(3)  # rows of TermBounds.children; the first two are those of TermBounds.by_cells
+LEAST, MOST, N_CELLS, M0, M1, GAIN = range(6)  # rows of Scratch.by_x
 
 
 class WideRows(NamedTuple):
@@ -68,8 +67,8 @@ class TermBounds(NamedTuple):
     widths: Ints  # (2,) bits of n and of M1
     units: Floats  # (2,) of M0 and M1
     rounding: float  # allowance for the rounding of the bound and of the exact score
-    children: Floats  # (2, n) log of the states in the prior; what a cell takes from the terms of a subset (bound B)
-    logs: Floats  # (N + 1,) log of a number of cells
+    children: Floats  # (3, n) of the states in the prior, log and inverse; what a cell takes from a subset (bound B)
+    by_cells: Floats  # (2, N + 1) log and inverse of a number of cells
     best: Floats  # (C(n, k-2), n) Below.best transposed, to be read along x
 
 
@@ -90,7 +89,7 @@ class Scratch(NamedTuple):
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
     shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
     best_subset_scores: Floats  # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
-    by_x: Floats  # (3, n) [., i]: what the terms of V must exceed; their bound B; what a child can gain at most
+    by_x: Floats  # (6, n) [., i]: what the terms of V must exceed, their bound B, n, M0, M1, most that a child can gain
     cells: AnyArray  # (2, 2^(k-2), n) uint32, bits: rows in which exactly these members of P, and x, are 1; and y and x
     masks: Ints  # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in `ones`
     both: Words  # (words,) bits: rows in which all members of P, and y, are 1
@@ -116,6 +115,7 @@ def find_sets(
     """
     n, m = rule.children.shape[1], prefixes.shape[1] - 1
     members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
+    by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0  # whether the prior depends on the child
     found, counted = 0, 0
     for p in range(len(prefixes)):
         same = p > 0  # as the P before, up to here
@@ -137,7 +137,7 @@ def find_sets(
         _set_best_subset_scores(m, pair, width, below, bounds, scratch)
         if constraints is not None:
             _forbid(m, width, constraints, scratch)
-        _set_least_terms(m, pair, width, rule, bounds, below, scratch)
+        _set_least_terms(m, pair, width, by_child, rule, bounds, below, scratch)
         low, high = 0, width
         while low < high and least_terms[low] == inf:
             low += 1
@@ -150,7 +150,11 @@ def find_sets(
                 _count_bits(m, pair, low, high, bits, bounds, scratch)
             if wide is not None:
                 alone = _count_rows(m, first + low, first + high, n, wide, bounds, scratch)
-            _set_gains(m, pair, width, alone, rule, bounds, below, scratch)
+            _unpack(width, alone, bounds, scratch)
+            if by_child:
+                _set_gains_by_child(m, pair, width, rule, bounds, below, scratch)
+            else:
+                _set_gains(m, width, rule, bounds, scratch)
             for i in range(low, high):
                 if gains[i] > 0.0:
                     xs[found] = first + i
@@ -223,18 +227,18 @@ def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> N
 
 @inner
 def _set_least_terms(
-    m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    m: int, pair: int, width: int, by_child: bool, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
 ) -> None:
     """Set what the terms of V must exceed for some child to gain; +inf where they cannot.
 
-    Where the prior depends on the child (OBSERVED), least terms differ by child: +inf only if no child is left.
+    Where the prior depends on the child, least terms differ by child: +inf only if no child is left.
     """
     members, starts, bests, children = scratch.members, scratch.starts, scratch.best_subset_scores, rule.children
     least_terms, most_terms, y = scratch.by_x[LEAST], scratch.by_x[MOST], members[m]
-    states, observed = children[STATES, y + 1 :], rule.formula.spread == OBSERVED
+    states = children[STATES, y + 1 :]
     for i in range(width):
         least_terms[i] = most_terms[i] = inf
-    if observed:
+    if by_child:
         for t in range(m + 2):
             for i in range(width):
                 least_terms[i] = min(least_terms[i], bests[t, i])
@@ -261,57 +265,70 @@ def _set_least_terms(
             least_terms[i] = inf
 
 
-@inner
-def _set_gains(
-    m: int, pair: int, width: int, alone: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
-) -> None:
-    """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
-    members, starts, (spread, prior, penalty) = scratch.members, scratch.starts, rule.formula
-    least_terms, gains, y = scratch.by_x[LEAST], scratch.by_x[GAIN], members[m]
-    states, log_states = rule.children[STATES, y + 1 :], bounds.children[LOG_STATES, y + 1 :]
-    in_prior = rule.children[PRIOR_STATES, y + 1 :]
-    log_prior, product = log(prior) if prior > 0.0 else 0.0, 1.0
-    for t in range(m + 1):
-        product *= rule.children[STATES, members[t]]
-    if spread != OBSERVED:
-        declared = spread == DECLARED and prior > 0.0
-        for t in range(m + 1 if declared else 0):
-            log_prior -= bounds.children[LOG_STATES, members[t]]
-        for i in range(width):
-            n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
-            if declared:
-                m0 += m1 * (prior / (product * states[i])) - n_cells * log_states[i]
-            gains[i] = m0 + n_cells * log_prior - least_terms[i]
-        return
+@inlined
+def _unpack(width: int, alone: int, bounds: TermBounds, scratch: Scratch) -> None:
+    """Set the number of cells, M0 (raised by what rounding may take) and M1 of V, for every x."""
+    n_bits, m1_bits, unit, m1_unit = bounds.widths[0], bounds.widths[1], bounds.units[0], bounds.units[1]
+    n_cells, m0, m1, packed = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.packed
     for i in range(width):
-        gains[i] = -inf
-    for t in range(m + 1):
-        child, row = members[t], scratch.best_subset_scores[t]
-        place = starts[t, t] + pair if t < m else starts[m, 1] + y + 1
-        terms, cells, parameters = below.terms[0, place:], below.cells[place:], penalty * product * (1.0 - 1.0 / rule.children[STATES, child])
-        states_of_child, log_of_child = rule.children[PRIOR_STATES, child], bounds.children[LOG_STATES, child]
-        for i in range(width):
-            n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
-            if prior > 0.0:
-                m0 += m1 * (prior / (cells[i] * states_of_child))
-                m0 += n_cells * (log_prior - bounds.logs[np.uint32(cells[i])] - log_of_child)
-            gains[i] = max(gains[i], m0 - row[i] - terms[i] - parameters * states[i])
-    row, rank = scratch.best_subset_scores[m + 1], starts[m, 1] + y
-    parents = below.cells[rank]
-    for i in range(width):
-        n_cells, m0, m1 = _moments(scratch.packed[i], alone, bounds)
-        if prior > 0.0:
-            m0 += m1 * (prior / (parents * in_prior[i])) + n_cells * (log_prior - bounds.logs[parents] - log_states[i])
-        gains[i] = max(gains[i], m0 - row[i] - below.terms[0, rank] - penalty * product * (states[i] - 1.0))
+        n_cells[i] = (packed[i] & ((1 << n_bits) - 1)) + alone
+        m1[i] = ((packed[i] >> n_bits) & ((1 << m1_bits) - 1)) * m1_unit
+        m0[i] = (packed[i] >> (n_bits + m1_bits)) * unit + bounds.rounding
 
 
 @inlined
-def _moments(packed: int, alone: int, bounds: TermBounds) -> tuple[float, float, float]:
-    """Return the number of cells, M0 (raised by what rounding may take) and M1 of a set."""
-    n_bits, m1_bits = bounds.widths[0], bounds.widths[1]
-    n_cells = float((packed & ((1 << n_bits) - 1)) + alone)
-    m1 = ((packed >> n_bits) & ((1 << m1_bits) - 1)) * bounds.units[1]
-    return n_cells, (packed >> (n_bits + m1_bits)) * bounds.units[0] + bounds.rounding, m1
+def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scratch) -> None:
+    """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
+    members, (spread, prior, _), first = scratch.members, rule.formula, scratch.members[m] + 1
+    n_cells, m0, m1, least_terms = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.by_x[LEAST]
+    gains, logs, inverses = scratch.by_x[GAIN], bounds.children[LOG, first:], bounds.children[INVERSE, first:]
+    log_prior = log(prior) if prior > 0.0 else 0.0
+    if spread != DECLARED or prior == 0.0:
+        for i in range(width):
+            gains[i] = m0[i] + n_cells[i] * log_prior - least_terms[i]
+        return
+    for t in range(m + 1):
+        prior *= bounds.children[INVERSE, members[t]]
+        log_prior -= bounds.children[LOG, members[t]]
+    for i in range(width):
+        gains[i] = m0[i] + m1[i] * (prior * inverses[i]) + n_cells[i] * (log_prior - logs[i]) - least_terms[i]
+
+
+@inlined
+def _set_gains_by_child(
+    m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
+    """Set the same where the prior depends on the child: the most that any child can gain."""
+    members, starts, bests, first = scratch.members, scratch.starts, scratch.best_subset_scores, scratch.members[m] + 1
+    n_cells, m0, m1, gains = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.by_x[GAIN]
+    logs, inverses = bounds.children[LOG], bounds.children[INVERSE]
+    log_of, inverse_of = bounds.by_cells[LOG], bounds.by_cells[INVERSE]
+    (_, prior, penalty), states, log_prior = rule.formula, rule.children[STATES, first:], log(rule.formula.prior)
+    for t in range(m + 1):
+        penalty *= rule.children[STATES, members[t]]
+    for i in range(width):
+        gains[i] = -inf
+    for t in range(m + 1):
+        child, row, place = members[t], bests[t], starts[t, t] + pair if t < m else starts[m, 1] + first
+        terms, cells, parameters = (
+            below.terms[0, place:],
+            below.cells[place:],
+            penalty * (1.0 - 1.0 / rule.children[STATES, child]),
+        )
+        share, log_share = prior * inverses[child], log_prior - logs[child]
+        for i in range(width):
+            most = m0[i] + m1[i] * (share * inverse_of[np.uint32(cells[i])])
+            most += n_cells[i] * (log_share - log_of[np.uint32(cells[i])])
+            gains[i] = max(gains[i], most - row[i] - terms[i] - parameters * states[i])
+    row, rank, of_x, logs = bests[m + 1], starts[m, 1] + first - 1, inverses[first:], logs[first:]
+    share, log_share, terms_of_x = (
+        prior * inverse_of[below.cells[rank]],
+        log_prior - log_of[below.cells[rank]],
+        below.terms[0, rank],
+    )
+    for i in range(width):
+        most = m0[i] + m1[i] * (share * of_x[i]) + n_cells[i] * (log_share - logs[i])
+        gains[i] = max(gains[i], most - row[i] - terms_of_x - penalty * (states[i] - 1.0))
 
 
 @inner
@@ -325,9 +342,10 @@ def _sum_rows(
         place = g * states * stride
         for i in range(0, states * stride if g == 0 else (states - 1) * stride, LANES):
             move(sums, place + i, bounds.seeds, 3 * LANES)
-    for j in range(wide.rare_start[y], wide.rare_start[y + 1]):
-        row = np.int64(wide.rare[j])
-        target = (np.int64(label[row]) * states + np.int64(wide.rare_state[j])) * stride
+    rare, rare_state = wide.rare[wide.rare_start[y] : wide.rare_start[y + 1]], wide.rare_state[wide.rare_start[y] :]
+    for j in range(len(rare)):
+        row = np.int64(rare[j])
+        target = (np.int64(label[rare[j]]) * states + np.int64(rare_state[j])) * stride
         for i in range(0, stride, LANES):
             add(sums, target + i, wide.onehot, row * wide.pitch + column + i)
     for g in range(1, groups + 1):

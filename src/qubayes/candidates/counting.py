@@ -38,9 +38,9 @@ class Labels(NamedTuple):
     codes: AnyArray  # (n, R)
     observed: Ints  # (n,)
     weights: SmallInts  # (R,), or (0,)
-    partition: SmallInts  # (k, 2, R) label of the state of each active row (one that shares its state), and the row
+    partition: AnyArray  # (k, 2, R) uint32: label of the state of each active row (one that shares it), and the row
     sizes: Ints  # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
-    cells: SmallInts  # (most cells,) all zero between calls
+    cells: SmallInts  # (2, most cells) counts, which are in the first row; all zero between calls
     histogram: SmallInts  # (4096,) place of a count among the values, plus one; all zero between calls
 
 
@@ -110,14 +110,14 @@ def make_counts(k: int, rows: Rows) -> SmallInts:
 def make_labels(k: int, rows: Rows) -> Labels:
     """Return the rows with scratch memory for level k, and the partition by nothing at depth 0."""
     n_rows = rows.codes.shape[1]
-    partition, sizes = np.zeros((k, 2, n_rows), np.int32), np.zeros((k, 3), np.int64)
+    partition, sizes = np.zeros((k, 2, n_rows), np.uint32), np.zeros((k, 3), np.int64)
     partition[0, _ROW] = np.arange(n_rows)
     sizes[0, _ACTIVE], sizes[0, _LABELS] = n_rows, 1
     largest = np.sort(rows.observed)[::-1].tolist()
     most_labels = 1
     for states in largest[: k - 1]:
         most_labels = min(most_labels * states, n_rows)
-    cells = np.zeros(max(1, most_labels) * max(largest, default=1), np.int32)
+    cells = np.zeros((2, max(1, most_labels) * max(largest, default=1)), np.int32)
     return Labels(rows.codes, rows.observed, rows.weights, partition, sizes, cells, np.zeros(_HISTOGRAM, np.int32))
 
 
@@ -135,14 +135,32 @@ def add_to_prefix(depth: int, x: int, bits: Bits) -> None:
 
 
 @inner
+def _fill_cells(depth: int, x: int, labels: Labels) -> None:
+    """Set the first row of cells to the counts of the partition at `depth` split by variable x."""
+    r, column, weights = np.uint64(labels.observed[x]), labels.codes[x], labels.weights
+    label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
+    cells, other, n = labels.cells[0], labels.cells[1], labels.sizes[depth, _ACTIVE]
+    n_cells, done = labels.sizes[depth, _LABELS] * labels.observed[x], 0
+    if n_cells <= n:  # rows of one cell in succession wait for each other's sum: every other row is counted apart
+        for t in range(0, n - 1, 2):
+            cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
+            other[label[t + 1] * r + column[row[t + 1]]] += weights[row[t + 1]] if len(weights) else 1
+        for cell in range(n_cells):
+            cells[cell] += other[cell]
+            other[cell] = 0
+        done = n // 2 * 2
+    for t in range(done, n):
+        cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
+
+
+@inner
 def add_member(depth: int, x: int, labels: Labels) -> None:
     """Split the partition at `depth` by variable x, into depth + 1."""
-    r, column, cells, weights = labels.observed[x], labels.codes[x], labels.cells, labels.weights
+    r, column, cells = np.uint64(labels.observed[x]), labels.codes[x], labels.cells[0]
     label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
     next_label, next_row = labels.partition[depth + 1, _LABEL], labels.partition[depth + 1, _ROW]
     n, fresh, kept, single = labels.sizes[depth, _ACTIVE], 0, 0, labels.sizes[depth, _SINGLES]
-    for t in range(n):
-        cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
+    _fill_cells(depth, x, labels)
     for t in range(n):
         cell = label[t] * r + column[row[t]]
         if cells[cell] == 1:
@@ -165,16 +183,11 @@ def add_member(depth: int, x: int, labels: Labels) -> None:
 @inner
 def count_rows(depth: int, x: int, labels: Labels, counts: SmallInts) -> int:
     """Set the counts to those of the cells of prefix + {x}; returns how many there are."""
-    r, column, cells, weights = labels.observed[x], labels.codes[x], labels.cells, labels.weights
+    r, column, cells = np.uint64(labels.observed[x]), labels.codes[x], labels.cells[0]
     label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
     n_active, single = labels.sizes[depth, _ACTIVE], labels.sizes[depth, _SINGLES]
-    if len(weights):
-        for t in range(n_active):
-            cells[label[t] * r + column[row[t]]] += weights[row[t]]
-    else:
-        for t in range(n_active):
-            cells[label[t] * r + column[row[t]]] += 1
-    n_cells = labels.sizes[depth, _LABELS] * r
+    _fill_cells(depth, x, labels)
+    n_cells = labels.sizes[depth, _LABELS] * labels.observed[x]
     n_values = 0
     if single:
         counts[VALUES, 0], counts[TIMES, 0] = 1, single
@@ -188,7 +201,7 @@ def count_rows(depth: int, x: int, labels: Labels, counts: SmallInts) -> int:
     labels.histogram[1] = n_values
     every = n_cells <= n_active
     for t in range(n_cells if every else n_active):
-        cell = t if every else label[t] * r + column[row[t]]
+        cell = np.uint64(t) if every else label[t] * r + column[row[t]]
         value = cells[cell]
         cells[cell] = 0
         if value > 0 and value < _HISTOGRAM and labels.histogram[value] > 0:

@@ -38,7 +38,7 @@ MOST_BOUNDED_ROWS = 60_000  # counts and indices of the table of bounds are 16-b
 _MOST_BYTES = 1 << 28  # bytes of one-hot rows, and of each array of a thread
 _SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
 _TO_LOAD, _TO_COMPILE = 0.3, 5.0  # seconds of exact counting that make it worth loading, and compiling, the bounds
-_FIRST_CAPACITY = 1 << 14  # candidates of a block; a block that finds more is scanned again with room for all
+_FIRST_CAPACITY = 1 << 16  # candidates of a block; a block that finds more is scanned again with room for all
 
 
 class Bounds(NamedTuple):
@@ -227,7 +227,8 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
         found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))
         count = int(scan_prefixes(*inputs, found, visit))
         if count <= capacity:
-            return Block(found.families[:count, 0], found.families[:count, 1:], found.scores[:count])
+            families = found.families[:count].copy()  # the rest of the memory is free again
+            return Block(families[:, 0], families[:, 1:], found.scores[:count].copy())
         capacity = count
 
 
@@ -344,10 +345,12 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
         largest = abs(np.log(prior)) + np.log(np.sort(states)[-k:]).sum() + np.log(total)
         ratios = np.full_like(states, np.log(rule.class_states[0])) if spread == EACH else ratios
     rounding = 2.0**-40 * total * (np.log(total + 1.0 + prior) + largest + 1.0)
-    children = np.array([np.log(states), ratios])
-    logs = np.log(np.maximum(counts, 1))
+    children, cells = np.array([np.log(states), 1 / states, ratios]), np.maximum(counts, 1)
+    by_cells = np.array([np.log(cells), 1 / cells])
     widths, best = np.array([n_bits, m1_bits]), np.ascontiguousarray(best.T)
-    return TermBounds(np.concatenate(parts), seeds.reshape(-1), widths, np.array(units), rounding, children, logs, best)
+    return TermBounds(
+        np.concatenate(parts), seeds.reshape(-1), widths, np.array(units), rounding, children, by_cells, best
+    )
 
 
 def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
@@ -374,7 +377,7 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
         starts=ints(k, k),
         shared=np.zeros((k, n)),
         best_subset_scores=np.zeros((k, n)),
-        by_x=np.zeros((3, n)),
+        by_x=np.zeros((6, n)),
         cells=np.zeros((2, subsets if wide is None else 0, n), np.uint32),
         masks=ints(2, subsets),
         both=np.zeros(rows.bits.shape[1], np.uint64),
