@@ -1,9 +1,12 @@
-"""Nanoseconds a set of the last level, with bounds and without, and whole commands beside another checkout.
+"""Nanoseconds a set of the last level, with bounds and without, and beside another checkout.
 
     python -m benchmarks last-level --data DIR [--instances alarm:4,...] [--scores bdeu,bds,bic] [--beside CHECKOUT]
 
-DIR holds networks/*.bif.gz. One thread, 1000 rows, seed 0, processor time. Each pair of figures comes from one process,
-the one without bounds after the one with them; the candidates of both are compared.
+DIR holds networks/*.bif.gz. One thread, 1000 rows, seed 0, processor time. *bounds* and *exact*, the same level without
+bounds, come from one process, one after the other; their candidates are compared. *there* is the last level of the
+other checkout: a process with its PYTHONPATH runs `identify` and notes the time of each progress report. The time from
+the first block of the last level, which may load a kernel, to its last block is divided by the sets between them.
+Then whole commands, beside it and beside pyAgrum's greedy search on the same file, which uses no candidate sets.
 """
 
 import argparse
@@ -11,9 +14,11 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from math import comb
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import numpy as np
 
@@ -26,6 +31,28 @@ from qubayes.network import sample_dataset
 
 USUAL = "alarm:4,hailfinder:4,hepar2:4,pathfinder:3,barley:4,andes:3"
 COMMAND = "from qubayes.cli import main; main()"
+LAST_LEVEL = """
+import sys, time
+from qubayes import ReadSettings, Score, Search, Workers, identify, read
+path, most, score = sys.argv[1:]
+marks = []
+note = lambda report: marks.append((report.done, time.process_time()))
+data = read(path, ReadSettings(missing="state"))
+found = identify(data, Search(int(most), Score(score)), workers=Workers(1), on_progress=note)
+(done, began), (total, ended) = marks[int(most)], marks[-1]  # the levels below report once each
+print(1e9 * (ended - began) / (total - done), found.total)
+"""
+PYAGRUM = """
+import sys
+import pyagrum
+learner = pyagrum.BNLearner(sys.argv[1])
+learner.setNumberOfThreads(1)
+learner.setMaxIndegree(int(sys.argv[2]))
+learner.useScoreBDeu()
+learner.useNoPrior()
+learner.useGreedyHillClimbing()
+learner.learnDAG()
+"""
 
 
 def main() -> None:
@@ -36,59 +63,88 @@ def main() -> None:
     parser.add_argument("--scores", default="bdeu,bds,bic")
     parser.add_argument("--beside", type=Path, help="another checkout, whose command is timed as well")
     options = parser.parse_args()
-    print("| network, m | score | sets | exact ns | bounds ns | ratio | candidates |\n|---|---|---|---|---|---|---|")
     with TemporaryDirectory() as folder:
-        for instance in options.instances.split(","):
-            name, most = instance.split(":")
-            path = Path(folder) / f"{name}.csv"
-            dataset = sample_dataset(read_network(options.data / "networks" / f"{name}.bif.gz"), 1000, seed=0)
-            write(dataset.with_plain_states(), path)
-            dataset = read(path, ReadSettings(missing="state"))
+        instances = [Instance.sampled(text, options.data, Path(folder)) for text in options.instances.split(",")]
+        print("| network, m | score | sets | there ns | exact ns | bounds ns | there / bounds | candidates |")
+        print("|---" * 8 + "|")
+        for instance in instances:
             for score in filter(None, options.scores.split(",")):
-                print(f"| {name} {most} | {score} | {row(dataset, int(most), score)} |", flush=True)
+                print(f"| {instance} | {score} | {row(instance, score, options.beside)} |", flush=True)
         if options.beside:
-            print("\n| command | there s | here s | ratio |\n|---|---|---|---|")
-            for instance in options.instances.split(","):
-                name, most = instance.split(":")
-                times = [command(tree, Path(folder) / name, most) for tree in (options.beside, Path.cwd())]
-                print(f"| {name} {most} | {times[0]:.1f} | {times[1]:.1f} | {times[0] / times[1]:.1f} |", flush=True)
+            print("\n| command | there s | here s | ratio | pyAgrum s |\n|---|---|---|---|---|")
+            for instance in instances:
+                arguments = ["candidates", instance.path, "-m", instance.most, "--missing", "state", "--threads", 1]
+                there, here = (seconds(tree, COMMAND, *arguments) for tree in (options.beside, Path.cwd()))
+                peer = seconds(Path.cwd(), PYAGRUM, instance.path, instance.most)
+                print(f"| {instance} | {there:.1f} | {here:.1f} | {there / here:.1f} | {peer:.1f} |", flush=True)
 
 
-def row(dataset: Dataset, most: int, score: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A sample of a network, and the largest number of parents."""
+
+    path: Path
+    most: int
+    dataset: Dataset
+
+    @classmethod
+    def sampled(cls, text: str, data: Path, folder: Path) -> Self:
+        """Return 1000 rows of the network of `name:most`, as a file and as read from it."""
+        name, most = text.split(":")
+        dataset = sample_dataset(read_network(data / "networks" / f"{name}.bif.gz"), 1000, seed=0)
+        write(dataset.with_plain_states(), folder / f"{name}.csv")
+        return cls(folder / f"{name}.csv", int(most), read(folder / f"{name}.csv", ReadSettings(missing="state")))
+
+    def __str__(self) -> str:
+        return f"{self.path.stem} {self.most}"
+
+
+def row(instance: Instance, score: str, beside: Path | None) -> str:
     """Return what the table says of one search."""
+    dataset, most = instance.dataset, instance.most
     level = first_level(dataset, checked(dataset, Search(most, Score(score))))
+    below = 0
     for _ in range(most):
         above = make_above(level, last=False)
-        list(scan_level(level, above, Workers(1)))
+        below += sum(len(block.child) for _, block in scan_level(level, above, Workers(1)))
         level = next_level(level, above)
-    bounded = level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
-    last = len(level.heads) - 1
-    timed(bounded._replace(heads=level.heads[last:]))  # compiles
-    (seconds, found), (exact, wanted) = timed(bounded), timed(level)
+    timed(level._replace(heads=level.heads[-1:]), bounded=True)  # compiles
+    (bounded, found), (exact, wanted) = timed(level, bounded=True), timed(level, bounded=False)
     for block, other in zip(found, wanted, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(block, other, strict=True))
-    sets = comb(dataset.n, most + 1)
-    candidates = sum(len(block.child) for block in found)
-    return f"{sets:,} | {1e9 * exact / sets:.0f} | {1e9 * seconds / sets:.0f} | {exact / seconds:.1f} | {candidates:,}"
+    sets, candidates = comb(dataset.n, most + 1), sum(len(block.child) for block in found)
+    there, ratio = "", ""
+    if beside:
+        nanoseconds, total = output(beside, LAST_LEVEL, instance.path, most, score).split()
+        assert int(total) + dataset.n == candidates + below  # the total leaves out empty sets
+        there, ratio = f"{float(nanoseconds):.0f}", f"{float(nanoseconds) * sets / bounded / 1e9:.1f}"
+    return f"{sets:,} | {there} | {1e9 * exact / sets:.0f} | {1e9 * bounded / sets:.0f} | {ratio} | {candidates:,}"
 
 
-def timed(level: Level) -> tuple[float, list[Block]]:
+def timed(level: Level, *, bounded: bool) -> tuple[float, list[Block]]:
     """Return the processor time of the level, and its blocks."""
     above, began = make_above(level, last=True), time.process_time()
+    if bounded:
+        level = level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
     blocks = [block for _, block in scan_level(level, above, Workers(1))]
     return time.process_time() - began, blocks
 
 
-def command(tree: Path, path: Path, most: str) -> float:
-    """Return the processor time of `qubayes candidates` of a checkout, the second of two runs."""
-    arguments = [sys.executable, "-c", COMMAND, "candidates", f"{path}.csv", "-m", most, "--missing", "state"]
+def output(tree: Path, program: str, *arguments: object) -> str:
+    """Return what a Python program prints that imports qubayes from a checkout."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
-    seconds = 0.0
-    for _ in range(2):  # the first one compiles
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def seconds(tree: Path, program: str, *arguments: object) -> float:
+    """Return the processor time of such a program, the second of two runs: the first one compiles."""
+    took = 0.0
+    for _ in range(2):
         before = sum(os.times()[2:4])
-        subprocess.run([*arguments, "--threads", "1"], env=environment, check=True, stdout=subprocess.DEVNULL)
-        seconds = sum(os.times()[2:4]) - before
-    return seconds
+        output(tree, program, *arguments)
+        took = sum(os.times()[2:4]) - before
+    return took
 
 
 if __name__ == "__main__":

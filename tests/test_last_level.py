@@ -1,6 +1,6 @@
 """The last level with bounds against the definition, and against the same search without bounds."""
 
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -126,6 +126,17 @@ def test_bound_b_leaves_sets_uncounted(calls):
     identify(dependent_data(16, 200, seed=1, states=4), Search(3, Score("bic")))
     sets, counted, _ = np.sum(calls, axis=0)
     assert counted < sets / 2
+
+
+def test_every_cell_has_its_row_of_sums_whatever_the_order():
+    """Few states in P and many in y make more cells than the other way round: each group has an empty row more."""
+    states = [2, 2, 67, 3, 2]
+    rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.array(states), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
+    rule = levels.Rule(Score("bdeu").formula(1000), np.ones((5, 5)), np.ones(1))
+    groups, pairs, _ = levels.make_bounds(4, rows, rule, np.zeros((5, 10))).groups
+    for p, q, y in permutations(states, 3):
+        assert groups >= p * q
+        assert pairs >= (p * q + 1) * y
 
 
 def test_small_problems_do_not_load_the_kernel(monkeypatch):

@@ -63,7 +63,7 @@ class TermBounds(NamedTuple):
     """What bounds the terms of a set: number of cells n, moments M0 and M1 of the counts, packed into one integer."""
 
     table: Ints  # packed terms of the counts 0 .. N, then those of four, three and two small counts together
-    seeds: AnyArray  # (4 * LANES,) uint16: what an index of four, three, two counts starts with; zeros
+    start: Ints  # (4,) where the terms of four, three, two counts and of one begin in the table
     widths: Ints  # (2,) bits of n and of M1
     units: Floats  # (2,) of M0 and M1
     rounding: float  # allowance for the rounding of the bound and of the exact score
@@ -80,7 +80,7 @@ class Scratch(NamedTuple):
     total: AnyArray  # (k-1, groups * pitch) uint16: sum of the rows of each group
     sums: AnyArray  # uint16: sum of the rows of each group and state of the next member
     new_label: AnyArray  # uint32: label of each group and state
-    sorted: Ints  # (4, cells) where rows of counts with sizes below 4, 8, 16, and of 16 and more, begin in `sums`
+    cells_of: Ints  # (4, cells) cells of two rows and more, by size: below 4, 8, 16; the others
     number: Ints  # (4,) how many there are of each kind
     indices: AnyArray  # uint16: rows of indices of the table
     columns: Ints  # packed sum of each column
@@ -126,7 +126,7 @@ def find_sets(
                 if bits is not None:  # None is a type to numba: one branch is compiled
                     add_to_prefix(t, members[t], bits)
                 if wide is not None:
-                    _split(t, members[t], n, wide, bounds, scratch)
+                    _split(t, members[t], n, wide, scratch)
         if not same:
             _set_ranks(n, m, below, scratch)
             if bits is not None:
@@ -180,7 +180,7 @@ def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
     starts[m, 1] = base_rank(members, m, -1, -1, m + 1, binomials) - (n - 1)  # P + x
 
 
-@inner
+@inlined
 def _set_best_subset_scores(m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
     starts, bests, y = scratch.starts, scratch.best_subset_scores, scratch.members[m]
@@ -279,22 +279,20 @@ def _unpack(width: int, alone: int, bounds: TermBounds, scratch: Scratch) -> Non
 @inlined
 def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
-    members, (spread, prior, _), first = scratch.members, rule.formula, scratch.members[m] + 1
+    members, (spread, share, _), first = scratch.members, rule.formula, scratch.members[m] + 1
     n_cells, m0, m1, least_terms = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.by_x[LEAST]
     gains, logs, inverses = scratch.by_x[GAIN], bounds.children[LOG, first:], bounds.children[INVERSE, first:]
-    log_prior = log(prior) if prior > 0.0 else 0.0
-    if spread != DECLARED or prior == 0.0:
-        for i in range(width):
-            gains[i] = m0[i] + n_cells[i] * log_prior - least_terms[i]
-        return
+    log_share = log(share) if share > 0.0 else 0.0
+    shared = 1.0 if spread == DECLARED and share > 0.0 else 0.0  # else each cell has the whole prior, and M1 is 0
     for t in range(m + 1):
-        prior *= bounds.children[INVERSE, members[t]]
-        log_prior -= bounds.children[LOG, members[t]]
+        share *= bounds.children[INVERSE, members[t]]
+        log_share -= shared * bounds.children[LOG, members[t]]
     for i in range(width):
-        gains[i] = m0[i] + m1[i] * (prior * inverses[i]) + n_cells[i] * (log_prior - logs[i]) - least_terms[i]
+        most = m0[i] + m1[i] * (share * inverses[i]) + n_cells[i] * (log_share - shared * logs[i])
+        gains[i] = most - least_terms[i]
 
 
-@inlined
+@inner
 def _set_gains_by_child(
     m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
 ) -> None:
@@ -310,78 +308,57 @@ def _set_gains_by_child(
         gains[i] = -inf
     for t in range(m + 1):
         child, row, place = members[t], bests[t], starts[t, t] + pair if t < m else starts[m, 1] + first
-        terms, cells, parameters = (
-            below.terms[0, place:],
-            below.cells[place:],
-            penalty * (1.0 - 1.0 / rule.children[STATES, child]),
-        )
+        terms, cells = below.terms[0, place:], below.cells[place:]
         share, log_share = prior * inverses[child], log_prior - logs[child]
+        parameters = penalty * (1.0 - 1.0 / rule.children[STATES, child])
         for i in range(width):
             most = m0[i] + m1[i] * (share * inverse_of[np.uint32(cells[i])])
             most += n_cells[i] * (log_share - log_of[np.uint32(cells[i])])
             gains[i] = max(gains[i], most - row[i] - terms[i] - parameters * states[i])
     row, rank, of_x, logs = bests[m + 1], starts[m, 1] + first - 1, inverses[first:], logs[first:]
-    share, log_share, terms_of_x = (
-        prior * inverse_of[below.cells[rank]],
-        log_prior - log_of[below.cells[rank]],
-        below.terms[0, rank],
-    )
+    share, log_share = prior * inverse_of[below.cells[rank]], log_prior - log_of[below.cells[rank]]
+    terms_of_x = below.terms[0, rank]
     for i in range(width):
         most = m0[i] + m1[i] * (share * of_x[i]) + n_cells[i] * (log_share - logs[i])
         gains[i] = max(gains[i], most - row[i] - terms_of_x - penalty * (states[i] - 1.0))
 
 
 @inner
-def _sum_rows(
-    depth: int, y: int, column: int, size_at: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
-) -> None:
+def _sum_rows(depth: int, y: int, column: int, stride: int, size_at: int, wide: WideRows, scratch: Scratch) -> None:
     """Set `sums`: a row of counts, from `column` on, for each group and state of y; the commonest state is the last."""
-    states, stride, sums = wide.start[y + 1] - wide.start[y], _stride(size_at), scratch.sums
-    label, total, groups = scratch.label[depth], scratch.total[depth], scratch.groups[depth, 0]
-    for g in range(groups + 1):
-        place = g * states * stride
-        for i in range(0, states * stride if g == 0 else (states - 1) * stride, LANES):
-            move(sums, place + i, bounds.seeds, 3 * LANES)
-    rare, rare_state = wide.rare[wide.rare_start[y] : wide.rare_start[y + 1]], wide.rare_state[wide.rare_start[y] :]
+    sums, label, states = scratch.sums, scratch.label[depth], wide.start[y + 1] - wide.start[y]
+    begin, end, groups = wide.rare_start[y], wide.rare_start[y + 1], scratch.groups[depth, 0]
+    rare, rare_state = wide.rare[begin:end], wide.rare_state[begin:end]
+    for i in range((groups + 1) * states * stride):
+        sums[i] = 0
     for j in range(len(rare)):
-        row = np.int64(rare[j])
-        target = (np.int64(label[rare[j]]) * states + np.int64(rare_state[j])) * stride
-        for i in range(0, stride, LANES):
-            add(sums, target + i, wide.onehot, row * wide.pitch + column + i)
+        cell = np.int64(label[rare[j]]) * states + np.int64(rare_state[j])
+        add(sums, cell * stride, wide.onehot, np.int64(rare[j]) * wide.pitch + column, stride)
     for g in range(1, groups + 1):
-        place, rest = g * states * stride, (g * states + states - 1) * stride
-        for i in range(0, stride, LANES):
-            move(sums, rest + i, total, g * wide.pitch + column + i)
-        for at in range(place, rest, stride):
-            if sums[at + size_at] > 0:
-                for i in range(0, stride, LANES):
-                    subtract(sums, rest + i, sums, at + i)
-
-
-@inlined
-def _stride(size_at: int) -> int:
-    """Return the length of a row of counts, of which the last is at `size_at`: whole vectors."""
-    return (size_at + LANES) // LANES * LANES
+        rest = ((g + 1) * states - 1) * stride
+        move(sums, rest, scratch.total[depth], g * wide.pitch + column, stride)
+        for q in range(1, states):
+            if sums[rest - q * stride + size_at] > 0:
+                subtract(sums, rest, sums, rest - q * stride, stride)
 
 
 @inner
-def _split(depth: int, y: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch) -> None:
+def _split(depth: int, y: int, n: int, wide: WideRows, scratch: Scratch) -> None:
     """Split the partition at `depth` by y, into depth + 1."""
     column, states = wide.start[y + 1], wide.start[y + 1] - wide.start[y]
     size_at = wide.start[n] - column
-    stride = _stride(size_at)
-    _sum_rows(depth, y, column, size_at, wide, bounds, scratch)
+    stride = (size_at + LANES) & -LANES
+    _sum_rows(depth, y, column, stride, size_at, wide, scratch)
     sums, total, new_label = scratch.sums, scratch.total[depth + 1], scratch.new_label
     fresh, alone = 0, scratch.groups[depth, 1]
     for cell in range((scratch.groups[depth, 0] + 1) * states):
         new_label[cell] = 0
-        if cell >= states:  # those of group 0 are alone already
+        if cell >= states:  # rows of group 0 are alone already
             alone += sums[cell * stride + size_at] == 1
             if sums[cell * stride + size_at] > 1:
                 fresh += 1
                 new_label[cell] = fresh
-                for i in range(0, stride, LANES):
-                    move(total, fresh * wide.pitch + column + i, sums, cell * stride + i)
+                move(total, fresh * wide.pitch + column, sums, cell * stride, stride)
     scratch.groups[depth + 1, 0], scratch.groups[depth + 1, 1] = fresh, alone
     old, label, codes = scratch.label[depth], scratch.label[depth + 1], wide.codes[y]
     for row in range(len(label)):
@@ -391,59 +368,47 @@ def _split(depth: int, y: int, n: int, wide: WideRows, bounds: TermBounds, scrat
 @inner
 def _count_rows(m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch) -> int:
     """Set the packed moments of P + {y, x} for x in first .. last-1; return the number of rows alone in P + {y}."""
-    y = scratch.members[m]
-    column, states = wide.start[first], wide.start[y + 1] - wide.start[y]
-    size_at, width = wide.start[n] - column, wide.start[last] - column
-    stride = _stride(size_at)
-    _sum_rows(m, y, column, size_at, wide, bounds, scratch)
-    alone = scratch.groups[m, 1] + _sort_cells(states, scratch.groups[m, 0], stride, size_at, scratch)
-    n_index, columns, packed = _make_indices(stride, bounds, scratch), scratch.columns, scratch.packed
+    y, column, columns, number = scratch.members[m], wide.start[first], scratch.columns, scratch.number
+    size_at, width, states = wide.start[n] - column, wide.start[last] - column, wide.start[y + 1] - wide.start[y]
+    stride, alone = (size_at + LANES) & -LANES, scratch.groups[m, 1]
+    _sum_rows(m, y, column, stride, size_at, wide, scratch)
+    for kind in range(len(number)):
+        number[kind] = 0
+    for cell in range(states, (scratch.groups[m, 0] + 1) * states):
+        size = scratch.sums[cell * stride + size_at]
+        kind = (size > 3) + (size > 7) + (size > 15)  # without branches, which the processor could not predict
+        scratch.cells_of[kind, number[kind]] = cell
+        number[kind] += size > 1
+        alone += size == 1
     for c in range(width):
         columns[c] = 0
-    for j in range(n_index):
-        row = scratch.indices[j * stride :]
-        for c in range(width):
-            columns[c] += bounds.table[row[c]]
+    for kind in range(len(number)):
+        n_rows, table = _pack(kind, stride, scratch), bounds.table[bounds.start[kind] :]
+        for j in range(n_rows):
+            row = scratch.indices[j * stride :]
+            for c in range(width):
+                columns[c] += table[row[c]]
     for x in range(first, last):
         total = 0
         for c in range(wide.start[x] - column, wide.start[x + 1] - column):
             total += columns[c]
-        packed[x - y - 1] = total
-    return alone
+        scratch.packed[x - y - 1] = total
+    return int(alone)
 
 
-@inner
-def _sort_cells(states: int, groups: int, stride: int, size_at: int, scratch: Scratch) -> int:
-    """Sort the rows of counts of cells with two rows and more by their size; return the number of cells with one."""
-    cells, number, alone = scratch.sorted, scratch.number, 0
-    for kind in range(len(PACKED)):
-        number[kind] = 0
-    for at in range(states * stride, (groups + 1) * states * stride, stride):
-        size = scratch.sums[at + size_at]
-        kind = int(size > 3) + int(size > 7) + int(size > 15)
-        cells[kind, number[kind]] = at
-        number[kind] += size > 1
-        alone += size == 1
-    for kind in range(len(PACKED)):
-        for j in range(PACKED[kind] - 1):
-            cells[kind, number[kind] + j] = (states - 1) * stride  # the last row of group 0: zeros
-    return alone
-
-
-@inner
-def _make_indices(stride: int, bounds: TermBounds, scratch: Scratch) -> int:
-    """Set the rows of indices, each from several rows of counts of one kind; return how many there are."""
-    n_index, indices = 0, scratch.indices
-    for kind in range(len(PACKED)):
-        for j in range(0, scratch.number[kind], PACKED[kind]):
-            for i in range(0, stride, LANES):
-                move(indices, n_index * stride + i, bounds.seeds, kind * LANES)
-            for u in range(PACKED[kind]):
-                at = scratch.sorted[kind, j + u]
-                for i in range(0, stride, LANES):
-                    append(kind + 2, indices, n_index * stride + i, scratch.sums, at + i)
-            n_index += 1
-    return n_index
+@inlined
+def _pack(kind: int, stride: int, scratch: Scratch) -> int:
+    """Set the rows of indices, each of several rows of counts of this kind; return how many there are."""
+    n_rows, room = 0, 0
+    for j in range(scratch.number[kind]):
+        counts = scratch.cells_of[kind, j] * stride
+        if room == 0:
+            move(scratch.indices, n_rows * stride, scratch.sums, counts, stride)
+            n_rows, room = n_rows + 1, len(PACKED) - kind
+        else:
+            append(kind + 2, scratch.indices, (n_rows - 1) * stride, scratch.sums, counts, stride)
+        room -= 1
+    return n_rows
 
 
 @inner

@@ -4,7 +4,7 @@ Where every variable has at most two observed states, rows are bits; otherwise r
 Counts are written to two rows of one array: the values, and how often each occurs.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -201,9 +201,9 @@ def count_rows(depth: int, x: int, labels: Labels, counts: SmallInts) -> int:
     labels.histogram[1] = n_values
     every = n_cells <= n_active
     for t in range(n_cells if every else n_active):
-        cell = np.uint64(t) if every else label[t] * r + column[row[t]]
-        value = cells[cell]
-        cells[cell] = 0
+        place: Any = np.uint64(t) if every else label[t] * r + column[row[t]]
+        value = cells[place]
+        cells[place] = 0
         if value > 0 and value < _HISTOGRAM and labels.histogram[value] > 0:
             counts[TIMES, labels.histogram[value] - 1] += 1
         elif value > 0:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import comb, log
+from math import comb, log, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -280,18 +280,16 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
 
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
     """Return the bounds for the sets of k variables; None where they would take too much memory."""
-    observed = np.sort(rows.observed)[::-1].tolist()
-    groups, pairs = 1, 0
-    for states in observed[: k - 1]:
-        pairs = max(pairs, (groups + 1) * states)
-        groups = max(1, min(groups * states, rows.codes.shape[1]))
+    n_rows, most = rows.codes.shape[1], np.sort(rows.observed)[:-k:-1].tolist()  # the k - 1 largest
+    groups = max(1, min(prod(most), n_rows))
+    pairs = max((min(prod(most) // states, n_rows) + 1) * states for states in most)  # any of them may be y
     pitch = int(rows.observed.sum()) + 1 + 2 * LANES
     if not rows.bits.shape[1]:
-        widest = max(rows.codes.shape[1], k * (groups + 1), 2 * pairs)
+        widest = max(n_rows, k * (groups + 1), 2 * pairs)
         if 2 * pitch * widest > _MOST_BYTES:
             return None
     wide = None if rows.bits.shape[1] else _wide_rows(rows)
-    return Bounds(wide, _term_bounds(k, rows, rule, best), (groups, pairs, min(rows.codes.shape[1], pairs) + 4))
+    return Bounds(wide, _term_bounds(k, rows, rule, best), (groups, pairs, min(n_rows, pairs) + 1))
 
 
 def _wide_rows(rows: Rows) -> WideRows:
@@ -329,15 +327,13 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     units = (2.0 ** (n_bits + m1_bits + int(np.ceil(np.log2(m0[-1] + 2))) - 62), 1 / 32)
     packed = np.ceil(m0 / units[0]).astype(np.int64) << (n_bits + m1_bits)
     packed += (np.ceil(m1 / units[1]).astype(np.int64) << n_bits) + (counts > 0)
-    parts, seeds, size = [packed], np.zeros((4, LANES), np.uint16), len(packed)
+    parts, start = [packed], np.zeros(len(PACKED), np.int64)
     for kind, together in enumerate(PACKED[:-1]):  # then the sums of several small counts
         small, several = np.resize(packed[: 4 << kind], 4 << kind), np.zeros(1, np.int64)
         for _ in range(together):
             several = np.add.outer(several, small).ravel()
-        padding = -size % len(several)
-        parts += [np.zeros(padding, np.int64), several]
-        seeds[kind] = (size + padding) // len(several)
-        size += padding + len(several)
+        start[kind] = sum(map(len, parts))
+        parts.append(several)
     states = rule.children[PRIOR_STATES]
     ratios = np.zeros_like(states) if exact else np.log(states)
     largest = 0.0  # of |log of a prior|
@@ -348,9 +344,7 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     children, cells = np.array([np.log(states), 1 / states, ratios]), np.maximum(counts, 1)
     by_cells = np.array([np.log(cells), 1 / cells])
     widths, best = np.array([n_bits, m1_bits]), np.ascontiguousarray(best.T)
-    return TermBounds(
-        np.concatenate(parts), seeds.reshape(-1), widths, np.array(units), rounding, children, by_cells, best
-    )
+    return TermBounds(np.concatenate(parts), start, widths, np.array(units), rounding, children, by_cells, best)
 
 
 def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
@@ -369,7 +363,7 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
         sums=aligned((pairs + 1) * pitch),
         new_label=np.zeros(pairs, np.uint32),
         indices=aligned(index_rows * pitch),
-        sorted=ints(len(PACKED), pairs + max(PACKED)),
+        cells_of=ints(len(PACKED), pairs + 1),
         number=ints(len(PACKED)),
         columns=ints(pitch),
         packed=ints(n),

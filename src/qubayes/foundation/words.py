@@ -29,6 +29,7 @@ from typing import Any, cast
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .arrays import AnyArray, Ints
@@ -76,22 +77,29 @@ def aligned(*shape: int) -> AnyArray:
 
 
 def _apply(operation: Callable[..., Any], context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Generate target[i:i+32] = operation(target[i:i+32], source[j:j+32]) for arguments that end so."""
-    places = []
-    for a in (-4, -2):
+    """Generate target[i:i+length] = operation(target[i:i+length], source[j:j+length]) for arguments that end so."""
+    length, starts = arguments[-1], []
+    for a in (-5, -3):
         array = context.make_array(signature.args[a])(context, builder, value=arguments[a])
-        places.append(builder.bitcast(builder.gep(array.data, [arguments[a + 1]]), _LANES.as_pointer()))
-    x, y = (builder.load(place, align=2) for place in places)
-    builder.store(operation(builder, x, y), places[0], align=2)
+        starts.append(builder.gep(array.data, [arguments[a + 1]]))
+    zero, lanes = ir.Constant(length.type, 0), ir.Constant(length.type, LANES)
+    with cgutils.for_range_slice(builder, zero, length, lanes, length.type) as (place, _):
+        target, source = (builder.bitcast(builder.gep(start, [place]), _LANES.as_pointer()) for start in starts)
+        x, y = (builder.load(pointer, align=2) for pointer in (target, source))
+        builder.store(operation(builder, x, y), target, align=2)
     return context.get_dummy_value()
 
 
 def _vector(operation: Callable[..., Any]) -> Any:
-    """Return the kernel f(target, i, source, j): target[i:i+32] = operation(target[i:i+32], source[j:j+32])."""
+    """Return the kernel f(target, i, source, j, length), length a multiple of 32:
+
+    target[i:i+length] = operation(target[i:i+length], source[j:j+length]).
+    """
 
     @_intrinsic
-    def apply(typing: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
-        return types.void(target, types.int64, source, types.int64), lambda *more: _apply(operation, *more)
+    def apply(typing: Any, target: Any, i: Any, source: Any, j: Any, length: Any) -> Any:
+        whole = types.int64
+        return types.void(target, whole, source, whole, whole), lambda *more: _apply(operation, *more)
 
     return apply
 
@@ -102,8 +110,8 @@ move = _vector(lambda builder, x, y: y)
 
 
 @_intrinsic
-def append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any) -> Any:
-    """Append a digit of this many bits: target[i:i+32] = target[i:i+32] * 2^bits + source[j:j+32]."""
+def append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any, length: Any) -> Any:
+    """Append a digit of this many bits: target[i:i+length] = target[i:i+length] * 2^bits + source[j:j+length]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         width = builder.trunc(arguments[0], ir.IntType(16))
@@ -112,4 +120,5 @@ def append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any) -> 
         widths = builder.shuffle_vector(builder.insert_element(undefined, width, first), undefined, everywhere)
         return _apply(lambda b, x, y: b.add(b.shl(x, widths), y), context, builder, signature, arguments)
 
-    return types.void(types.int64, target, types.int64, source, types.int64), generate
+    whole = types.int64
+    return types.void(whole, target, whole, source, whole, whole), generate
