@@ -281,11 +281,12 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
     """Return the bounds for the sets of k variables; None where they would take too much memory."""
     n_rows, most = rows.codes.shape[1], np.sort(rows.observed)[:-k:-1].tolist()  # the k - 1 largest
-    groups = max(1, min(prod(most), n_rows))
-    pairs = max((min(prod(most) // states, n_rows) + 1) * states for states in most)  # any of them may be y
+    most_groups = n_rows if len(rows.weights) else n_rows // 2  # a group has a weight of two or more
+    groups = min(prod(most), most_groups)
+    pairs = max((min(prod(most) // states, most_groups) + 1) * states for states in most)  # any of them may be y
     pitch = int(rows.observed.sum()) + 1 + 2 * LANES
     if not rows.bits.shape[1]:
-        widest = max(n_rows, k * (groups + 1), 2 * pairs)
+        widest = max(n_rows, k * (groups + 1), pairs + 1)
         if 2 * pitch * widest > _MOST_BYTES:
             return None
     wide = None if rows.bits.shape[1] else _wide_rows(rows)

@@ -17,7 +17,7 @@ The key of a set of vertices is either its members packed into one word, which i
 the members. Sums of two different sets agree with a probability of 2^-64: compare the members where that matters. Where
 sets are looked up all at once, `np.unique` and `np.searchsorted` on such keys need no kernel.
 
-Vectors are operations on 32 numbers at once, written in LLVM's generic vector code, from which it makes the
+Operations on rows of 16-bit numbers take 32 of them at once, in LLVM's generic vector code, from which it makes the
 instructions of the processor. Plain loops will not do: LLVM's vector loops begin at 128 numbers and leave shorter rows
 to a scalar loop, which took twice as long.
 """
