@@ -293,6 +293,24 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
     assert {report.total for report in reports} == ({1.0} if steps else set())
 
 
+@pytest.mark.parametrize("stage", ["read_first", "constrain"])
+def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
+    """The time is up after the first state is read, or after the constrained form is made."""
+    _, formulation = problem(2)
+    clock, original = SimpleNamespace(now=0.0), getattr(digital, stage)
+
+    def slowly(*arguments):
+        clock.now += 100.0
+        return original(*arguments)
+
+    solver_named("digital").prepare()
+    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(digital, stage, slowly)
+    solution = solve(formulation, "digital", limits=Limits(60.0))
+    assert solution.status == "the time limit is too short to begin; best so far returned"
+    assert [solution.statistics[name] for name in ("iterations", "replicas", "repaired")] == [0, 4, 0]
+
+
 def test_a_time_limit_ends_counted_iterations(monkeypatch):
     _, formulation = problem(2)
     solver_named("digital").prepare()

@@ -46,6 +46,7 @@ def test_moves_are_shared_by_the_walks(monkeypatch):
     assert ending.status == "all moves made; best so far returned"
     for number in range(WALKS):
         share, made = 1001 if number < 2 else 1000, 0
+        assert [moves for moves, _, _ in slices[number][:5]] == [1, 2, 4, 8, 16]
         for moves, done, per_move in slices[number]:
             assert done == pytest.approx(made / share) and per_move == pytest.approx(1 / share)
             made += moves
