@@ -167,3 +167,13 @@ def test_constraints_carry_the_names_of_their_vertices():
         assert corners and [label for label in labels if "ward" in label] == [
             f"{way}[{corner}]" for corner in corners for way in ("backward", "forward")
         ]
+
+
+def test_a_required_edge_fixes_the_first_order_bit():
+    s = frozenset
+    candidates = candidates_of([{s(): -9.0, s([1]): -8.0}, {s([0]): -9.0}])
+    formulation = formulate(candidates, subsets_of(candidates, [[(1,)], []]))
+    assert formulation.bits["r"] == 1
+    row = formulation.to_cqm(ordering="inequalities").constraints["required[v0->v1]"]
+    first = formulation.order.pairs[0, 0] == 0
+    assert row.sense.value == "==" and row.rhs == float(first)

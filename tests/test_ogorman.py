@@ -110,3 +110,8 @@ def test_the_polynomial_equals_minus_the_gain():
 def test_five_parents_are_refused():
     with pytest.raises(QubayesError, match="at most 4"):
         formulate_ogorman(candidates_of(full_vertex(np.random.default_rng(0), 6, 5, 0.0)))
+
+
+def test_what_is_printed_of_a_model_is_short():
+    candidates = candidates_of(random_scores(np.random.default_rng(0), 5, 2, 0.3))
+    assert repr(formulate_ogorman(candidates)) == "OGorman()"
