@@ -438,6 +438,9 @@ def test_bad_settings_are_refused():
         formulate(candidates, order="none")
     with pytest.raises(QubayesError, match="other variables"):
         formulate(candidates, order="adjacent", demand=Demand(Network(("a",), ((),))))
+    required = candidates_of([{frozenset(): -1.0}, {frozenset([0]): -1.0}])
+    with pytest.raises(QubayesError, match="lacks a required parent of v1"):
+        formulate(required, order="adjacent", demand=Demand(Network(("v0", "v1"), ((), ()))))
     with pytest.raises(QubayesError, match="give 1 or more"):
         Demand(sweeps=0)
     with pytest.raises(QubayesError, match="time limit of -1"):

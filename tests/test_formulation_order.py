@@ -257,6 +257,12 @@ def test_pairs_are_turned_round_while_the_sum_of_fourth_powers_falls(seed):
     assert found == eliminations.turned(start, linear) != start
 
 
+def test_a_pair_whose_turn_changes_nothing_stays():
+    signs = np.ones(1)
+    order_bits._turn(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0), signs, np.zeros(1), 1)
+    assert signs.tolist() == [1.0]
+
+
 def test_turning_pairs_round_changes_only_how_bits_are_written():
     """The cycle part of both ways of writing agrees on every state, and the linear coefficients become far smaller."""
     random = np.random.default_rng(0)
