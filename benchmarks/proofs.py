@@ -183,7 +183,8 @@ def certified(path: Path, limit: float, check_states: int) -> tuple[str, str]:
     """Return the size of the certificate and the CPU seconds of its check."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "proof.json"
-        solve(read_candidates(path), solver_named("exact", certificate=file), limits=Limits(limit))
+        limits = Limits(2 * limit)  # the certificate may need the search once more
+        solve(read_candidates(path), solver_named("exact", certificate=file), limits=limits)
         if not file.exists():
             return "none", ""
         size = f"{file.stat().st_size / 1000:.1f} kB"

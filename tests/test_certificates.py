@@ -3,11 +3,13 @@
 import ast
 import hashlib
 import json
+import math
 import subprocess
 import sys
 from itertools import combinations
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,11 @@ from typer.testing import CliRunner
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.cli import app
 from qubayes.search import Limits, checker, solve, solver_named
+from qubayes.search import run as run_module
 from qubayes.search.checker import RefusedError, check
 from qubayes.search.exact import Alternatives, alternatives, proof
+from qubayes.search.exact import certificate as certificate_module
+from qubayes.search.exact.ideals import IdealSearch
 from qubayes.search.reduction import without_twins
 from solve_cases import best_score, random_candidates, with_required_edge
 from test_components import sparse_candidates
@@ -61,6 +66,21 @@ def test_every_proof_has_a_certificate_that_holds(seed, light, tmp_path, monkeyp
         assert check(scores, certificate).score == pytest.approx(best_score(each), abs=1e-9)
         modes |= {part["mode"] for part in json.loads(Path(certificate).read_text())["parts"]}
     assert "search" in modes or light
+
+
+def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch):
+    clock, file = [0.0], tmp_path / "proof.json"
+
+    def search_ideals(*_: Any) -> IdealSearch:
+        clock[0] += 100.0
+        return IdealSearch(False, 0, 0.0, math.inf, np.zeros(0, np.int64))
+
+    monkeypatch.setattr(proof, "LIGHT", 0)
+    monkeypatch.setattr(certificate_module, "search_ideals", search_ideals)
+    monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    solver = solver_named("exact", certificate=file)
+    solution = solve(random_candidates(9, 0, sets=30), solver, limits=Limits(30.0))
+    assert solution.proved and "the time limit ended the search" in solution.status and not file.exists()
 
 
 def test_twins_stay_where_a_certificate_is_written(tmp_path):

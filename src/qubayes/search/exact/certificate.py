@@ -27,6 +27,8 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> str:
     for each in proof.components:
         part = certified_part(each, each.cutoff - tolerance, run)
         if part is None:
+            if run.over:
+                return "no certificate: the time limit ended the search that would close its gap; give it more time"
             most = f"{LARGEST} variables and {MOST_STATES:,} states"
             return f"no certificate: its bounds are too weak, and the search would take more than {most}"
         parts.append({"vertices": [names[vertex] for vertex in each.component.vertices.tolist()], **part})
