@@ -212,6 +212,13 @@ def test_what_cannot_be_encoded_is_refused():
         best_sets(required, [1, 0])
 
 
+def test_an_order_against_a_required_edge_is_refused():
+    candidates = candidates_of([{s(): -1.0}, {s(0): -1.0}, {s(): -1.0}])
+    formulation = formulate(candidates, whole_subsets(candidates))
+    with pytest.raises(QubayesError, match="puts v1 before a required parent"):
+        best_sets(formulation, [1, 0, 2])
+
+
 def test_state_of_a_choice():
     formulation = formulated()
     chosen = best_sets(formulation, list(range(formulation.candidates.n)))

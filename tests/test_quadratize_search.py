@@ -247,7 +247,17 @@ def test_terms_of_two_variables_are_nothing_to_grow_by():
     terms = random_masks(1, 14, 30, (3, 4))
     found = heuristic.grown_products(terms, "general")
     assert holds(found | singletons(terms), terms, "general")
-    assert heuristic.grown_products((*terms, 0b11 << 20, 0b101 << 20, 0b11), "general") == found
+    for last in range(14):
+        pairs = [1 << v | 1 << last for v in range(14) if v != last]
+        assert heuristic.grown_products((*terms, *pairs), "general") == found
+
+
+@pytest.mark.parametrize("assumptions", ["general", "terms-exclusive", "conventional"])
+def test_every_start_gives_a_family(assumptions):
+    terms = random_masks(0, 8, 8, (3, 4))
+    families = list(heuristic._families(terms, assumptions))
+    assert len(families) == (1 if assumptions == "terms-exclusive" else 4)
+    assert all(holds(family, terms, assumptions) for family in families)
 
 
 def test_the_smallest_family_of_all_starts_is_kept(monkeypatch):
