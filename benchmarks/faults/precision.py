@@ -198,7 +198,7 @@ def check_climber(
     chosen = random_network(rng, candidates)
     parents = candidates.families.sets_at(chosen)
     run = Run(candidates, Limits(None), Workers(1), chosen, silent, "hillclimb")
-    climb = new_climb(run, edges, random_stream(0), hashed=True)
+    climb = new_climb(run, edges, random_stream(0), hashed=True, kick=0)
     vertex = int(rng.integers(candidates.n))
     climb_edges(None, data_of(counted.dataset, candidates), climb, 0)
     for other in np.flatnonzero(np.isfinite(climb.scores[vertex])).tolist():
