@@ -53,6 +53,31 @@ def large(n: int = 30, seed: int = 0, **more) -> Candidates:
     return candidates
 
 
+def test_an_improvement_ends_between_slices(monkeypatch):
+    candidates = random_candidates(20, 3, sets=30)
+    problem, asked = order_problem(candidates.families, candidates.scores), list[int]()
+    monkeypatch.setattr(insertions, "_SLICE_WORK", 10 * len(problem.scores))
+    made = []
+    monkeypatch.setattr(insertions, "anneal_order", lambda *args: made.append(args[4]) or anneal_order(*args))
+
+    def over():
+        asked.append(1)
+        return len(asked) > 4
+
+    improve(problem, range(20), 1000, over=over)
+    assert [moves for moves in made if moves] == [10] * 4
+    made.clear()
+    improve(problem, range(20), 25)
+    assert [moves for moves in made if moves] == [10, 10, 5]
+
+
+def test_patience_begins_after_the_first_round():
+    candidates = large(40)
+    found = solve(candidates, Anneal(patience=1e-9, walks=2), limits=Limits(600.0), workers=Workers(1))
+    assert found.statistics["moves"] >= 2 * anneal.SWEEPS * 40
+    assert found.status.startswith("no better network")
+
+
 def many(n: int) -> Candidates:
     """Some 60 random sets for each of many vertices."""
     random = np.random.default_rng(n)

@@ -238,16 +238,16 @@ class ComponentProof:
             self._search_begun = True
             with run.paused():
                 compile_order_search()
-            self._improve(self.best.order, 2000, run.seed, 10.0)
+            self._improve(run, self.best.order, 2000, run.seed, 10.0)
 
     def search(self, run: Run, order: Ints, moves: int, seed: int) -> None:
         """Search orders from this one on, with this many moves for each vertex, fewer if there are many sets."""
         self.begin_search(run)
-        self._improve(order, moves, seed, 1.0)
+        self._improve(run, order, moves, seed, 1.0)
 
-    def _improve(self, order: Ints, moves: int, seed: int, hot: float) -> None:
+    def _improve(self, run: Run, order: Ints, moves: int, seed: int, hot: float) -> None:
         moves = int(moves * self.n * min(1.0, QUICK / len(self._problem.scores)))
-        self._offer(improve(self._problem, order, moves, seed=seed, hot=hot))
+        self._offer(improve(self._problem, order, moves, seed=seed, hot=hot, over=lambda: run.over))
 
     def _offer(self, found: Ordered) -> None:
         if found.score > self.best.score:

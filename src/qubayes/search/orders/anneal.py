@@ -141,7 +141,12 @@ class _ComponentSearch:
 
     @property
     def stalled(self) -> bool:
-        """Whether no better network came for `patience` times as long as it took to find the best, or one second."""
+        """Whether no better network came for `patience` times as long as it took to find the best, or one second.
+
+        Walks begin hot, so every component has its first round in any case.
+        """
+        if not all(population.cooled for population in self.populations):
+            return False
         return self.run.elapsed - self.began - self.improved > self.patience * max(self.improved, 1.0)
 
     @property
@@ -332,6 +337,7 @@ class Population:
         self.best = best_of(self.problem, random_order(parents, self._next_seed()))
         self.elite = [self.best]
         self.round: Round | None = None
+        self.cooled = False  # a round has ended
         self.ahead: Ahead | None = None  # the walks, if they are on a cluster
 
     @property
@@ -380,6 +386,7 @@ class Population:
         if state.totals[1] > self.best.score:
             self.best = max(self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score)
         if self._made >= present.moves:
+            self.cooled = True
             self.update_elite([self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)])
             follows = not present.crossover and len(self.elite) > 1
             self._made, self.round = 0, self.crossover(present.moves) if follows else None
