@@ -473,3 +473,17 @@ def test_twins_that_agree_but_for_rounding_leave_a_slack():
     assert best - best_score(reduced.candidates) == 2 * unit
     assert 2 * unit <= reduced.rounding <= 4 * unit
     assert upper_bound(candidates, 600.0).value == best
+
+
+def test_a_component_of_too_many_vertices_has_the_bound_of_its_best_sets(monkeypatch):
+    monkeypatch.setattr(proof, "MOST_VERTICES", 69)
+    monkeypatch.setattr(proof, "EASY_VERTICES", 0)  # orders are searched from the start
+    candidates = random_candidates(70, 1, sets=6)
+    assert [len(part.vertices) for part in split(candidates)] == [70]
+    found = solve(candidates, "exact", limits=Limits(600.0))
+    assert found.status == "a component has too many variables for a proof; best so far returned"
+    assert (found.statistics["rounds"], found.statistics["nodes"]) == (0, 0)
+    assert found.bound == pytest.approx(candidates.scores[candidates.families.vertex_start[:-1]].sum())
+    assert upper_bound(candidates, 60.0).value == pytest.approx(found.bound)
+    monkeypatch.setattr(proof, "MOST_VERTICES", 70)
+    assert upper_bound(candidates, 60.0).value < found.bound - 1e-6

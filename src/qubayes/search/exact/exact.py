@@ -44,12 +44,17 @@ class Exact:
         for component in proof.components if self.certificate is not None else ():
             component.tree = component.node = BranchNode()
         proof.prove()
-        nodes = sum(branch(component, run) for component in proof.components if not component.proved)
+        left = [component for component in proof.components if not component.proved]
+        nodes = sum(branch(component, run) for component in left if not component.too_large)
         statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
             written = "" if self.certificate is None else f"; {write_certificate(proof, run, self.certificate)}"
             return Ending(f"optimal{written}", statistics)
-        reason = "time limit reached" if run.over else "the linear program could not be solved"
+        reason = "the linear program could not be solved"
+        if run.over:
+            reason = "time limit reached"
+        elif any(component.too_large for component in left):
+            reason = "a component has too many variables for a proof"
         return Ending(f"{reason}; best so far returned", statistics)
 
 

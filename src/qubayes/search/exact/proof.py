@@ -28,6 +28,7 @@ QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes
 LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search over order ideals
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
 EASY_VERTICES = 100  # vertices of the largest component that is tried without searching orders first
+MOST_VERTICES = 2_000  # of a component with a relaxation: separating cuts takes memory as n^2, time as n^3
 ASCENTS = 6  # greedy dual ascents; the best one counts
 FIRST_ROUNDS = 20  # rounds of the relaxation before its first search over order ideals
 GROWTH = 1.3  # factor of the number of rounds from one such search to the next
@@ -132,7 +133,7 @@ class Proof:
     def relax(self) -> None:
         """Solve the relaxation of every component thoroughly, the smallest first."""
         for each in self.components:
-            if not self._run.over:
+            if not (self._run.over or each.too_large):
                 each.begin_search(self._run)
                 each.relax(self._run, THOROUGH)
 
@@ -232,6 +233,11 @@ class ComponentProof:
         """The sets, prepared for the search over orders."""
         return order_problem(self.component.families, self.component.scores)
 
+    @property
+    def too_large(self) -> bool:
+        """Whether the component has too many vertices for a relaxation."""
+        return self.n > MOST_VERTICES
+
     def begin_search(self, run: Run) -> None:
         """Search orders from the best network on, once; the kernels are compiled outside the time limit."""
         if not self._search_begun:
@@ -263,14 +269,16 @@ class ComponentProof:
             up to 63    up to 5,000     30 rounds without order search      order search; ideals and rounds in turn
             up to 63    more            order search, greedy duals          ideals and rounds in turn
             64 to 100   up to 30,000    30 rounds without order search      rounds with order search
-            otherwise                   order search                        rounds with order search
+            up to 2,000 otherwise       order search                        rounds with order search
+            more                        order search                        nothing
 
         Everything is decided by counts, so that neither the time limit nor the load of the machine changes the path.
         """
         if self.n > LARGEST:
             if self.needs_search(ROOT):
                 self.begin_search(run)
-            self.relax(run, ROOT)
+            if not self.too_large:
+                self.relax(run, ROOT)
             return
         if not self.needs_search(ROOT):
             self.relax(run, ROOT._replace(rounds=EASY))
