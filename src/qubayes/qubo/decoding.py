@@ -318,7 +318,7 @@ def active_state(formulation: "Formulation", chosen: Ints) -> Bools:
 def encode(formulation: "Formulation", parents: tuple[VertexSet, ...]) -> Bools:
     """Return the state of a DAG given by the parents of each vertex, all candidate sets; its energy is -score.
 
-    Members of candidate sets that only express an order of variables are no parents.
+    Members of candidate sets that only express an order of variables do not count as parents.
     """
     candidates, wanted = formulation.candidates, [tuple(sorted(its)) for its in parents]
     chosen = candidates.families.vertex_start[1:] - 1

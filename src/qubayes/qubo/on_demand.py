@@ -310,7 +310,7 @@ class BitWalk:
         return state
 
     def step(self, state: _State, temperature: float, tries: int, stream: Words) -> None:
-        """Try so many flips at one temperature; note the state if its energy is the least so far."""
+        """Try this many flips at one temperature; keep the state if its energy is the least so far."""
         _walk(self._sets, self._pairs, state, temperature, tries, stream)
 
 
