@@ -3,15 +3,17 @@
     python -m benchmarks cluster [--tasks 500] [--data examples/alarm.csv] [--stages candidates:3,...] [--workers 100]
         [--task-seconds 0.5]
 
-A scheduler and two worker processes of one thread are started on this machine. All figures are processor time, which
-other programs disturb little: of this process (the client), of the scheduler, and of both workers. Stages run twice,
-and the second run counts: kernels are compiled then. The last table is on paper (`on_paper`).
+A scheduler and two worker processes of one thread are started on this machine. Figures are processor time, which other
+programs disturb little: of this process (the client), of the scheduler, and of both workers. The wall clock, which idle
+cores need, compares one thread, two threads and two workers. Stages run twice, and the second run counts: kernels are
+compiled then. The last table is on paper (`on_paper`).
 """
 
 import argparse
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,22 +65,27 @@ def main() -> None:
             )
             print("\n| ms a task | client | scheduler | worker |\n|---|---|---|---|")
             print("| that does nothing | " + " | ".join(f"{1000 * spent:.2f}" for spent in each[:3]) + " |\n")
-            print("| stage | here s | tasks | client s | scheduler s | workers s | all / here |")
-            print("|---|---|---|---|---|---|---|")
+            print(
+                "| stage | here s | tasks | client s | scheduler s | workers s | all / here "
+                "| wall s, one thread | two threads | two workers |"
+            )
+            print("|---|---|---|---|---|---|---|---|---|---|")
             dataset = read(options.data)
             for stage in options.stages.split(","):
                 name, most = stage.split(":")
-                here, there = both(work_of(name, int(most), dataset), joined, made)
+                work = work_of(name, int(most), dataset)
+                here, there = both(work, joined, made)
                 spent = f"{there.client:.2f} | {there.scheduler:.2f} | {there.workers:.2f}"
+                clock = " | ".join(f"{wall(work, workers):.2f}" for workers in (Workers(1), Workers(2), joined))
                 print(
-                    f"| {name} {most} | {here:.2f} | {there.tasks} | {spent} | {sum(there[:3]) / here:.2f} |",
+                    f"| {name} {most} | {here:.2f} | {there.tasks} | {spent} | {sum(there[:3]) / here:.2f} | {clock} |",
                     flush=True,
                 )
     print(f"\n| s on one thread | tasks | s with 2 workers | with {options.workers} | times |\n|---|---|---|---|---|")
-    for work in (0.3, 1, 3, 10, 100, 1000, 10_000):
-        tasks = max(LEAST_TASKS, round(work / options.task_seconds))
-        two, many = (on_paper(work, tasks, count, each, connecting) for count in (2, options.workers))
-        print(f"| {work:,} | {tasks:,} | {two:,.2f} | {many:,.2f} | {work / many:.1f} |")
+    for load in (0.3, 1, 3, 10, 100, 1000, 10_000):
+        tasks = max(LEAST_TASKS, round(load / options.task_seconds))
+        two, many = (on_paper(load, tasks, count, each, connecting) for count in (2, options.workers))
+        print(f"| {load:,} | {tasks:,} | {two:,.2f} | {many:,.2f} | {load / many:.1f} |")
 
 
 @contextmanager
@@ -167,6 +174,13 @@ def both(work: Callable[[Workers], Any], joined: Workers, made: psutil.Process) 
     cost = cost_of(lambda: found.append(work(joined)), made)
     assert all(each == found[0] for each in found)
     return here, cost
+
+
+def wall(work: Callable[[Workers], Any], workers: Workers) -> float:
+    """Return the seconds of the wall clock."""
+    began = time.perf_counter()
+    work(workers)
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

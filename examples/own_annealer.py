@@ -10,7 +10,7 @@ from qubayes import Limits, solve
 from qubayes.qubo.samplers import DimodSampler
 
 here = Path(__file__).parent
-dataset = qb.read(here / "wine.csv", qb.ReadSettings(bins=2))
+dataset = qb.read(here / "wine.csv", bins=2)
 candidates = qb.identify(dataset, qb.Search(max_parents=2))
 formulation = qb.formulate(candidates, qb.cover(candidates))
 paper = qb.formulate(candidates, qb.cover(candidates), order="scc", penalty="paper")

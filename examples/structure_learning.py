@@ -28,7 +28,7 @@ for child, parents in enumerate(learned.network.parents):
         print(f"  {names[parent]} - {names[child]}: {learned.confidence.of(parent, child):.0%}")
 
 # The same, stage by stage: every result is a value that can be saved, looked at and given to the next stage.
-dataset = qb.read(here / "wine.csv", qb.ReadSettings(bins=3))
+dataset = qb.read(here / "wine.csv", bins=3)
 candidates = qb.identify(dataset, qb.Search(max_parents=3, score=qb.Score("bic")))
 proved = solve(candidates, "exact", limits=Limits(seconds=30))
 searched = solve(candidates, "anneal", limits=Limits(seconds=1, seed=1), bound_seconds=5)

@@ -113,7 +113,7 @@ def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
     expected = identify(DATASET, search, workers=Workers(threads=1))
     pairs, sets = names_of_tasks(monkeypatch, screening), names_of_tasks(monkeypatch, identify_module)
     assert_same(identify(DATASET, search, workers=Workers(cluster=client)), expected)
-    assert pairs == ["best_parents"] and sets == ["candidates_of_child"]
+    assert pairs == ["best_parents", "with_partners"] and sets == ["candidates_of_child"]
 
 
 def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):

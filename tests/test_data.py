@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import Dataset, ReadSettings, read, write
-from qubayes.data.dataset import MOST_CODES
+from qubayes.data.columns import cut
+from qubayes.data.dataset import MOST_CODES, code_type
 from qubayes.foundation.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER
@@ -31,6 +33,23 @@ def column(dataset, name):
     """(states, the state of each row) of a variable."""
     i = dataset.names.index(name)
     return dataset.states[i], [dataset.states[i][c] for c in dataset.codes[i]]
+
+
+@pytest.mark.parametrize("method", ["width", "quantile"])
+def test_a_single_number_is_not_cut(method):
+    names, codes = cut([1.5], np.array([4]), 3, method)
+    assert names == ("1.5",) and codes.tolist() == [0]
+
+
+def test_a_single_bound_makes_two_intervals(save):
+    data = read(save("a,b\n1,x\n1.5,y\n2,x\n"), ReadSettings(bins={"a": [1.5]}))
+    assert column(data, "a") == (("<1.5", ">=1.5"), ["<1.5", ">=1.5", ">=1.5"])
+
+
+@pytest.mark.parametrize(("most", "name"), [(0, "uint8"), (1, "uint8"), (256, "uint8"), (257, "uint16")])
+def test_codes_take_as_few_bytes_as_they_can(most, name):
+    states = tuple(map(str, range(most)))
+    assert code_type([states[:1], states, states[:1]] if most else []) == np.dtype(name)
 
 
 def test_a_table(save):
@@ -356,6 +375,13 @@ def test_arities_from_a_mapping_json_or_network(save, tmp_path):
 def test_a_number_of_states_names_what_was_not_seen(save):
     data = read(save("a,b\nx,1\ny,2\n"), ReadSettings(arities={"a": 4}))
     assert data.states[0] == ("x", "y", "unseen1", "unseen2")
+
+
+@pytest.mark.parametrize(("count", "more"), [(10, ""), (11, ", ...")])
+def test_an_error_names_ten_declared_states(save, count, more):
+    names = [f"s{k}" for k in range(count)]
+    with pytest.raises(DataError, match=rf"declared are {', '.join(names[:10])}{re.escape(more)};"):
+        read(save("a,b\nx,1\ns0,2\n"), ReadSettings(arities={"a": names}))
 
 
 @pytest.mark.parametrize(

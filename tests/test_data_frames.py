@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import DataError
+from qubayes.foundation.errors import DataError, SettingError
 from qubayes.learning import learn
 from qubayes.machines import read_model
 from reference import data as oracle
@@ -316,3 +316,16 @@ def test_without_polars_and_networkx(tmp_path):
     for ending in (".qubo", ".coo", ".mtx"):  # here polars writes
         formulation.write(tmp_path / f"y{ending}")
         assert read_model(tmp_path / f"x{ending}") == read_model(tmp_path / f"y{ending}")
+
+
+def test_options_of_read_by_name():
+    frame = pd.DataFrame({"a": ["x", None, "y"], "b": [0.5, 1.5, 2.5], "c": [1, 2, 3]})
+    settings = ReadSettings(missing="state", bins={"b": 2}, ignore=("c",))
+    found = read(frame, missing="state", bins={"b": 2}, ignore=["c"])
+    assert found.checksum == read(frame, settings).checksum and found.names == ("a", "b")
+    with pytest.raises(SettingError, match="read has no option 'mising'; did you mean missing"):
+        read(frame, mising="state")
+    with pytest.raises(SettingError, match="the options are arities, bin_method, bins, format, ignore, missing"):
+        read(found, x=1)
+    with pytest.raises(SettingError, match="settings and bins were both given"):
+        read(frame, settings, bins=3)

@@ -13,6 +13,7 @@ import pyarrow.csv
 import pytest
 
 from qubayes.data import ReadSettings, read, read_evidence, state_of, write, write_rows
+from qubayes.data.columns import one_spelling
 from qubayes.foundation.errors import DataError, FormatError, SettingError
 
 START = dt.datetime(2024, 2, 28, 12, 30)
@@ -176,3 +177,9 @@ def test_rows_of_a_dataset_as_text():
     file = io.StringIO()
     write_rows(read(np.array([[1, 2], [3, 4]])), file)
     assert file.getvalue() == "x0,x1\n1,2\n3,4\n"
+
+
+@pytest.mark.parametrize("texts", [["2024-05-01 00:00:00", "20240502"], ["2024-05-01 00:00:00", "x"], ["True", "x"]])
+def test_texts_that_are_not_all_of_a_kind_stay_as_they_are(texts):
+    """20240502 is a date to Python, and a number to everybody else."""
+    assert one_spelling(texts) == texts

@@ -449,8 +449,7 @@ def test_a_resumed_run_keeps_the_choice(monkeypatch, tmp_path, capsys):
     ("limit", "kept", "chosen"),
     [
         (10_000, None, (3, None)),
-        (1000, None, (2, None)),
-        (200, None, (3, 30)),  # a few possible parents rather than one parent
+        (1000, None, (3, 30)),  # a few possible parents rather than one parent less
         (140, None, (2, 30)),
         (51, None, (3, 10)),
         (17, None, (1, 10)),
@@ -463,6 +462,13 @@ def test_many_variables_are_restricted_to_possible_parents(monkeypatch, limit, k
     dataset = dependent_data(40, 10, seed=0)
     search = affordable(dataset, Search(3, possible_parents=kept), Workers(1), limit, smaller=True)
     assert (search.max_parents, search.possible_parents) == chosen
+
+
+def test_two_parents_among_all_come_before_two_among_some(monkeypatch):
+    costly(monkeypatch, 50.0)  # 500 s, 90 s among 30; 50 s, 60 s among 30
+    dataset = dependent_data(40, 10, seed=0)
+    search = affordable(dataset, Search(3), Workers(1), 120, smaller=True)
+    assert (search.max_parents, search.possible_parents) == (2, None)
 
 
 def test_possible_parents_that_the_time_limit_does_not_allow_are_refused(monkeypatch):

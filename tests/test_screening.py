@@ -1,6 +1,7 @@
 """Candidate sets among the possible parents of each variable, against the definition."""
 
-from itertools import combinations
+from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -9,33 +10,53 @@ from hypothesis import strategies as st
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import Workers
-from qubayes.candidates import Knowledge, Search, identify, read_candidates, screening, tolerance, write_candidates
+from qubayes.candidates import (
+    Knowledge,
+    Search,
+    identify,
+    partners,
+    read_candidates,
+    screening,
+    tolerance,
+    write_candidates,
+)
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError, SettingError
 from qubayes.scores import NAMES, Score
 from reference import scores
+from reference.candidates import partner_score, possible_parents
 from strategies import datasets
 from test_candidates import assert_same, by_vertex, knowledge
 
 
 def definition(dataset, search):
-    """The sets that beat all their subsets, among those of required parents and of the best single parents."""
+    """The sets that beat all their subsets, among those of required parents, the best single ones and partners."""
     rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
 
+    @cache
     def local(child, parents):
         return scores.local_score(rows, arities, child, parents, search.score.name, search.score.ess)
+
+    @cache
+    def partner(child, parents):
+        return partner_score(rows, arities, child, parents, search.score.name, search.score.ess)
 
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     found, unsure = [], []
     for i in range(dataset.n):
-        alone = sorted(((local(i, (j,)), j) for j in allowed.allowed[i]), key=lambda pair: (-pair[0], pair[1]))
-        kept, left = alone[: search.possible_parents], alone[search.possible_parents :]
-        unsure.append(bool(kept and left) and kept[-1][0] - left[0][0] < 1e-9)  # a tie: either may be kept
+        kept, sure = possible_parents(
+            lambda j, i=i: local(i, (j,)),
+            lambda j, k, i=i: partner(i, (j, k)),
+            allowed.allowed[i],
+            search.possible_parents,
+            allowed.limits[i],
+        )
+        unsure.append(not sure)  # a tie: either may be kept
         base = allowed.required[i]
         sets = {
             tuple(sorted(base + more)): local(i, tuple(sorted(base + more)))
             for size in range(allowed.limits[i] - len(base) + 1)
-            for more in combinations(sorted(j for _, j in kept), size)
+            for more in combinations(sorted(kept), size)
         }
         margin = tolerance(sets[base], dataset.rows)
         best = {w: max((sets[v] for v in sets if set(v) < set(w)), default=-np.inf) for w in sets}
@@ -68,7 +89,7 @@ def test_all_pairs_are_scored_exactly(dataset, name, ess):
     st.sampled_from(NAMES),
     st.sampled_from([0.01, 1.0, 100.0]),
     st.integers(0, 3),
-    st.integers(1, 2),
+    st.integers(1, 5),
 )
 def test_candidates_among_possible_parents(dataset, name, ess, max_parents, kept):
     assert_is_definition(dataset, Search(max_parents, Score(name, ess), possible_parents=kept))
@@ -91,10 +112,59 @@ def test_larger_data(name, monkeypatch):
     search = Search(2, Score(name), possible_parents=5)
     assert len(assert_is_definition(dataset, search)) > 9
     usual = by_vertex(identify(dataset, search))
+    monkeypatch.setattr(partners, "_COUNTS", 5000)
     monkeypatch.setattr(screening, "_ROWS", 64)
     monkeypatch.setattr(screening, "_CELLS", 100)
     monkeypatch.setattr(screening, "_LONG_TABLE", 100)
     assert by_vertex(identify(dataset, search)) == usual
+
+
+@given(datasets(min_variables=3), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 100.0]))
+def test_partners_are_scored_to_first_order(dataset, name, ess):
+    rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
+    pairs = screening.prepare_pairs(dataset, Score(name, ess).formula(dataset.rows))
+    equal, n = name in ("k2", "bic", "aic", "loglik") or (name == "bdeu" and len(set(arities)) == 1), dataset.n
+    for block in screening.blocks_of_children(pairs.kinds):
+        singles = np.array([[j for j in range(n) if j != child] for child in block.tolist()])
+        found = partners.partner_scores(pairs, block, singles)
+        for (i, child), j in product(enumerate(block.tolist()), range(n - 1)):
+            for other in set(range(n)) - {child, int(singles[i, j])}:
+                family = child, (int(singles[i, j]), other), name, ess
+                assert found[i, j, other] == pytest.approx(partner_score(rows, arities, *family), rel=1e-9, abs=1e-9)
+                if equal:  # exact where all families have the same prior
+                    wanted = scores.local_score(rows, arities, *family)
+                    assert found[i, j, other] == pytest.approx(wanted, rel=1e-9, abs=1e-8)
+
+
+def test_a_partner_that_says_nothing_alone_is_kept():
+    """a is b where c is 0, and random where c is 1: c alone says nothing of a, while others say a little."""
+    random = np.random.default_rng(3)
+    codes = random.integers(0, 2, (9, 400)).astype(np.uint8)
+    codes[0] = np.where(codes[2] == 0, codes[1], codes[0])
+    codes[3:] = np.where(random.random((6, 400)) < 0.2, codes[0], codes[3:])
+    dataset = Dataset(tuple("abcdefghi"), (("x", "y"),) * 9, codes)
+    allowed, pairs = Knowledge().resolve(dataset.names, 2), screening.prepare_pairs(dataset, Score().formula(400))
+    assert screening.best_parents((pairs, allowed, 8), np.array([0]))[0][0] == 1
+    assert 2 not in screening.best_parents((pairs, allowed, 4), np.array([0]))[0]
+    assert 2 in screening.possible_parents(dataset, Score(), allowed, 2)[0]
+    single = Knowledge(max_parents={"a": 1}).resolve(dataset.names, 2)
+    assert 2 not in screening.possible_parents(dataset, Score(), single, 4)[0]
+
+
+def test_partners_are_ranked_on_rows_that_are_evenly_spaced(monkeypatch):
+    dataset = dependent_data(9, 90, seed=7)
+    monkeypatch.setattr(partners, "MOST_ROWS", 40)
+    allowed = Knowledge().resolve(dataset.names, 2)
+    third = Dataset(dataset.names, dataset.states, np.ascontiguousarray(dataset.codes[:, ::3]))
+    pairs, thin = (screening.prepare_pairs(data, Score("k2").formula(90)) for data in (dataset, third))
+    ranked = screening.best_parents((pairs, allowed, 6), np.arange(9))
+    tasks = screening.blocks_with_singles(pairs, ranked, 6)
+    kept = {
+        child: found for task in tasks for child, found in screening.with_partners((thin, allowed, 6), task).items()
+    }
+    assert screening.possible_parents(dataset, Score("k2"), allowed, 6) == tuple(kept[child] for child in range(9))
+    monkeypatch.setattr(partners, "MOST_ROWS", 90)
+    assert pairs.spaced.codes.shape == (9, 90)
 
 
 def test_more_required_parents_than_are_kept():

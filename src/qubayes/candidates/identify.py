@@ -49,8 +49,8 @@ MOST_BYTES = 2**62  # bytes of the tables between levels: more fit no memory, an
 class Search:
     """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge.
 
-    With `possible_parents` only this number of parents of each variable is considered: the best single ones, beside
-    the required ones.
+    With `possible_parents` only this number of parents of each variable is considered, beside the required ones: a
+    third are the best single parents, the others score best in a pair with one of these.
     """
 
     max_parents: int = 3  # n - 1 where there are fewer variables

@@ -1,12 +1,13 @@
 """Candidate sets among a few possible parents of each variable, for thousands of variables.
 
-All pairs of a child and one parent are scored exactly. Each child keeps the parents that score best alone, and those
-that prior knowledge requires; then all its parent sets among these are searched. A candidate set of the whole problem
-may be missed where one of its members is not kept.
+All pairs of a child and one parent are scored exactly. Each child keeps a third of its possible parents because they
+score best alone, and for each of these its best partners: the variables with which it scores best as a pair of parents.
+Those that prior knowledge requires are kept, too. Then all parent sets among these are searched. A candidate set of the
+whole problem may be missed where one of its members is not kept.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,29 +19,26 @@ from ..scores.score import DECLARED, EACH, Formula, Score, rising
 from .counting import prepare_rows
 from .knowledge import Allowed
 from .levels import Block, make_above, next_level, prepare_constraints, prepare_rule, scan, split, start_level
+from .partners import PARTNERS, Pairs, choose_partners, partner_scores
 
 _ROWS = 1 << 16  # rows that are counted together: sums of 32-bit floats are exact up to 2^24
 _CELLS = 1 << 22  # cells of pairs that are scored together
 _LONG_TABLE = 1 << 17  # counts beyond this are not tabulated but scored one by one
 
 
-class Pairs(NamedTuple):
-    """The data in the form in which all pairs are scored, and the score."""
-
-    codes: AnyArray  # (n, rows) observed states, numbered from 0
-    kinds: Ints  # (n, 2) numbers of declared and of observed states
-    formula: Formula
-
-
 def possible_parents(
     dataset: Dataset, score: Score, allowed: Allowed, most: int, workers: Workers | None = None
 ) -> tuple[VertexSet, ...]:
-    """Return for each child its required parents and the `most` others that score best alone (ties: the first ones)."""
-    pairs, kept = prepare_pairs(dataset, score.formula(dataset.rows)), dict[int, VertexSet]()
-    blocks = blocks_of_children(pairs.kinds)
+    """Return for each child its required parents and `most` others: the best single ones and their partners."""
+    workers = workers or Workers()
+    pairs = prepare_pairs(dataset, score.formula(dataset.rows))
+    blocks, ranked, kept = blocks_of_children(pairs.kinds), dict[int, list[int]](), dict[int, VertexSet]()
     # Here one block follows the other: a product of matrices takes all threads.
-    spread = workers if workers and workers.cluster is not None else Workers(1)
-    for _, found in run(best_parents, (pairs, allowed, most), blocks, spread):
+    for _, best in run(best_parents, (pairs, allowed, most), blocks, workers if workers.cluster else Workers(1)):
+        ranked.update(best)
+    spaced = pairs.spaced
+    tasks = blocks_with_singles(spaced, ranked, most)
+    for _, found in run(with_partners, (spaced, allowed, most), tasks, workers):
         kept.update(found)
     return tuple(kept[child] for child in range(dataset.n))
 
@@ -53,30 +51,66 @@ def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
     return Pairs(np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula)
 
 
-def blocks_of_children(kinds: Ints) -> list[Ints]:
-    """Return blocks of variables of the same numbers of declared and of observed states."""
+def blocks_of_children(kinds: Ints, cells: int | None = None) -> list[Ints]:
+    """Return blocks of variables of the same numbers of declared and of observed states, to be scored together.
+
+    `cells` are held at once for each of them: by default those of its pairs with all variables.
+    """
     blocks: list[Ints] = []
     for kind in np.unique(kinds, axis=0):
         children = np.flatnonzero((kinds == kind).all(axis=1))
-        width = max(1, _CELLS // int(kind[1] * kinds[:, 1].sum()))
+        width = max(1, _CELLS // int(kind[1] * kinds[:, 1].sum() if cells is None else cells))
         blocks += [children[start : start + width] for start in range(0, len(children), width)]
     return blocks
 
 
-def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, VertexSet]:
-    """Return the possible parents of the children of a block."""
+def blocks_with_singles(pairs: Pairs, ranked: dict[int, list[int]], most: int) -> list[list[tuple[int, list[int]]]]:
+    """Return blocks of (child, its best single parents), of the children whose single parents are ranked."""
+    blocks = blocks_of_children(pairs.kinds, 2 * sum(pairs.codes.shape) * singles_among(most))
+    made = [[(child, ranked[child]) for child in block.tolist() if child in ranked] for block in blocks]
+    return [block for block in made if block]
+
+
+def singles_among(most: int) -> int:
+    """Return how many of the possible parents are kept because they score best alone."""
+    return -(-most // (1 + PARTNERS))
+
+
+def best_parents(shared: tuple[Pairs, Allowed, int], children: Ints) -> dict[int, list[int]]:
+    """Return the `most` single parents that score best for each child of a block, best first (ties: the first ones)."""
     pairs, allowed, most = shared
-    kept: dict[int, VertexSet] = {}
+    ranked: dict[int, list[int]] = {}
     for child, scores in zip(children.tolist(), pair_scores(pairs, children), strict=True):
-        scores += allowed.prior_of(child)
-        scores[list(allowed.excluded[child])] = -np.inf
-        scores[list(allowed.required[child])] = -np.inf
+        scores = _allowed_alone(allowed, child, scores)
         count = min(most, int(np.isfinite(scores).sum()))
         least = np.partition(scores, -count)[-count] if count else np.inf  # of those that are kept
-        best = np.flatnonzero(scores > least)
-        tied = np.flatnonzero(scores == least)[: count - len(best)]
-        kept[child] = tuple(sorted({*best.tolist(), *tied.tolist(), *allowed.required[child]}))
-    return kept
+        best = np.flatnonzero(scores >= least)
+        ranked[child] = best[np.argsort(-scores[best], kind="stable")][:count].tolist()
+    return ranked
+
+
+def _allowed_alone(allowed: Allowed, child: int, scores: Floats) -> Floats:
+    """Return the scores (..., n) of parents with their priors; -inf for those that are not allowed, or required."""
+    scores = scores + allowed.prior_of(child)
+    scores[..., list(allowed.excluded[child])] = -np.inf
+    scores[..., list(allowed.required[child])] = -np.inf
+    return scores
+
+
+def with_partners(shared: tuple[Pairs, Allowed, int], block: Sequence[tuple[int, list[int]]]) -> dict[int, VertexSet]:
+    """Return the possible parents of the children of a block, from (child, its best single parents).
+
+    A child that may have one parent only keeps single parents; others fill up with them where partners are lacking.
+    """
+    pairs, allowed, most = shared
+    kept, count = dict(block), singles_among(most)
+    paired = [child for child, ranked in block if allowed.limits[child] > 1 and ranked]
+    if paired:
+        singles = np.array([(kept[child] + kept[child][:1] * count)[:count] for child in paired])  # padded by the first
+        for child, scores in zip(paired, partner_scores(pairs, np.array(paired), singles), strict=True):
+            best = choose_partners(_allowed_alone(allowed, child, scores), kept[child][:count], most)
+            kept[child] = list(dict.fromkeys(best + kept[child]))[:most]
+    return {child: tuple(sorted({*parents, *allowed.required[child]})) for child, parents in kept.items()}
 
 
 def pair_scores(pairs: Pairs, children: Ints) -> Floats:

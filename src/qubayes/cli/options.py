@@ -162,7 +162,9 @@ def search_options(
     knowledge: KnowledgeFile = None,
     possible_parents: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Consider only the K parents of each variable that score best alone."),
+        typer.Option(
+            metavar="K", help="Consider only K parents of each variable: the best single ones and their best partners."
+        ),
     ] = None,
 ) -> "Search":
     """Return what candidate sets are searched for."""

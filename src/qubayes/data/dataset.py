@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import optional
-from ..foundation.errors import FormatError, SettingError, some
+from ..foundation.errors import FormatError, SettingError, check_options, some
 from ..foundation.files import replacing, shown
 
 Missing: TypeAlias = Literal["error", "drop", "state"]
@@ -158,6 +158,12 @@ class ReadSettings:
                     f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
                     " bounds between intervals, such as {'age': [18, 40, 65]}"
                 )
+
+    @classmethod
+    def of(cls, **options: Any) -> "ReadSettings":
+        """Return the settings with these options, by the names of their fields."""
+        check_options("read", options, (each.name for each in fields(cls)))
+        return cls(**{**options, "ignore": tuple(options.get("ignore", ()))})
 
 
 def write(dataset: Dataset, path: str | Path) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import limit_address_space, optional
 from ..foundation.environment import narwhals as nw
-from ..foundation.errors import DataError, FormatError, QubayesError, option, some
+from ..foundation.errors import DataError, FormatError, QubayesError, SettingError, option, some
 from ..foundation.files import ending, opened, parse_json, read_text, shown
 from .columns import Column, Intervals, codes_in, complete_rows, encode, one_spelling, text_of
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
@@ -58,26 +58,32 @@ class HasStates(Protocol):
         """Names of the states of each variable, if they are known."""
 
 
-def read(source: Any, settings: ReadSettings | None = None, *, like: HasStates | None = None) -> Dataset:
+def read(
+    source: Any, settings: ReadSettings | None = None, *, like: HasStates | None = None, **options: Any
+) -> Dataset:
     """Return the data as integer codes with the names of their states.
 
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-` for standard input
-    (CSV unless `settings.format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a
-    Dataset, which is returned as it is. States come in the
-    declared order if the column's type or `settings.arities` declares them, else in numeric order if all are whole
-    numbers, else sorted as text. Numbers whose states are intervals in `like` (a Network or a Dataset) are put into
-    these intervals.
+    (CSV unless `format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a Dataset,
+    which is returned as it is. The options are the fields of `ReadSettings`, by name or as `settings`: missing, bins,
+    bin_method, arities, ignore, format. States come in the declared order if the column's type or `arities` declares
+    them, else in numeric order if all are whole numbers, else sorted as text. Numbers whose states are intervals in
+    `like` (a Network or a Dataset) are put into these intervals.
 
     >>> import pandas
-    >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), ReadSettings(bins=2))
+    >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), bins=2)
     >>> dataset.n, dataset.rows, dataset.states[0], dataset.codes.tolist()
     (2, 2, ('no', 'yes'), [[0, 1], [0, 1]])
     >>> read(pandas.DataFrame({"rain": ["yes", "no"], "mm": [99.5, 0.0]}), like=dataset).codes.tolist()
     [[1, 0], [1, 0]]
     """
+    if settings is not None and options:
+        raise SettingError(
+            f"settings and {min(options)} were both given; give one: {min(options)} is a part of settings"
+        )
+    settings = settings or ReadSettings.of(**options)
     if isinstance(source, Dataset):
         return source
-    settings = settings or ReadSettings()
     columns, arities_from = _load(source, settings)
     names = [column.name for column in columns]
     asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]

@@ -56,7 +56,8 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     bootstrap : int
         How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0 for none.
     possible_parents : int or None
-        Consider only this number of parents of each variable, the best single ones; for many variables. None: all.
+        Consider only this number of parents of each variable, the best single ones and their best partners; for many
+        variables. None: all.
     workers : Workers or None
         Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs in parallel
         (`n_jobs`) give `Workers(threads=1)`.

@@ -17,7 +17,14 @@ from ..candidates import Search, identify
 from ..candidates.identify import assemble, checked, first_level, scan_level, too_many_sets
 from ..candidates.levels import Block, Level, make_above, next_level, scan, sets_of_heads, with_bounds
 from ..candidates.scanning import Above
-from ..candidates.screening import best_parents, blocks_of_children, candidates_of_child, prepare_pairs
+from ..candidates.screening import (
+    best_parents,
+    blocks_of_children,
+    blocks_with_singles,
+    candidates_of_child,
+    prepare_pairs,
+    with_partners,
+)
 from ..data.dataset import Dataset
 from ..foundation.environment import memory_here, peak_memory
 from ..foundation.errors import SettingError, TooLargeError, option
@@ -153,26 +160,36 @@ def _tried(level: Level, sets: int, workers: Workers, longest: float) -> tuple[_
 
 def seconds_among(dataset: Dataset, search: Search, workers: Workers) -> float:
     """Return the predicted seconds of a search among possible parents: some variables are screened and searched."""
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    allowed, most = search.knowledge.resolve(dataset.names, search.max_parents), search.possible_parents or dataset.n
     pairs = prepare_pairs(dataset, search.score.formula(dataset.rows))
-    shared, blocks = (pairs, allowed, search.possible_parents or dataset.n), blocks_of_children(pairs.kinds)
-    kept: dict[int, VertexSet] = {}
+    blocks, ranked, kept = blocks_of_children(pairs.kinds), dict[int, list[int]](), dict[int, VertexSet]()
     screened, began = 0, time.perf_counter()
     for place in np.random.default_rng(0).permutation(len(blocks)).tolist():
-        kept |= best_parents(shared, blocks[place])
+        ranked |= best_parents((pairs, allowed, most), blocks[place])
         screened += int(pairs.kinds[blocks[place], 1].sum())
         if (spent := time.perf_counter() - began) >= _SAMPLE:
             break
     seconds = spent * float(pairs.kinds[:, 1].sum()) / screened
-    children, everyone = sorted(kept), tuple(kept.get(child, ()) for child in range(dataset.n))
-    task = dataset, search.score, allowed, everyone
-    candidates_of_child(task, children[0])  # compiles or loads the kernels
-    done, spent, batch = 0, 0.0, 2 * workers.count
-    while done < len(children) and spent < _SAMPLE:
-        began, some = time.perf_counter(), children[done : done + batch]
-        done += sum(1 for _ in run(candidates_of_child, task, some, workers))
+    spaced = pairs.spaced
+    tasks = blocks_with_singles(spaced, ranked, most)
+    pace, found = _pace_of(with_partners, (spaced, allowed, most), tasks, workers)
+    for some in found:
+        kept |= some
+    seconds += pace * len(found) / len(kept) * dataset.n
+    everyone = tuple(kept.get(child, ()) for child in range(dataset.n))
+    pace, _ = _pace_of(candidates_of_child, (dataset, search.score, allowed, everyone), sorted(kept), workers)
+    return seconds + pace * dataset.n
+
+
+def _pace_of(task: Any, shared: Any, items: Sequence[Any], workers: Workers) -> tuple[float, list[Any]]:
+    """Return the seconds of a task, and the results of those that were tried: more and more of them until _SAMPLE."""
+    task(shared, items[0])  # compiles or loads the kernels
+    found, spent, batch = list[Any](), 0.0, 2 * workers.count
+    while len(found) < len(items) and spent < _SAMPLE:
+        began, some = time.perf_counter(), items[len(found) : len(found) + batch]
+        found += [result for _, result in run(task, shared, some, workers)]
         spent, batch = spent + time.perf_counter() - began, 2 * batch
-    return seconds + spent * dataset.n / done
+    return spent / len(found), found
 
 
 def affordable(
@@ -206,7 +223,7 @@ def affordable(
         )
     if workers.cluster is not None:
         return search
-    offers = _offers(dataset, search, Workers(workers.threads), limit, on_progress)
+    offers = _offers(dataset, search, Workers(workers.threads), limit, smaller, on_progress)
     _, seconds, memory = next(offers)
     forecast = f"{_named(search)} would take about {in_words(seconds)} for the candidate sets"
     if seconds == inf:
@@ -238,32 +255,43 @@ def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
 
 
 def _offers(
-    dataset: Dataset, search: Search, workers: Workers, limit: float, on_progress: OnProgress
+    dataset: Dataset, search: Search, workers: Workers, limit: float, smaller: bool, on_progress: OnProgress
 ) -> Iterator[tuple[Search, float, float]]:
     """Yield (search, seconds, bytes): the search itself, then smaller ones, each predicted when it is asked for."""
-    m, kept, single = search.max_parents, search.possible_parents, None
-    most = m
-    while kept is None and too_many_sets(dataset.n, most):
-        most -= 1
-    if most < m:
-        yield search, inf, inf
-    if kept is None and most >= min(m, 2):
-        whole, longest = replace(search, max_parents=most), min(_WHOLE, limit / 20)
-        predicted = plan(dataset, whole, workers=workers, count_bits=False, longest=longest, on_progress=on_progress)
-        for each in reversed(predicted):
-            fewer = replace(search, max_parents=each.max_parents), each.seconds, float(each.memory)
-            if each.max_parents >= min(m, 2):
-                yield fewer
-            else:
-                single = fewer
-    numbers = (30, 10) if kept is None else (kept,)
-    several = [(few, parents) for few in numbers for parents in range(m, min(m, 2) - 1, -1)]
-    for few, parents in [*several, *([(numbers[-1], 1)] if m > 1 else [])]:
-        if few < dataset.n - 1:
-            among = replace(search, max_parents=parents, possible_parents=few)
-            yield among, seconds_among(dataset, among, workers), 0.0
-    if single is not None:
-        yield single
+    n, largest, whole = dataset.n, search.max_parents, dict[int, Forecast]()
+    while search.possible_parents is None and too_many_sets(n, largest):
+        largest -= 1
+    for m, few in _sizes(search, smaller):
+        size = replace(search, max_parents=m, possible_parents=few)
+        if few is not None:
+            if few < n - 1:
+                yield size, seconds_among(dataset, size, workers), 0.0
+        elif m > largest or largest < min(search.max_parents, 2):
+            if size == search:
+                yield size, inf, inf
+        else:
+            if not whole:
+                most, longest = replace(search, max_parents=largest), min(_WHOLE, limit / 20)
+                found = plan(dataset, most, workers=workers, count_bits=False, longest=longest, on_progress=on_progress)
+                whole = {each.max_parents: each for each in found}
+            yield size, whole[m].seconds, float(whole[m].memory)
+
+
+def _sizes(search: Search, smaller: bool) -> Iterator[tuple[int, int | None]]:
+    """Yield (parents, possible parents) from large to small.
+
+    Three parents among 30 possible ones give better networks than two among all (docs/candidates.md).
+    """
+    m, kept = search.max_parents, search.possible_parents
+    fewer = range(m, 0, -1)
+    if kept is not None or not smaller:
+        yield from ((parents, kept) for parents in fewer)
+        return
+    several = [parents for parents in fewer if parents > 1] or [m]
+    yield from ((parents, few) for parents in several for few in (None, 30))
+    yield from ((parents, 10) for parents in fewer)
+    if m > 1:
+        yield 1, None
 
 
 def _named(search: Search) -> str:

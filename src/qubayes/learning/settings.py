@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from ..candidates import Knowledge, Search, read_knowledge
 from ..data import Dataset, ReadSettings
-from ..foundation.errors import SettingError, option
+from ..foundation.errors import SettingError, check_options, option
 from ..scores import Score
 from ..search import Limits, Solver, solver_named
 from ..search.exact.alternatives import check_wanted
@@ -45,8 +44,8 @@ class LearnSettings:
     bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
     reading : how the data are read, see `ReadSettings`.
     best, within : also list this number of best networks, or all within this Bayes factor of the best (`alternatives`).
-    possible_parents : consider only this number of parents of each variable, the best single ones; None for all. The
-        bound then holds for these parents only.
+    possible_parents : consider only this number of parents of each variable, the best single ones and their best
+        partners; None for all. The bound then holds for these parents only.
     """
 
     max_parents: int | None = None
@@ -102,17 +101,13 @@ class LearnSettings:
     def of(cls, **options: Any) -> "LearnSettings":
         """Return the settings with these options: fields of `LearnSettings` and of `ReadSettings`, by name."""
         own, reading = ({each.name for each in fields(kind)} for kind in (cls, ReadSettings))
-        for name in options:
-            if name not in own | reading:
-                close = get_close_matches(name, own | reading, 1)
-                hint = f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(own | reading))}"
-                raise SettingError(f"learn has no option {name!r}; {hint}")
+        check_options("learn", options, own | reading)
         read = {name: value for name, value in options.items() if name in reading}
         rest = {name: value for name, value in options.items() if name in own}
         if read and rest.get("reading") is not None:
             raise SettingError(f"reading and {min(read)} were both given; give one: {min(read)} is a part of reading")
         if read:
-            rest["reading"] = ReadSettings(**{**read, "ignore": tuple(read.get("ignore", ()))})
+            rest["reading"] = ReadSettings.of(**read)
         return cls(**rest)
 
     @property

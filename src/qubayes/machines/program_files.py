@@ -223,14 +223,14 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
     linear = all(row.lhs.is_linear() for row in rows)
     _write(file, ["qubayes", f"Q{kind}{'N' if not rows else 'L' if linear else 'Q'}", "minimize", len(place)])
     _write(file, [len(rows)] if rows else [])
-    _write_entries(file, [(*_lower(place, u, v), 2.0 * w) for u, v, w in model.objective.iter_quadratic()])
+    _write_entries(file, [(*_lower(place, u, v), 2.0 * float(w)) for u, v, w in model.objective.iter_quadratic()])
     present = set(model.objective.variables)
     _write_vector(file, 0.0, np.array([model.objective.get_linear(v) if v in present else 0.0 for v in place], float))
     _write(file, [repr(float(model.objective.offset))])
     if rows:
         quadratic = [(k, u, v, w) for k, row in enumerate(rows, 1) for u, v, w in row.lhs.iter_quadratic()]
         if not linear:
-            _write_entries(file, [(k, *_lower(place, u, v), 2.0 * w) for k, u, v, w in quadratic])
+            _write_entries(file, [(k, *_lower(place, u, v), 2.0 * float(w)) for k, u, v, w in quadratic])
         _write_entries(file, [(k, place[v], w) for k, row in enumerate(rows, 1) for v, w in row.lhs.iter_linear()])
     _write(file, [_INFINITY])
     if rows:

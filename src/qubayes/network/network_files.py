@@ -399,7 +399,6 @@ def to_pyagrum(network: Network) -> Any:
         model.addArc(*edge)
     for name, parents, table in zip(network.names, network.parents, tables, strict=True):
         cpt = model.cpt(name)
-        axes = [name if v == name else v for v in reversed(cpt.names)]
         own = [*(network.names[p] for p in parents), name]
-        model.cpt(name).fillWith(table.transpose([own.index(axis) for axis in axes]).ravel().tolist())
+        model.cpt(name).fillWith(table.transpose([own.index(axis) for axis in reversed(cpt.names)]).ravel().tolist())
     return model

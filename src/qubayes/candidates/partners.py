@@ -1,0 +1,199 @@
+"""Scores of pairs of parents, to find the partners of a single parent among all variables.
+
+For each pair of a child and one of its best single parents, every other variable is scored as a second parent. The rows
+of a cell are summed as one-hot vectors, which gives the counts of all variables at once.
+
+These scores rank partners only. In a term lnΓ(c + s) − lnΓ(s) = log s + Σ_{0<t<c} log(t + s) the sum is taken to first
+order around the prior s of a family of average arities. That is exact where all families have this prior; otherwise the
+error of a cell is below 0.83 times the square of the difference of the priors, since Σ 1/t² < 1.65.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..foundation.arrays import AnyArray, Floats, Ints
+from ..foundation.jit import inner, kernel
+from ..scores.score import DECLARED, EACH, OBSERVED, Formula
+
+PARTNERS = 2  # of each single parent
+MOST_ROWS = 10_000  # partners are ranked on at most this number of rows, evenly spaced
+_COUNTS = 1 << 19  # of a block of one-hot rows: 1 MB stays in the cache of a core
+TERM, SLOPE, SEEN = range(3)  # columns of a table of terms, and of sums of terms
+
+
+class Pairs(NamedTuple):
+    """The data in the form in which all pairs are scored, and the score."""
+
+    codes: AnyArray  # (n, rows) observed states, numbered from 0
+    kinds: Ints  # (n, 2) numbers of declared and of observed states
+    formula: Formula
+
+    @property
+    def spaced(self) -> "Pairs":
+        """The same with at most MOST_ROWS rows."""
+        step = -(-self.codes.shape[1] // MOST_ROWS) or 1
+        return self._replace(codes=self.codes[:, ::step])
+
+
+class Prior(NamedTuple):
+    """Prior counts of a cell and of a joint state of the parents; 0 for scores without a prior."""
+
+    cell: Any
+    joint: Any
+
+
+def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
+    """(children, singles, n) scores of each child with one of its single parents and each other variable.
+
+    The children have the same numbers of declared and of observed states; `singles` is (children, singles). Entries of
+    the child itself and of the single parent mean nothing.
+    """
+    (n, rows), formula = pairs.codes.shape, pairs.formula
+    states, seen = pairs.kinds[children[0]].tolist()
+    tables, reference = _tables(pairs, states, seen)
+    order, starts = _sorted_rows(pairs, children, singles, seen)
+    scores = np.empty((len(order), n))
+    single = pairs.kinds[singles.reshape(-1), 0][:, None].astype(float)
+    for block in _blocks(pairs.kinds[:, 1] - 1, rows):
+        hot, first = _one_hot(pairs, block)
+        sums, scratch = np.zeros((len(order), len(block), 2, 3)), np.empty((2, hot.shape[1]), np.uint16)
+        sum_terms_of_pairs(order, starts, seen, hot, first, tables, scratch, sums)
+        declared = single * pairs.kinds[block, 0]
+        joint = np.maximum(sums[:, :, 1, SEEN], 1.0) if formula.spread == OBSERVED else declared
+        prior = _prior(formula, joint, states, seen)
+        scores[:, block] = _sum_at(prior.cell, reference.cell, sums[:, :, 0])
+        scores[:, block] -= _sum_at(prior.joint, reference.joint, sums[:, :, 1])
+        scores[:, block] -= formula.penalty * (states - 1) * declared
+    return scores.reshape(*singles.shape, n)
+
+
+def _prior(formula: Formula, joint: Any, states: int, seen: int) -> Prior:
+    """Return the prior counts of a family whose parents have this number of joint states."""
+    if formula.spread == EACH:
+        return Prior(formula.prior, formula.prior * states)
+    return Prior(formula.prior / joint / (states if formula.spread == DECLARED else seen), formula.prior / joint)
+
+
+def _sum_at(prior: Any, reference: float, sums: Floats) -> Floats:
+    """Return the sum of the terms with this prior, from sums with the reference."""
+    if reference == 0.0:
+        return sums[..., TERM]
+    found: Floats = sums[..., TERM] + np.log(prior) * sums[..., SEEN] + (prior - reference) * sums[..., SLOPE]
+    return found
+
+
+def _tables(pairs: Pairs, states: int, seen: int) -> tuple[Floats, Prior]:
+    """(2, rows + 1, 3) terms of each count, for cells and for joint states of the parents; their priors."""
+    rows, numbers = pairs.codes.shape[1], pairs.kinds[:, 1 if pairs.formula.spread == OBSERVED else 0]
+    reference = _prior(pairs.formula, float(np.exp(2.0 * np.log(numbers).mean())), states, seen)
+    tables, counts = np.zeros((2, rows + 1, 3)), np.arange(1.0, rows + 1.0)
+    for table, prior in zip(tables, reference, strict=True):
+        table[1:, SEEN] = 1.0
+        if prior == 0.0:
+            table[1:, TERM] = counts * np.log(counts)
+        else:
+            table[2:, TERM] = np.cumsum(np.log(counts[:-1] + prior))
+            table[2:, SLOPE] = np.cumsum(1.0 / (counts[:-1] + prior))
+    return tables, reference
+
+
+def _sorted_rows(pairs: Pairs, children: Ints, singles: Ints, seen: int) -> tuple[AnyArray, Ints]:
+    """(pairs, rows) rows sorted by the states of single parent and child; (pairs, cells + 1) where each cell begins."""
+    rows, most = pairs.codes.shape[1], int(pairs.kinds[singles, 1].max())
+    order = np.empty((singles.size, rows), np.int32)
+    starts = np.zeros((singles.size, most * seen + 1), np.int64)
+    for place, (child, single) in enumerate(zip(np.repeat(children, singles.shape[1]), singles.flat, strict=True)):
+        cell = pairs.codes[single].astype(np.int64) * seen + pairs.codes[child]
+        order[place] = np.argsort(cell, kind="stable")
+        np.cumsum(np.bincount(cell, minlength=most * seen), out=starts[place, 1:])
+    return order, starts
+
+
+def _blocks(columns: Ints, rows: int) -> list[Ints]:
+    """Return blocks of variables whose one-hot columns fit the cache."""
+    place = np.cumsum(columns) // max(1, _COUNTS // max(rows, 1))
+    return [np.flatnonzero(place == number) for number in np.unique(place)]
+
+
+def _one_hot(pairs: Pairs, block: Ints) -> tuple[AnyArray, Ints]:
+    """(rows, columns) 1 where a variable of the block has the state of the column; (variables + 1) first columns.
+
+    The first state of a variable has no column: its count is what the others leave.
+    """
+    columns = pairs.kinds[block, 1] - 1
+    first = np.concatenate(([0], np.cumsum(columns)))
+    state = np.arange(1, first[-1] + 1) - np.repeat(first[:-1], columns)
+    hot = pairs.codes[np.repeat(block, columns)] == state[:, None]
+    return np.ascontiguousarray(hot.T, dtype=np.uint16), first
+
+
+@kernel
+def sum_terms_of_pairs(
+    order: AnyArray,
+    starts: Ints,
+    seen: int,
+    hot: AnyArray,
+    first: Ints,
+    tables: Floats,
+    scratch: AnyArray,
+    sums: Floats,
+) -> None:
+    """Add to `sums` (pairs, variables, 2, 3) the terms of all cells, and of all joint states of the parents."""
+    columns = hot.shape[1]
+    for pair in range(len(order)):
+        for cell in range(starts.shape[1] - 1):
+            if cell % seen == 0:
+                for c in range(columns):
+                    scratch[1, c] = 0
+            begin, end = starts[pair, cell], starts[pair, cell + 1]
+            if begin < end:
+                for c in range(columns):
+                    scratch[0, c] = 0
+                whole = begin + (end - begin) // 4 * 4
+                for k in range(begin, whole, 4):  # four rows at a time: 1.5 times as fast
+                    p, q, r, s = order[pair, k], order[pair, k + 1], order[pair, k + 2], order[pair, k + 3]
+                    for c in range(columns):
+                        scratch[0, c] += hot[p, c] + hot[q, c] + hot[r, c] + hot[s, c]
+                for k in range(whole, end):
+                    for c in range(columns):
+                        scratch[0, c] += hot[order[pair, k], c]
+                for c in range(columns):
+                    scratch[1, c] += scratch[0, c]
+                _add_terms(scratch[0], end - begin, first, tables[0], sums[pair, :, 0])
+            size = end - starts[pair, cell + 1 - seen] if cell % seen == seen - 1 else 0
+            if size:
+                _add_terms(scratch[1], size, first, tables[1], sums[pair, :, 1])
+
+
+@inner
+def _add_terms(counts: Any, size: Any, first: Any, table: Any, sums: Any) -> None:
+    """Add the terms of the counts of each variable; they sum to `size` with that of its first state."""
+    for variable in range(len(sums)):
+        rest = size
+        term = slope = seen = 0.0
+        for column in range(first[variable], first[variable + 1]):
+            count = np.int64(counts[column])
+            rest -= count
+            term += table[count, TERM]
+            slope += table[count, SLOPE]
+            seen += table[count, SEEN]
+        sums[variable, TERM] += term + table[rest, TERM]
+        sums[variable, SLOPE] += slope + table[rest, SLOPE]
+        sums[variable, SEEN] += seen + table[rest, SEEN]
+
+
+def choose_partners(scores: Floats, singles: Sequence[int], most: int) -> list[int]:
+    """Return the single parents and, for each in turn, its PARTNERS best partners that are not among them yet.
+
+    `scores` is (singles, n); -inf marks variables that are not allowed. At most `most` are returned.
+    """
+    kept = list(singles)
+    for row in scores[: len(kept)]:
+        for _ in range(PARTNERS):
+            row[kept] = -np.inf
+            best = int(row.argmax())
+            if len(kept) < most and row[best] > -np.inf:
+                kept.append(best)
+    return kept
