@@ -20,7 +20,7 @@ from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders import anneal, insertions
 from qubayes.search.orders.anneal import Anneal
-from qubayes.search.orders.insertions import anneal_order, best_of, improve, order_state, regroup, restart_at
+from qubayes.search.orders.insertions import _mark, anneal_order, best_of, improve, order_state, regroup, restart_at
 from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
 from qubayes.search.run import Run
@@ -486,3 +486,17 @@ def test_bad_patience(name):
     for value in (0.0, -1.0, math.nan):
         with pytest.raises(SettingError, match=r"patience = .*; give a number above 0"):
             solver_named(name, patience=value)
+
+
+@pytest.mark.parametrize("parents", [False, True])
+def test_a_vertex_is_marked_with_some_of_its_parents_or_children(parents):
+    """Those whose bit of the word is set, by the last five bits of their number; never the place behind the last."""
+    n, random = 70, np.random.default_rng(3)
+    members = np.array([random.permutation([v for v in range(n) if v != vertex])[:30] for vertex in range(n)])
+    choice, marked = np.arange(n), np.ones(n + 1, np.bool_)
+    for word in (0, 2**32 - 1, 0x80000001, int(random.integers(2**32))):
+        for vertex in (0, 31, 69):
+            _mark(members, choice, marked, vertex, parents, np.uint64(word))
+            near = [v for v in range(n) if (v in members[vertex] if parents else vertex in members[v])]
+            expected = {vertex, *(v for v in near if word >> v % 32 & 1)}
+            assert set(np.flatnonzero(marked).tolist()) == expected

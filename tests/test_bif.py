@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -144,6 +145,14 @@ BROKEN = {
     "truncated in a block": (
         SPRINKLER[: SPRINKLER.index("probability ( grass")],
         ["'grass'", "no 'probability' block"],
+    ),
+    "two defaults": (
+        re.sub(r"probability \( grass.*?\{", r"\g<0> default 0.5, 0.5; default 0.1, 0.9;", SPRINKLER),
+        ["'default'", "one 'default'"],
+    ),
+    "an unknown word": (
+        re.sub(r"probability \( grass.*?\{", r"\g<0> otherwise 0.5, 0.5;", SPRINKLER),
+        ["'otherwise'", "one 'default'"],
     ),
     "cycle": (SPRINKLER.replace("( rain )", "( rain | grass )"), ["cycle", "grass -> rain -> grass"]),
     "own parent": (SPRINKLER.replace("( rain )", "( rain | rain )"), ["cycle", "rain -> rain"]),

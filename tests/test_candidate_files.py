@@ -190,6 +190,16 @@ def test_prune_wants_one_list_per_different_name() -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
+def test_sets_of_one_score_are_given_back(tmp_path: Path, ending: str) -> None:
+    lists: Lists = [[((1,), -1.0), ((2,), -1.0), ((), -3.0)], [((0,), -2.0), ((), -2.5)], [((), -1.0)]]
+    found = prune(("a", "b", "c"), lists, Stamp())
+    assert len(found.scores) == 6
+    write_candidates(found, tmp_path / f"x{ending}")
+    again = read_candidates(tmp_path / f"x{ending}")
+    assert [list(again.of(vertex)) for vertex in range(3)] == lists
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @given(found=candidates())
 def test_files_give_back_what_was_written(tmp_path: Path, ending: str, found: Candidates) -> None:
     path = tmp_path / f"x{ending}"

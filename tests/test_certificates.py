@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -216,6 +217,8 @@ FORGERIES = {
     "with k = 1 is not valid": vertex_too_many,
     "cluster 100000 with k = 1": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 1]], "100000"]]),
     "twice, or none": lambda value: value["parts"].append(value["parts"][0]),
+    "part 1: a variable twice": lambda value: value["parts"][0]["vertices"].append(value["parts"][0]["vertices"][0]),
+    "part 1: a variable twice, or none": lambda value: value["parts"].insert(0, {"vertices": []}),
     "in no part": lambda value: value.update(parts=[]),
     "mode 'trust'": lambda value: value["parts"][0].update(mode="trust"),
     "have no score|a cycle": cycle,
@@ -371,6 +374,43 @@ def test_the_next_vertex_takes_from_the_right_sides_what_it_should(seed):
             if not first >> v & 1:
                 lost = sum(c.weight * (right_side(c, first) - right_side(c, first | 1 << v)) for c in cuts)
                 assert freed >> v * falls.width & falls.field == lost
+
+
+@pytest.mark.parametrize(("edge", "loss"), [((0, 1), (5, 7)), ((1, 0), (5, 7)), ((0, 1), (7, 5)), ((1, 0), (7, 5))])
+def test_with_an_edge_its_tail_has_no_parent_at_its_head(edge, loss):
+    """Each of two vertices has the other as its best parent; the loss of the best network is the lesser of two."""
+    losses = [{0: loss[0], 0b10: 0}, {0: loss[1], 0b01: 0}]
+    root = {"mode": "root", "cuts": [[]]}
+    node = {"mode": "branch", "cuts": [[]], "edge": list(edge), "with": root, "without": root}
+    assert checker.prove(node, losses, min(loss), 1, "part 1")["nodes"] == 2
+    with pytest.raises(RefusedError, match="too weak"):
+        checker.prove(node, losses, min(loss) + 1, 1, "part 1")
+
+
+def test_parents_outside_a_part_do_not_count():
+    """The least loss of the sets that are the same inside the part."""
+    sets = {frozenset("a"): -1, frozenset("b"): -2, frozenset("ax"): 0, frozenset("xy"): -3, frozenset("aby"): -7}
+    scores = {names: Fraction(score) for names, score in sets.items()}
+    assert checker.losses_of(scores, Fraction(0), ["c", "a", "b"], 10) == {0: 30, 0b010: 0, 0b100: 20, 0b110: 70}
+
+
+@pytest.mark.parametrize("total", [Fraction(-1, 2), Fraction(-1), Fraction(-4000), Fraction(-(10**9))])
+def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
+    """By 1e-9, or by that part of the score if it is larger."""
+    cases = [(-1.001, True), (-0.999, False), (0, False), (0.999, False), (1.001, True)]
+    if total == -(10**9):  # then the limit is a whole number
+        cases.append((1, False))
+    for parts, refused in cases:
+        score = float(total + Fraction(parts) * max(1, abs(total)) / 10**9)
+        certificate = {"format": "qubayes certificate", "version": 1, "score": score, "scale": 40}
+        certificate |= {"network": {"a": []}, "parts": []}
+        text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+        certificate["digest"] = hashlib.sha256(text.encode()).hexdigest()
+        if refused:
+            with pytest.raises(RefusedError, match="the network scores"):
+                checker.check_parts({"a": {frozenset(): total}}, certificate)
+        else:
+            assert checker.check_parts({"a": {frozenset(): total}}, certificate).score == float(total)
 
 
 def test_the_checker_stands_alone():

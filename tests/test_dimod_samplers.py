@@ -1,5 +1,6 @@
 """Our annealers as dimod samplers: dimod's own conformance tests, exact energies, limits, interrupts, bad keywords."""
 
+import math
 import os
 import signal
 import threading
@@ -42,11 +43,14 @@ def glass(n: int, seed: int = 0, vartype: str = "SPIN", density: float = 1.0) ->
 @BOTH
 def test_the_interface_is_dimods(sampler):
     dimod.testing.assert_sampler_api(sampler)
+    began = time.perf_counter()
     answer = sampler.sample(glass(8), num_reads=3, seed=1)
+    elapsed = time.perf_counter() - began
     dimod.testing.assert_response_energies(answer, glass(8))
     assert len(answer) == 3
     assert set(answer.info["timing"]) == {"preprocessing_ns", "sampling_ns", "postprocessing_ns"}
-    assert all(value >= 0 for value in answer.info["timing"].values())
+    assert all(value > 0 for value in answer.info["timing"].values())  # parts of the time that the call took
+    assert 1e-9 * sum(answer.info["timing"].values()) <= elapsed
 
 
 @BOTH
@@ -160,6 +164,20 @@ def test_schedules_of_all_kinds():
         assert (
             answer.record.energy.mean() < sampler.sample(model, seed=1, num_reads=20, num_sweeps=0).record.energy.mean()
         )
+
+
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.3, 1.0])
+def test_default_temperatures_are_what_the_fields_say(density):
+    """The definition in spins, with bits that no other bit pulls between others."""
+    model = glass(25, seed=2, density=density)
+    fields = [
+        math.sqrt(model.get_linear(v) ** 2 + sum(weight**2 for _, weight in model.iter_neighborhood(v)))
+        for v in model.variables
+    ]
+    coefficients = [abs(number) for number in (*model.linear.values(), *model.quadratic.values())]
+    least = max(min(coefficients), float(np.median(fields)) / 50)
+    expected = 1 / (2 * max(fields)), math.log(100) / (2 * least)
+    assert default_beta_range(qubo_of_bqm(model)) == pytest.approx(expected)
 
 
 def test_default_temperatures_scale_with_the_model():

@@ -1,5 +1,6 @@
 """`exact`: cuts that no network violates, bounds that no network exceeds, proofs that exhaustion confirms."""
 
+import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,6 +40,7 @@ from qubayes.search.orders.insertions import best_of
 from qubayes.search.reduction import split, without_twins
 from qubayes.search.run import Run
 from solve_cases import best_score, random_candidates, with_required_edge
+from test_components import sparse_candidates
 
 
 def component_of(candidates: Candidates) -> ComponentProof:
@@ -370,7 +372,12 @@ def test_sets_that_were_not_priced_leave_no_false_proof(seed, monkeypatch):
     candidates = random_candidates(5, seed)
     component = component_of(candidates)
     assert component.n == 5
-    branch(component, run_of(candidates, 600.0))
+    branched, taken, sides = [], [], branching.best_sides
+    monkeypatch.setattr(branching, "best_sides", lambda *given: branched.append(given) or sides(*given))
+    pop = SimpleNamespace(heappush=heapq.heappush, heappop=lambda heap: taken.append(heap) or heapq.heappop(heap))
+    monkeypatch.setattr(branching, "heapq", pop)
+    nodes = branch(component, run_of(candidates, 600.0))
+    assert nodes == len(taken) + len(branched)  # two nodes of an edge, or the same node with more cuts
     best = best_score(candidates)
     assert component.proved and component.bound >= best - 1e-9
     assert component.best.score == pytest.approx(best, abs=1e-9)
@@ -487,3 +494,35 @@ def test_a_component_of_too_many_vertices_has_the_bound_of_its_best_sets(monkeyp
     assert upper_bound(candidates, 60.0).value == pytest.approx(found.bound)
     monkeypatch.setattr(proof, "MOST_VERTICES", 70)
     assert upper_bound(candidates, 60.0).value < found.bound - 1e-6
+
+
+def test_nothing_is_annealed_after_a_proof_or_after_the_time(monkeypatch):
+    def anneal(self, candidates, run):
+        raise AssertionError
+
+    monkeypatch.setattr("qubayes.search.exact.exact.Anneal.__call__", anneal)
+    assert solve(random_candidates(6, 0), "auto", limits=Limits(None)).proved
+    assert not solve(random_candidates(20, 0), "auto", limits=Limits(0.0)).proved
+
+
+def test_the_tolerances_of_all_components_add_up_to_a_part_of_the_score():
+    candidates = sparse_candidates(30, 1)
+    run = run_of(candidates, 10.0)
+    score = run.score  # of the network from which the proof starts
+    components = proof.Proof(without_twins(candidates, False), run).components
+    assert len(components) >= 3 and abs(score) > 100
+    assert math.fsum(each.tolerance for each in components) == pytest.approx(0.5e-9 * abs(score), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(("largest", "first"), [(7, proof.EASY), (6, ROOT.rounds)])
+def test_ideals_are_searched_up_to_so_many_vertices(largest, first, monkeypatch):
+    """Then the first rounds are few; otherwise there are no ideals to end the proof, and rounds go on."""
+    efforts = []
+    monkeypatch.setattr(ComponentProof, "relax", lambda self, run, effort: efforts.append(effort))
+    monkeypatch.setattr(proof, "LARGEST", largest)
+    candidates = random_candidates(7, 0)
+    component = component_of(candidates)
+    assert component.n == 7
+    component.prove(run_of(candidates, 60.0))
+    assert efforts[0].rounds == first
+    assert (component.states > 0) == (largest == 7)

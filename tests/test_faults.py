@@ -48,6 +48,17 @@ def test_faults_are_told_or_survived(fault, command):
     assert command in shown and "too late" not in shown
 
 
+def test_control_c_at_a_terminal_loses_nothing():
+    shown = experiment("terminal.py", "--rounds", "1", "--variables", "10", "--stages", "anneal,bootstrap")
+    assert re.search(r"anneal \| 1 \| 0 \| 0", shown) and "bootstrap" in shown, shown
+
+
+def test_no_limit_reads_a_clock_that_jumps():
+    """`time.time` follows the clock of the machine, which may be set; limits count with clocks that never jump."""
+    for path in sorted((FAULTS.parents[1] / "src" / "qubayes").rglob("*.py")):
+        assert not re.search(r"\btime\.time\b|\.now\(|from time import", path.read_text()), path
+
+
 # Temporary files
 
 

@@ -64,6 +64,15 @@ def test_rounding_loses_no_more_than_is_stated(settings, mode):
         assert lost  # the error is real
 
 
+@pytest.mark.parametrize("settings", [{"digits": 0}, {"bits": 6}])
+def test_gains_are_the_nearest_multiples_of_the_step(settings):
+    for _, candidates, subsets in small_problems(6, 1):
+        formulation = formulate(candidates, subsets, coefficients=Coefficients(**settings))
+        gains = candidates.scores - np.repeat(candidates.base_scores, candidates.families.sizes)
+        nearest = np.rint(gains / formulation.step) * formulation.step
+        np.testing.assert_allclose(formulation.relative.gains, nearest, atol=1e-9)
+
+
 def test_more_bits_mean_a_smaller_error():
     _, candidates, subsets = next(small_problems(1, 3))
     errors = [formulate(candidates, subsets, coefficients=Coefficients(bits=b)).rounding_error for b in (5, 8, 12, 20)]

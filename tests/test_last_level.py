@@ -1,5 +1,7 @@
 """The last level with bounds against the definition, and against the same search without bounds."""
 
+import math
+from fractions import Fraction
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -137,6 +139,34 @@ def test_every_cell_has_its_row_of_sums_whatever_the_order():
     for p, q, y in permutations(states, 3):
         assert groups >= p * q
         assert pairs >= (p * q + 1) * y
+
+
+@pytest.mark.parametrize("total", [7, 8, 300])
+def test_packed_moments_are_rounded_up(total):
+    """M1 of a count c is 1 + 1/2 + ... + 1/(c - 1), and M0 is log (c - 1)!; at most a unit more than that."""
+    rows = levels.Rows(np.zeros((5, 3), np.uint8), np.full(5, 2), np.zeros(0, np.int32), np.zeros((5, 0)), total)
+    rule = levels.Rule(Score("bdeu").formula(total), np.ones((5, 5)), np.ones(1))
+    bounds = levels.make_bounds(3, rows, rule, np.zeros((5, 5)))[1]
+    (n_bits, m1_bits), (unit, m1_unit) = bounds.widths.tolist(), bounds.units.tolist()
+    for count in range(total + 1):
+        packed = int(bounds.table[count])
+        m1 = sum(Fraction(1, i) for i in range(1, count))
+        m0 = math.lgamma(count) if count else 0.0
+        assert packed & ((1 << n_bits) - 1) == (count > 0)
+        assert m1 <= ((packed >> n_bits) & ((1 << m1_bits) - 1)) * m1_unit < m1 + m1_unit * 1.001
+        assert m0 - 1e-9 <= (packed >> (n_bits + m1_bits)) * unit <= m0 + unit + 1e-9
+
+
+def test_no_bounds_where_they_take_too_much_memory(monkeypatch):
+    states = [2, 2, 67, 3, 2]
+    rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.array(states), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
+    rule = levels.Rule(Score("bdeu").formula(1000), np.ones((5, 5)), np.ones(1))
+    groups, pairs, _ = levels.make_bounds(4, rows, rule, np.zeros((5, 10))).groups
+    counts = sum(states) + 1 + 2 * levels.LANES  # of two bytes in each row
+    needed = 2 * counts * max(1000, 4 * (groups + 1), pairs + 1)
+    for most, found in ((needed, True), (needed - 1, False)):
+        monkeypatch.setattr(levels, "_MOST_BYTES", most)
+        assert (levels.make_bounds(4, rows, rule, np.zeros((5, 10))) is not None) == found
 
 
 def test_small_problems_do_not_load_the_kernel(monkeypatch):

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
+from qubayes.foundation.errors import FormatError, QubayesError, ServiceError, SettingError
 from qubayes.machines import (
     KEY_VARIABLE,
     AnnealerParameters,
@@ -24,6 +24,8 @@ from qubayes.machines import (
     digital_annealer_json,
     inequalities_of,
     problem_of,
+    read_qubo,
+    write_model,
 )
 from qubayes.machines.qubo import energy, qubo_from_couplers
 
@@ -101,6 +103,65 @@ def test_parameters_outside_their_ranges_are_refused(settings):
         AnnealerParameters(**settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("time_limit_sec", 1, 3600),
+        ("num_run", 1, 1024),
+        ("num_group", 1, 16),
+        ("num_output_solution", 1, 1024),
+        ("gs_level", 0, 100),
+        ("gs_cutoff", 0, 1_000_000),
+        ("penalty_auto_mode", 0, 10_000),
+        ("penalty_coef", 1, 2**63 - 1),
+        ("penalty_inc_rate", 100, 200),
+    ],
+)
+def test_parameters_at_the_ends_of_their_ranges(name, least, most):
+    for value in (least, most):
+        assert getattr(AnnealerParameters(**{name: value}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(SettingError, match=name):
+            AnnealerParameters(**{name: value})
+
+
+def test_patience_that_would_never_begin_or_end_is_refused():
+    """Each value alone, at its limit and beyond it."""
+    for fine in (
+        {"timeout": 0.01},
+        {"attempts": 1},
+        {"first_delay": 0.0},
+        {"first_delay": 30.0},
+        {"longest_delay": 999_999.0},
+        {"first_delay": 0.25, "longest_delay": 0.25},
+    ):
+        Patience(**fine)
+    for wrong in (
+        {"timeout": 0.0},
+        {"attempts": 0},
+        {"first_delay": -0.1},
+        {"first_delay": 30.5},
+        {"longest_delay": 1e6},
+        {"timeout": float("nan")},
+    ):
+        with pytest.raises(SettingError, match=r"timeout > 0, attempts >= 1"):
+            Patience(**wrong)
+
+
+def test_a_problem_with_a_penalty_or_an_inequality_is_no_qubo(tmp_path):
+    """Either is enough: couplers or linear terms of the penalty, or an inequality."""
+    one, none = qubo_from_couplers([1.0, 2.0], [0], [1], [3.0]), qubo_from_couplers([0.0, 0.0], [], [], [])
+    coupled, linear = qubo_from_couplers([0.0, 0.0], [0], [1], [3.0]), qubo_from_couplers([0.0, 1.0], [], [], [])
+    row = inequalities_of([([0, 1], [1.0, 1.0], -1.0, 1)])
+    path = tmp_path / "m.json"
+    write_model(AnnealerProblem(one, none, inequalities_of([]), ("a", "b")), path)
+    assert read_qubo(path)[0].couplers == 1
+    for penalty, rows in ((coupled, inequalities_of([])), (linear, inequalities_of([])), (none, row)):
+        write_model(AnnealerProblem(one, penalty, rows, ("a", "b")), path)
+        with pytest.raises(FormatError, match="has a penalty polynomial or inequalities"):
+            read_qubo(path)
+
+
 def test_problems_that_the_machine_refuses():
     small = qubo_from_couplers([1.0, 2.0], [0], [1], [3.0])
     names = ("a", "b")
@@ -111,6 +172,7 @@ def test_problems_that_the_machine_refuses():
         problem_of(qubo_from_couplers([np.nextafter(2.0**52, np.inf)], [], [], []))
     with pytest.raises(SettingError, match=r"2\^52"):
         problem_of(qubo_from_couplers([0.0], [], [], [], -1e17))
+    AnnealerProblem(small, small, inequalities_of([([0], [1.0], 0.0, 1), ([0], [1.0], 0.0, 10**9)]), names)
     with pytest.raises(SettingError, match="lambda"):
         AnnealerProblem(small, small, inequalities_of([([0], [1.0], 0.0, 0)]), names)
     with pytest.raises(SettingError, match="lambda"):

@@ -107,6 +107,18 @@ def test_weights_that_are_lost_by_halves_or_doubles_are_refused(ending, weight, 
         write_qubo(model, None, tmp_path / f"m{ending}")
 
 
+@pytest.mark.parametrize("where", ["objective", "row", "linear term of a row"])
+def test_coefficients_of_a_constrained_model_that_qplib_cannot_hold(where, tmp_path):
+    """The format holds twice the coefficient of a product."""
+    x, y = dimod.Binaries(["x", "y"])
+    model = dimod.ConstrainedQuadraticModel()
+    model.set_objective((1.7e308 if where == "objective" else 1.0) * x * y + x)
+    weight = {"row": 1.7e308, "linear term of a row": 1.0}.get(where, 1.0)
+    model.add_constraint(weight * x * y + (np.inf if where.startswith("linear") else 1.0) * x <= 1, label="row")
+    with pytest.raises(FormatError, match="a coefficient, or twice one, is too large for a float"):
+        write_model(model, tmp_path / "m.qplib")
+
+
 @pytest.mark.parametrize("ending", LABELLED)
 @pytest.mark.parametrize("packed", ["", ".gz"])
 def test_labels_and_offset_come_back(ending, packed, qubo, labels, tmp_path):
@@ -381,6 +393,55 @@ def test_qplib_rows_with_two_sides_and_none(tmp_path):
     assert list(read_model(tmp_path / "m.qplib").constraints) == ["c1"]
 
 
+def test_every_expression_of_a_cqm_file_is_looked_at(tmp_path):
+    """Of the objective and of each constraint, before dimod reads it."""
+    write_model(constrained_model(), tmp_path / "m.cqm")
+    data = (tmp_path / "m.cqm").read_bytes()
+    parts, start = resealed(data), data.index(b"PK\x03\x04")
+    victims = [name for name, part in parts.items() if part.startswith(b"DIMODEXPR")]
+    assert "objective" in victims and len(victims) > 1
+    for victim in victims:
+        buffer = io.BytesIO()
+        buffer.write(data[:start])
+        with zipfile.ZipFile(buffer, "a") as archive:
+            for name, part in parts.items():
+                archive.writestr(name, part.replace(b"DIMODEXPR", b"DIMODEXXX") if name == victim else part)
+        (tmp_path / "x.cqm").write_bytes(buffer.getvalue())
+        with pytest.raises(FormatError, match=r"a part of the \.cqm file is not an expression"):
+            read_model(tmp_path / "x.cqm")
+
+
+def test_an_archive_may_unpack_to_the_limit(tmp_path, monkeypatch):
+    write_qubo(random_qubo(6, 10), None, tmp_path / "m.npz")
+    with zipfile.ZipFile(tmp_path / "m.npz") as archive:
+        size = sum(info.file_size for info in archive.infolist())
+    monkeypatch.setenv("QUBAYES_MAX_UNPACKED", str(size))
+    assert read_qubo(tmp_path / "m.npz")[0].bits == 6
+    monkeypatch.setenv("QUBAYES_MAX_UNPACKED", str(size - 1))
+    with pytest.raises(FormatError, match=f"it unpacks to {size:,} bytes"):
+        read_qubo(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2 1 -1.0 |", "2 1 inf |"),
+        ("2 4.0", "2 inf"),
+        ("7.5 constant", "nan"),
+        ("7.5 constant\n0", "7.5\n1\n1 2 1 inf"),
+        ("2 3 -2.0", "2 3 -inf"),
+    ],
+)
+def test_qplib_with_a_coefficient_that_is_not_finite(tmp_path, old, new):
+    text = QPLIB.replace("QML", "QMQ").replace("7.5 constant", "7.5 constant\n0")  # without quadratic entries of rows
+    (tmp_path / "m.qplib").write_text(text)
+    assert len(read_model(tmp_path / "m.qplib").constraints) == 2
+    assert old in text
+    (tmp_path / "m.qplib").write_text(text.replace(old, new, 1))
+    with pytest.raises(FormatError, match="a coefficient is infinite or not a number"):
+        read_model(tmp_path / "m.qplib")
+
+
 def qplib_pair(tmp_path):
     """A constrained model of bits with names as ours, and its file."""
     labels = ["u[Smoker|Age,Sex]", "u[Smoker|Age]", "u[Smoker|Sex]", "r[Age<Sex]"]
@@ -546,6 +607,12 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
         ("m.qplib", "x\nLCN\nminimize\n1\n0\n0\n0\n1e20\n3\n0\n2\n0\n0\n0\n0\n0\n0\n0\n", "bounds from 3 to 2"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n", "ends where"),
         ("m.json", "{}", "binary_polynomial is missing"),
+        ("m.json", '{"binary_polynomial": {"terms": [], "lambda": 1}}', "only inequalities have one"),
+        (
+            "m.json",
+            '{"binary_polynomial": {"terms": []}, "penalty_binary_polynomial": {"terms": [], "lambda": 1}}',
+            "only inequalities have one",
+        ),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}', "at most two bits"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1e300, "p": [0]}]}}', "2\\^52"),

@@ -413,6 +413,45 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
         write_network(Network(many.names[:5001], ((),) * 5001), tmp_path / "x.csv")
 
 
+@pytest.mark.parametrize("ending", [".json", ".dot", ".bnlearn"])
+def test_a_file_of_the_most_bytes_is_written_and_read(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"x{ending}"
+    write_network(fuse(), path)
+    size = path.stat().st_size
+    monkeypatch.setattr("qubayes.network.network_files.MOST_BYTES", size)
+    write_network(fuse(), path)
+    assert read_network(path).parents == fuse().parents
+    monkeypatch.setattr("qubayes.network.network_files.MOST_BYTES", size - 1)
+    with pytest.raises(FormatError, match=f"would hold {size} bytes, more than the {size - 1}"):
+        write_network(fuse(), path)
+    with pytest.raises(FormatError, match=f"more than {size - 1} bytes"):
+        read_network(path)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".bnlearn"])
+def test_a_network_of_one_vertex_is_written_and_one_of_none_is_refused(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    write_network(Network(("a",), ((),)), path)
+    assert read_network(path).names == ("a",)
+    with pytest.raises(FormatError, match="of 0 vertices; from 1 to"):
+        write_network(Network((), ()), path)
+
+
+@pytest.mark.parametrize("count", [1000, 1001])
+def test_a_thousand_declarations_of_attributes_are_read(tmp_path, count):
+    write_network(fuse(), tmp_path / "x.xml")
+    text = (tmp_path / "x.xml").read_text()
+    declared = "".join(f"<!ATTLIST a b{k} CDATA #IMPLIED>" for k in range(count))
+    before, after = text.split("<BIF", 1)
+    before = before.split("<!DOCTYPE")[0]
+    (tmp_path / "x.xml").write_text(f"{before}<!DOCTYPE BIF [{declared}]>\n<BIF{after}")
+    if count == 1000:
+        assert read_network(tmp_path / "x.xml").parents == fuse().parents
+    else:
+        with pytest.raises(FormatError, match="declares more than 1000 attributes"):
+            read_network(tmp_path / "x.xml")
+
+
 def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
     laughs = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
     text = f'<?xml version="1.0"?><!DOCTYPE BIF [<!ENTITY e0 "ha">{laughs}]><BIF>&e9;</BIF>'

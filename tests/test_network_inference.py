@@ -237,3 +237,12 @@ def test_pictures_and_texts(tmp_path):
         Network.from_edges([str(i) for i in range(101)], [("0", str(i)) for i in range(1, 101)])
     )
     assert "<pre>grass &lt;- sprinkler" in RAIN["grass"]._repr_html_()
+
+
+@pytest.mark.parametrize("rows", [20, 21, 25])
+def test_a_long_table_is_shown_in_part(rows):
+    names, states = ("a", "b"), (tuple(map(str, range(rows))), ("x", "y"))
+    network = Network(names, ((), (0,)), states, (np.full(rows, 1 / rows), np.full((rows, 2), 0.5)))
+    lines = str(network["b"]).splitlines()
+    assert len([line for line in lines if "->" in line]) == 20
+    assert [line for line in lines if "more" in line] == ([] if rows == 20 else [f"  and {rows - 20} rows more"])

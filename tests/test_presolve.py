@@ -307,3 +307,12 @@ def test_every_order_of_three_twins():
             (names[2], names[0]),
         ]
         assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-8)
+
+
+def test_a_set_without_a_partner_makes_no_twins():
+    """a may be a parent of c and b of d, with the same scores, but not the other way round."""
+    both = [[((2,), -1.0), ((), -2.0)], [((2,), -1.0), ((), -2.0)]]
+    only_a, only_b = [((0,), -2.0), ((), -3.0)], [((1,), -2.0), ((), -3.0)]
+    either = [((0,), -2.0), ((1,), -2.0), ((), -3.0)]
+    for c, d, twins in ((only_a, only_b, ()), (either, either, ((1, 0),))):
+        assert without_twins(prune("abcd", [*both, c, d])).twins == twins

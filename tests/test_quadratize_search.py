@@ -81,6 +81,33 @@ def test_a_program_without_a_solution_keeps_its_bound(monkeypatch):
         assert smallest_family(space, 1.0) == (None, len(space.closed) + 2, False)
 
 
+def test_a_program_that_is_stopped_has_a_bound_of_at_most_its_family(monkeypatch):
+    space = reduce_space(masks([(0, 1, 2), (0, 1), (1, 2, 3)]), "general")
+    most = len(space.closed) + len(space.candidates)
+    for bound in (1.0, len(space.candidates) - 1.0, len(space.candidates) + 5.0):
+
+        def solve(self, seconds, bound=bound):
+            return Solved(np.ones(len(self._fake)), None, bound, feasible=True, optimal=False)
+
+        def load(self, model):
+            assert set(model.costs[model.integer].tolist()) == {1.0}  # a set costs one
+            self._fake = model.costs
+
+        monkeypatch.setattr(Highs, "load", load)
+        monkeypatch.setattr(Highs, "solve", solve)
+        found = smallest_family(space, 1.0)
+        assert found.sets is not None and len(found.sets) == most and not found.proved
+        assert found.bound == min(len(space.closed) + bound, most)
+
+
+@pytest.mark.parametrize("limit", ["MERGES", "MERGES_LONG"])
+def test_one_run_at_least_however_large_the_support(limit, monkeypatch):
+    monkeypatch.setattr(heuristic, limit, 0)
+    terms = masks([tuple(range(first, first + (4 if limit == "MERGES" else 40))) for first in range(3)])
+    family = heuristic.searched_family(terms, "general")
+    assert holds(family, terms, "general")
+
+
 def test_row_2_read_by_its_explanation_keeps_the_optimum():
     """As printed, row 2 would close {0,1} and more here and end with five sets."""
     terms = {(0,): 1.0, (0, 1): 1.0, (0, 2): 1.0, (0, 1, 2): 1.0, (0, 1, 2, 3): 1.0}

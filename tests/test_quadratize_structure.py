@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import polynomials as instances
 from qubayes.quadratize import quadratize
-from qubayes.quadratize.decomposition import holds, in_order, singletons, triangle_bound
+from qubayes.quadratize.decomposition import SubsetIndex, holds, in_order, singletons, triangle_bound
 from qubayes.quadratize.heuristic import grown_products, parity_pairs
 from reference import polynomials as oracle
 from test_quadratize import assert_exact, support
@@ -26,6 +26,21 @@ def graphs(size):
     place = {pair: number for number, pair in enumerate(pairs)}
     sides = [[place[pair] for pair in combinations(triple, 2)] for triple in combinations(range(size), 3)]
     return edges, edges[:, sides].all(axis=2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sets_inside_a_set(seed):
+    """Of few elements and of more than eight, which are found in two ways; after sets were added and removed."""
+    random = np.random.default_rng(seed)
+    family = {int(random.integers(1, 1 << 12) & random.integers(1, 1 << 12)) or 1 for _ in range(200)}
+    index = SubsetIndex(family)
+    for mask in list(family)[:20]:
+        index.remove(mask)
+    for mask in ((1 << 10) - 1, (1 << 12) - 1):
+        index.add(mask)
+    left = {*list(family)[20:], (1 << 10) - 1, (1 << 12) - 1}
+    for mask in (*left, (1 << 11) - 1, 0b111111110000):
+        assert index.inside(mask) == sorted((s for s in left if s & mask == s and s != mask), reverse=True)
 
 
 @pytest.mark.parametrize("size", [4, 5, 6])

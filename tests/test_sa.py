@@ -22,9 +22,11 @@ from qubayes.network import Network
 from qubayes.qubo import decode, encode_sets, energy, formulate, qubo_from_couplers
 from qubayes.qubo.samplers import sa
 from qubayes.qubo.samplers.flips import (
+    BLOCK,
     EXAMPLES,
     FlipModel,
     Schedule,
+    _descend,
     couplings_of,
     descend,
     flip,
@@ -165,6 +167,19 @@ def test_halted_sweeps_change_nothing():
     sweep_in_order(couplings, walk, draws, np.ones(3), np.ones(1, np.bool_))
     sweep_at_random(couplings, walk, draws, np.ones(3), 40, np.ones(1, np.bool_))
     assert not state_of(walk, 20).any()
+
+
+@pytest.mark.parametrize("n", [BLOCK - 1, BLOCK, BLOCK + 1])
+def test_a_descent_flips_no_place_behind_the_bits(n):
+    random = np.random.default_rng(4)
+    model = FlipModel.of(qubo_of(random.normal(size=n), random_couplers(random, n, 0.3)))
+    walk = walk_from(model.qubo, np.zeros(n))
+    size = len(walk.sign)
+    sign, field = np.ones(size + 8), np.full(size + 8, -1e9)
+    sign[:size], field[:size] = walk.sign, walk.field
+    _descend(model.couplings, walk._replace(sign=sign[:size], field=field[:size]), 1e-9)
+    assert (sign[n:] == 1.0).all()
+    assert (sign[:n] * field[:n] >= -1e-9).all()
 
 
 @pytest.mark.parametrize("scale", [1e-13, 1.0, 1e13])

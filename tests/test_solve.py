@@ -326,3 +326,23 @@ def test_any_model_of_the_candidates_is_a_problem(tmp_path):
     write_solution(solution, tmp_path / "solution.json")
     again = read_solution(tmp_path / "solution.json", problem)
     assert again.energy == solution.energy and again.statistics == solution.statistics
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_solution_that_is_written_is_read_again(interrupted, tmp_path):
+    candidates = random_candidates(5, 0)
+    solution = replace(solve(candidates, "exact", limits=Limits(None)), interrupted=interrupted)
+    write_solution(solution, tmp_path / "solution.json")
+    again = read_solution(tmp_path / "solution.json", candidates)
+    assert again.choice.tolist() == solution.choice.tolist()
+    for name in ("score", "bound", "solver", "seed", "seconds", "status", "interrupted", "trace", "statistics"):
+        assert getattr(again, name) == getattr(solution, name), name
+
+
+@pytest.mark.parametrize(("note", "told"), [("", "score -"), ("3 cuts", "3 cuts")])
+def test_a_report_without_a_note_tells_the_score(note, told, monkeypatch):
+    monkeypatch.setattr(run_module, "REPORT_EVERY", 0.0)
+    reports = []
+    run = run_module.Run(random_candidates(5, 0), Limits(10.0), Workers(1), on_progress=reports.append)
+    run.report(note)
+    assert reports[-1].note.startswith(told)

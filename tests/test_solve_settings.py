@@ -43,6 +43,25 @@ def test_a_setting_of_the_wrong_kind(name, setting, value, words):
 
 
 @pytest.mark.parametrize(
+    ("name", "setting", "fine", "wrong"),
+    [
+        ("auto", "share", (0, 0.5, 1), (-0.001, 1.001, math.nan)),
+        ("anneal", "cold", (1e-300, 2.0), (0.0, -1.0, math.inf)),
+        ("anneal", "hot", (0.03, 1e9), (0.02, math.inf)),
+        ("anneal", "patience", (1e-9, math.inf), (0.0, -1.0)),
+        ("digital", "first_temperature", (1e9,), (math.inf, 0.0)),
+        ("digital", "last_temperature", (1e-9,), (0.0, math.inf)),
+    ],
+)
+def test_settings_at_the_ends_of_their_ranges(name, setting, fine, wrong):
+    for value in fine:
+        assert getattr(solver_named(name, **{setting: value}), setting) == value
+    for value in wrong:
+        with pytest.raises(SettingError, match=setting.split("_")[-1]):
+            solver_named(name, **{setting: value})
+
+
+@pytest.mark.parametrize(
     ("name", "settings"),
     [
         ("anneal", {"hot": 5, "cold": np.float64(0.1), "walks": np.int64(3), "twins": False}),

@@ -186,6 +186,22 @@ def test_what_is_smallest_among_some_subsets_bounds_nothing(limit, value, monkey
     assert bound <= 4 < len(members)
 
 
+@pytest.mark.parametrize("names", [range(30), range(29, -1, -1)])
+def test_a_row_keeps_the_subsets_that_most_rows_share(names, monkeypatch):
+    """Of two blocks, one in three sets and one in two of them: as many as there are positions."""
+    three, two = (frozenset(names[e] for e in own) for own in (range(8), range(8, 16)))
+    rest = [frozenset(names[e] for e in own) for own in ((16, 17), (18, 19), (20, 21))]
+    sets = [three | two, three | rest[0], three | rest[1], two | rest[2]]
+    for positions, kept in ((1, set()), (2, {three}), (3, {three, two})):
+        monkeypatch.setattr(instance, "MOST_POSITIONS", positions)
+        system = set_system(sets)
+        incidence = incidence_of(system)
+        row = [frozenset(system.elements[list(own)].tolist()) for own in system.sets()].index(sets[0])
+        columns = incidence.row_columns[slice(*incidence.row_start[row : row + 2])].tolist()
+        found = [incidence.members[slice(*incidence.set_start[c : c + 2])].tolist() for c in columns]
+        assert {frozenset(system.elements[own].tolist()) for own in found} == kept | {sets[0]}
+
+
 def test_more_elements_than_a_key_of_six_has_room_for():
     sets = [frozenset(range(6 * block, 6 * block + 6)) for block in range(171)]
     members, bound = cover_of(sets)

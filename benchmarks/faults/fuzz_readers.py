@@ -403,12 +403,14 @@ def _trials(folder: Path) -> tuple[list[bytes], Read]:
     result = {
         "candidates": {"n": 3, "total": 17, "seconds": 0.5},
         "bits": {"n": 3, "bits": {"total": 9}, "prepare": 0.1, "cover": 0.2, "assemble": 0.3},
+        "preparation": {"identifying": 0.5, "formulating": 0.2},
         "solve": {
             "score": -9.5,
             "empty_score": -12.5,
             "bound": -9,
             "ahead": 0.1,
             "trace": [[0.1, -10], [1, -9.5]],
+            "statistics": {"raw_score": -9.75, "repaired_score": -9.5, "repaired": 1},
         },
     }
     records = [{"trial": asdict(trial), "result": {**result[trial.kind], "peak_mb": 100}} for trial in plan.trials()]
