@@ -49,7 +49,7 @@ def test_faults_are_told_or_survived(fault, command):
 
 
 def test_control_c_at_a_terminal_loses_nothing():
-    shown = experiment("terminal.py", "--rounds", "1", "--variables", "10", "--stages", "anneal,bootstrap")
+    shown = experiment("terminal.py", "--rounds", "1", "--variables", "16", "--stages", "anneal,bootstrap")
     assert re.search(r"anneal \| 1 \| 0 \| 0", shown) and "bootstrap" in shown, shown
 
 

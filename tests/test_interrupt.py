@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from qubayes.foundation.progress import stopping
+from qubayes.foundation.progress import raising, stopping
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
 
@@ -39,11 +39,32 @@ def test_an_interrupt_stops_the_blocks_around_it():
         interrupt()
 
 
+def test_an_interrupt_before_a_block_is_not_forgotten():
+    outer, inner = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
+    with stopping(outer):
+        interrupt()
+        with stopping(inner):
+            assert inner[0]
+        with pytest.raises(KeyboardInterrupt), raising():
+            pytest.fail("the block began")
+
+
+def test_a_block_inside_may_raise():
+    outer, before = np.zeros(1, np.bool_), signal.getsignal(signal.SIGINT)
+    with stopping(outer):
+        with pytest.raises(KeyboardInterrupt), raising():
+            interrupt()
+        assert not outer[0]
+        interrupt()
+        assert outer[0]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_other_threads_leave_the_handler_alone():
     handlers = []
 
     def run() -> None:
-        with stopping(np.zeros(1, np.bool_)):
+        with stopping(np.zeros(1, np.bool_)), raising():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)

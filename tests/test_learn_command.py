@@ -170,7 +170,7 @@ def test_an_interrupt_while_subsets_are_searched_is_told(data, tmp_path, monkeyp
     options = ["-o", files[0], "--report", files[1], "--qubo", files[2]]
     code, out, error = run(capsys, "learn", data, "-m", 3, "--json", *options)
     found = json.loads(out)
-    assert code == 130 and error == "qubayes: interrupted; the bits of the QUBO are not known\n"
+    assert code == 130 and error == "qubayes: interrupted; the QUBO is left out\n"
     assert found["proved"] and found["interrupted"] and found["bits"] is None
     assert [path.exists() for path in files] == [True, True, False]
     assert '"bits":null' in files[1].read_text()
@@ -194,7 +194,43 @@ def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, cap
     module = import_module("qubayes.search.orders.anneal")
     monkeypatch.setattr(module, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     code, out, error = run(capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600)
-    assert code == 130 and error == "qubayes: interrupted\n" and not out
+    assert code == 130 and error == "qubayes: interrupted; this is the best network so far\n"
+    assert "interrupted; best so far returned" in out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("name", ["write_solution", "fit", "alternatives", "Learned"])
+def test_an_interrupt_between_two_stages_loses_no_network(data, tmp_path, monkeypatch, capsys, name):
+    """After the block of one stage that stops on Ctrl-C, and before that of the next one."""
+    home = sys.modules["qubayes.learning.pipeline"]
+    original = getattr(home, name)
+
+    def ended(*arguments, **more):
+        result = original(*arguments, **more)
+        os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(home, name, ended)
+    options = ["--best", 2, "--run-dir", tmp_path / "run", "-o", tmp_path / "x.bif", "--json"]
+    code, out, _ = run(capsys, "learn", data, "-m", 2, *options)
+    assert json.loads(out)["score"] == learn(DATA, 2).solution.score and (tmp_path / "x.bif").exists()
+    assert code == (0 if name == "Learned" else 130)  # nothing was left to do then
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(data, tmp_path, monkeypatch, capsys):
+    home = sys.modules["qubayes.learning.learned"]
+    original = home.write_network
+
+    def interrupted(*arguments, **more):
+        os.kill(os.getpid(), signal.SIGINT)
+        original(*arguments, **more)
+
+    monkeypatch.setattr(home, "write_network", interrupted)
+    options = ["-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv", "--qubo", tmp_path / "x.bqm"]
+    code, _, error = run(capsys, "learn", data, "-m", 2, *options)
+    assert code == 130 and error == "qubayes: interrupted; the QUBO is left out\n"
+    assert [(tmp_path / name).exists() for name in ("x.bif", "x.csv", "x.bqm")] == [True, True, False]
 
 
 def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):

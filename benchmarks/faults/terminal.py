@@ -29,7 +29,7 @@ from common import dependent_data, table
 
 from qubayes.data import write
 
-LEARN = ("learn", "-m", 3, "--solver", "anneal", "--moves", 300_000, "--threads", 1)
+LEARN = ("learn", "-m", 3, "--solver", "anneal", "--moves", 3_000_000, "--threads", 1)
 MORE = ("--best", 3, "--bootstrap", 3)  # stages after the solver
 STAGES = ("candidates", "anneal", "alternatives", "bootstrap", "subsets", "files")
 LATEST = {"candidates": 0.2, "anneal": 0.5, "alternatives": 0.5, "bootstrap": 0.5, "subsets": 0.1, "files": 0.05}

@@ -1,6 +1,5 @@
 """Commands that start from data: `learn`, and its parts `plan` (what it would cost) and `candidates`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -91,18 +90,16 @@ def learn(
     arities: ArityFile = None,
 ) -> None:
     """Learn the best network for the data, with a proof or a bound."""
-    from ..foundation.workers import Workers
     from ..learning import Outputs, learn_with
 
     outputs = Outputs(output, report, trace, qubo)
     outputs.check([data, knowledge, arities], run_dir)
     with progress_bar(quiet=as_json) as show:
-        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs)
-        written = outputs.write(learned, Workers(workers.threads), show)
-    if written.interrupted:
-        learned = replace(learned, interrupted=True)
+        learned, written = learn_with(
+            settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs
+        )
     print_result(learned, [*written.files, run_dir], as_json=as_json)
-    left = "the bits of the QUBO are not known" if written.interrupted else "this is the best network so far"
+    left = "the QUBO is left out" if written.interrupted else "this is the best network so far"
     fail_after_printing(written.failure, interrupted=learned.interrupted and left)
 
 

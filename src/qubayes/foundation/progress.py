@@ -74,12 +74,16 @@ def in_notebook() -> bool:
     return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+_entered: list["Bools"] = []  # flags of the `stopping` blocks that the main thread is in
+
+
 @contextmanager
 def stopping(stop: "Bools") -> Iterator[None]:
     """Let the first Ctrl-C inside the block set stop[0]; a second one acts as it would without the block.
 
-    Blocks nest: the flags of the blocks around this one are set as well. Outside the main thread the block has no
-    effect, because Python handles signals in the main thread alone.
+    Blocks nest: Ctrl-C sets the flags of the blocks around this one as well, and one of theirs that is set already
+    sets this one. Outside the main thread the block has no effect, because Python handles signals in the main thread
+    alone.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -94,7 +98,28 @@ def stopping(stop: "Bools") -> Iterator[None]:
 
     handle.stops = True  # type: ignore[attr-defined]
     signal.signal(signal.SIGINT, handle)
+    stop[0] |= any(flag[0] for flag in _entered)
+    _entered.append(stop)
     try:
+        yield
+    finally:
+        _entered.pop()
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt inside the block, whatever `stopping` blocks are around it.
+
+    It is raised at once if the flag of one of them is set already.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if any(flag[0] for flag in _entered):
+            raise KeyboardInterrupt
         yield
     finally:
         signal.signal(signal.SIGINT, previous)

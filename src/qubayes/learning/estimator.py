@@ -123,7 +123,7 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
             possible_parents=self.possible_parents,
             patience=self.patience,
         )
-        self.result_ = learn_with(settings, dataset, workers=self.workers)
+        self.result_, _ = learn_with(settings, dataset, workers=self.workers)
         self.network_ = self.result_.network
         self.score_, self.gap_ = self.result_.solution.score, self.result_.solution.gap
         self.n_features_in_, self.feature_names_in_ = dataset.n, np.array(dataset.names, dtype=object)

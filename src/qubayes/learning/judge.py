@@ -202,7 +202,7 @@ def judge(
     held: Any = holdout
     if isinstance(holdout, int | float):
         rows, held = _split(rows, float(holdout), settings.seed)
-    learned = learn_with(settings, rows, workers=workers, on_progress=on_progress)
+    learned, _ = learn_with(settings, rows, workers=workers, on_progress=on_progress)
     score = learned.settings.chosen_score
     known = settings.knowledge or Knowledge()
     allowed = known.resolve(network.names, learned.settings.search.max_parents)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -18,7 +19,7 @@ from ..data import Dataset
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
-from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.progress import OnProgress, Progress, raising, silent
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
 from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
@@ -327,7 +328,7 @@ class Written(NamedTuple):
 
     files: list[Path]
     failure: QubayesError | None  # why the first file that could not be written was not
-    interrupted: bool  # while subsets were searched for
+    interrupted: bool  # the QUBO, and its bits in the report, are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +374,8 @@ class Outputs:
     def write(self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent) -> Written:
         """Write the files. One that cannot be written keeps none of the others from being written.
 
-        If the search for subsets is interrupted, the report has no bits, and the QUBO is not written.
+        If the search for subsets is interrupted, the report has no bits, and the QUBO is not written. The QUBO may be
+        large, so Ctrl-C ends it at once; the other files are finished.
         """
         interrupted = False
         try:
@@ -395,8 +397,11 @@ class Outputs:
         for number, (name, path) in enumerate(wanted.items()):
             on_progress(Progress("files", number, len(wanted), path.name))
             try:
-                writers[name](path)
+                with raising() if name == "qubo" else nullcontext():
+                    writers[name](path)
                 written.append(path)
             except QubayesError as error:
                 failure = failure or error
+            except KeyboardInterrupt:
+                interrupted = True
         return Written(written, failure, interrupted)

@@ -23,7 +23,7 @@ from ..foundation.arrays import Bools
 from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
 from ..foundation.files import json_object, replacing
 from ..foundation.graph import reachable
-from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, silent, stopping
+from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, raising, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
 from ..search import Limits, Solution, solve, solver_named
@@ -31,7 +31,7 @@ from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
 from .forecast import affordable
-from .learned import Learned, Outputs, RunFolder, key_of
+from .learned import Learned, Outputs, RunFolder, Written, key_of
 from .settings import LearnSettings
 from .stages import read_for_search
 
@@ -87,11 +87,12 @@ def learn(
     with ExitStack() as stack:
         if on_progress is None:
             on_progress = stack.enter_context(progress_bars()) if in_notebook() else silent
-        learned = learn_with(settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress, outputs=outputs)
-        written = outputs.write(learned, Workers(workers.threads), on_progress)
+        learned, written = learn_with(
+            settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress, outputs=outputs
+        )
     if written.failure:  # the network is not lost for it
         warnings.warn(f"not every file was written: {written.failure}", stacklevel=2)
-    return replace(learned, interrupted=True) if written.interrupted else learned
+    return learned
 
 
 def learn_with(
@@ -102,11 +103,12 @@ def learn_with(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
     outputs: Outputs | None = None,
-) -> Learned:
-    """Return what `learn` returns, for settings that are already put together.
+) -> tuple[Learned, Written]:
+    """Return what `learn` returns, for settings that are already put together, and which files were written.
 
     `outputs` that cannot hold a network of these variables are refused before the search.
     """
+    outputs = outputs or Outputs()
     if workers is not None and not isinstance(workers, Workers):
         raise SettingError(f"workers = {workers!r}; give Workers(threads=2)")
     with (
@@ -115,7 +117,7 @@ def learn_with(
     ):
         began = time.perf_counter()
         dataset = read_for_search(data, settings.reading)
-        if outputs is not None and outputs.network is not None:
+        if outputs.network is not None:
             check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         smaller = settings.max_parents is None and settings.time_limit is not None
@@ -124,7 +126,7 @@ def learn_with(
         pipeline = _Pipeline(settings, folder, joined, on_progress, began)
         if smaller:
             pipeline.fit_to_limit(dataset)
-        return pipeline.run(dataset, source)
+        return pipeline.run(dataset, source, outputs)
 
 
 @dataclass
@@ -140,8 +142,8 @@ class _Pipeline:
     seconds: dict[str, float] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)  # what candidates, and so all later stages, depend on
 
-    def run(self, dataset: Dataset, source: str | None) -> Learned:
-        """Run all stages in the order of the data flow. Once the solver has ended, its network is never lost."""
+    def run(self, dataset: Dataset, source: str | None, outputs: Outputs) -> tuple[Learned, Written]:
+        """Run all stages in the order of the data flow. Once the solver has begun, Ctrl-C loses no network."""
         settings = self.settings.as_json()
         self.inputs = {"data": dataset.checksum} | {
             key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
@@ -150,19 +152,33 @@ class _Pipeline:
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
         formulation = self.formulation_of(candidates)
-        problem = candidates if formulation is None else formulation
-        solution = self.find_solution(problem)
+        interrupted = np.zeros(1, np.bool_)
+        with stopping(interrupted):
+            learned = self.search(dataset, candidates, formulation, source, interrupted)
+            interrupted[0] = False  # all files are written; another Ctrl-C leaves out the QUBO
+            written = outputs.write(learned, self.workers.here, self.on_progress)
+        return replace(learned, interrupted=True) if written.interrupted else learned, written
+
+    def search(
+        self,
+        dataset: Dataset,
+        candidates: Candidates,
+        formulation: "Formulation | None",
+        source: str | None,
+        interrupted: Bools,
+    ) -> Learned:
+        """Return the best network and what is asked about it; the stages after `fit` are left out once interrupted."""
+        solution = self.find_solution(candidates if formulation is None else formulation)
         if self.settings.ancestors:
             candidates, solution = self.with_ancestors(dataset, candidates, solution)
-        interrupted = np.array([solution.interrupted])
-        with stopping(interrupted):
-            try:
-                network = fit(solution.network, dataset, self.settings.chosen_score)
-            except TooLargeError as error:  # the graph is not lost
-                log.warning("the network has no probabilities: %s", error)
-                network = replace(solution.network, states=dataset.states)
+        try:
+            network = fit(solution.network, dataset, self.settings.chosen_score)
+        except TooLargeError as error:  # the graph is not lost
+            log.warning("the network has no probabilities: %s", error)
+            network = replace(solution.network, states=dataset.states)
+        interrupted[0] |= solution.interrupted
         close = None if interrupted[0] else self.find_alternatives(candidates)
-        interrupted |= close is not None and close.interrupted
+        interrupted[0] |= close is not None and close.interrupted
         confidence = None if interrupted[0] else self.find_confidence(dataset)
         samples = confidence.samples if confidence else 0
         learned = Learned(
@@ -363,7 +379,7 @@ class _Pipeline:
         if not settings.bootstrap:
             return None
         key = key_of({**self.inputs, "seed": settings.seed})[:12]
-        with self._timed("bootstrap"), suppress(KeyboardInterrupt):
+        with self._timed("bootstrap"), suppress(KeyboardInterrupt), raising():
             return bootstrap(
                 dataset,
                 settings.search,
