@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import shutil
 import sys
 import threading
 from dataclasses import replace
@@ -14,7 +15,18 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.__main__ import app
-from benchmarks.paper.bench import QUICK, SOLVERS, Plan, bench, parsed_instances, parsed_tables, tables_of
+from benchmarks.paper.bench import (
+    QUICK,
+    SOLVERS,
+    TABLES,
+    Plan,
+    bench,
+    parsed_instances,
+    parsed_tables,
+    tables_of,
+    with_tables,
+    write_tables,
+)
 from benchmarks.paper.growth import AXES, growth_tables, slope
 from benchmarks.paper.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
 from benchmarks.paper.programs import parsed_peers, solve_by_program
@@ -238,6 +250,22 @@ def test_results_of_two_time_limits_make_two_tables(tmp_path):
     assert [tables[name].rows[0][2] for name in ("table-3", "table-3-60s")] == ["2", "1"]
     assert "up to 2 samples" in tables["table-3"].title and "one sample of each" in tables["table-3-60s"].title
     assert all("Not measured: chess:2." in table.note for table in tables.values())
+
+
+def test_a_page_gets_its_tables_between_comments(tmp_path):
+    tables = [Table("x", "X", ("a", "m"), (("1", "2"),), "Note."), Table("absent", "Y", ("b", "m"), ())]
+    page = "Before\n<!-- x -->\nold\n<!-- /x -->\nafter\n"
+    wanted = "Before\n<!-- x -->\n\n| a | m |\n| --- | --- |\n| 1 | 2 |\n\nNote.\n\n<!-- /x -->\nafter\n"
+    assert with_tables(page, tables) == wanted == with_tables(wanted, tables)
+
+
+def test_the_results_of_the_documentation_are_made_from_their_trials(tmp_path):
+    kept = Path(__file__).parents[1] / "docs" / "results"
+    shutil.copy(kept / "README.md", tmp_path)
+    made = write_tables(Store(kept / "trials.jsonl"), Plan(TABLES, time_limit=20.0), tmp_path)
+    assert len(made) > 25 and all(path.read_text() == (kept / path.name).read_text() for path in made)
+    page = (kept / "README.md").read_text()
+    assert all(f"<!-- {path.stem} -->" in page for path in made if path.suffix == ".csv")
 
 
 def test_records_from_before_the_rules_are_measured_again(tmp_path):

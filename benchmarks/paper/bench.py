@@ -143,15 +143,32 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
 
 
 def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
-    """Each table as Markdown, CSV and LaTeX; the files."""
+    """Each table as Markdown, CSV and LaTeX, and in the page README.md if there is one; the files."""
     made: list[Path] = []
-    for table in tables_of(store, plan):
+    tables = tables_of(store, plan)
+    for table in tables:
         for ending, text in ((".md", table.markdown()), (".csv", table.csv()), (".tex", table.latex())):
             path = results / f"{table.name}{ending}"
             with replacing(path) as file:
                 file.write(text)
             made.append(path)
+    page = results / "README.md"
+    if page.exists():
+        text = with_tables(page.read_text(), tables)
+        with replacing(page) as file:
+            file.write(text)
+        made.append(page)
     return made
+
+
+def with_tables(page: str, tables: Sequence[Table]) -> str:
+    """The page with each table in its place, between the comments <!-- NAME --> and <!-- /NAME -->."""
+    for table in tables:
+        begin, end = f"<!-- {table.name} -->", f"<!-- /{table.name} -->"
+        before, found, rest = page.partition(begin)
+        if found:
+            page = f"{before}{begin}\n\n{table.body()}\n{end}{rest.partition(end)[2]}"
+    return page
 
 
 def parsed_instances(text: str) -> tuple[Instance, ...]:

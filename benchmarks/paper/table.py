@@ -20,10 +20,14 @@ class Table:
 
     def markdown(self) -> str:
         """As GitHub shows it."""
+        return f"### {self.title}\n\n{self.body()}"
+
+    def body(self) -> str:
+        """The table and its note without the title, as GitHub shows them."""
         rule = ["---"] * self.text_columns + ["--:"] * (len(self.head) - self.text_columns)
         lines = [f"| {' | '.join(row)} |" for row in (self.head, tuple(rule), *self.rows)]
         note = f"\n\n{self.note}" if self.note else ""
-        return f"### {self.title}\n\n" + "\n".join(lines) + note + "\n"
+        return "\n".join(lines) + note + "\n"
 
     def csv(self) -> str:
         """Comma separated."""
