@@ -408,7 +408,8 @@ def test_a_search_that_takes_long_is_announced(monkeypatch, caplog):
 
 def test_a_search_that_the_time_limit_does_not_allow_is_refused(monkeypatch, tmp_path, capsys):
     costly(monkeypatch, 350.0)
-    with pytest.raises(SettingError, match=r"max_parents=1 takes about 35 s; the limit is 60 s"):
+    message = r"max_parents=1 takes about 35 s; the limit is 60 s: choose that, or give more time"
+    with pytest.raises(SettingError, match=message):
         learn(DATA, 2, time_limit=60)
     code, _, error = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 2, "--time-limit", 60)
     assert_one_line(code, error, "--max-parents 2 would take about 6 minutes", "--max-parents 1 takes about 35 s")
@@ -464,6 +465,46 @@ def test_many_variables_are_restricted_to_possible_parents(monkeypatch, limit, k
     assert (search.max_parents, search.possible_parents) == chosen
 
 
+@pytest.mark.parametrize(
+    ("limit", "offer"),
+    [
+        (1000, "max_parents=3 possible_parents=30 takes about 90 s; the limit is 1000 s: choose that, or give"),
+        (70, "max_parents=2 possible_parents=30 takes about 60 s; the limit is 70 s: choose that, or give"),
+        (25, "max_parents=2 possible_parents=10 takes about 20 s; the limit is 25 s: choose that, or give"),
+        (3, "max_parents=1 takes about 30 s; the limit is 3 s: give more time"),  # the last one that was predicted
+    ],
+)
+def test_a_refusal_names_what_fits(monkeypatch, limit, offer):
+    costly(monkeypatch, 300.0)
+    with pytest.raises(SettingError, match=f"max_parents=3 would take about 50 minutes .*; {offer}"):
+        affordable(dependent_data(40, 10, seed=0), Search(3), Workers(1), limit)
+
+
+def test_a_long_search_is_announced_beside_one_among_possible_parents(monkeypatch, caplog):
+    costly(monkeypatch, 4620.0)
+    affordable(dependent_data(40, 10, seed=0), Search(1), Workers(1))
+    assert caplog.messages[0].endswith(
+        "max_parents=1 possible_parents=30 takes about 30 s, and is optimal only among these parents"
+    )
+    caplog.clear()
+    affordable(DATA, Search(1), Workers(1))
+    assert caplog.messages == ["max_parents=1 would take about 8 minutes for the candidate sets"]
+
+
+@pytest.mark.parametrize("kept", [0, -2])
+def test_possible_parents_are_checked_before_they_are_predicted(kept):
+    dataset = dependent_data(3000, 4, seed=0)
+    with pytest.raises(SettingError, match=f"possible_parents = {kept}; give 1 or more"):
+        affordable(dataset, Search(3, possible_parents=kept), Workers(1), 3, smaller=True)
+
+
+def test_as_many_possible_parents_as_variables_are_all(monkeypatch):
+    costly(monkeypatch, 1e9)
+    dataset = dependent_data(3000, 4, seed=0)
+    search = affordable(dataset, Search(3, possible_parents=2999), Workers(1), 200, smaller=True)
+    assert (search.max_parents, search.possible_parents) == (3, 30)
+
+
 def test_two_parents_among_all_come_before_two_among_some(monkeypatch):
     costly(monkeypatch, 50.0)  # 500 s, 90 s among 30; 50 s, 60 s among 30
     dataset = dependent_data(40, 10, seed=0)
@@ -477,7 +518,7 @@ def test_possible_parents_that_the_time_limit_does_not_allow_are_refused(monkeyp
     message = (
         r"max_parents=3 possible_parents=20 would take about 60 s .*; max_parents=2 possible_parents=20 takes about"
     )
-    with pytest.raises(SettingError, match=message + r" 40 s; the limit is 50 s: .* possible_parents=10"):
+    with pytest.raises(SettingError, match=message + r" 40 s; the limit is 50 s: choose that, or give more time"):
         affordable(dataset, Search(3, possible_parents=20), Workers(1), 50)
     assert affordable(dataset, Search(3, possible_parents=20), Workers(1), 70).max_parents == 3
 
@@ -512,7 +553,7 @@ def test_a_time_limit_is_not_negative(command, limit, tmp_path, capsys):
 def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):
     costly(monkeypatch, 4620.0)
     code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2)
-    assert code == 0 and "--max-parents 2 would take about 77 minutes" in error and "--possible-parents 30" in error
+    assert code == 0 and "--max-parents 2 would take about 77 minutes" in error and "--possible-parents" not in error
     code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "--possible-parents", 1)
     assert code == 0 and "would take" not in error
 

@@ -151,20 +151,49 @@ def test_a_partner_that_says_nothing_alone_is_kept():
     assert 2 not in screening.possible_parents(dataset, Score(), single, 4)[0]
 
 
-def test_partners_are_ranked_on_rows_that_are_evenly_spaced(monkeypatch):
+def test_partners_are_ranked_on_a_sample_of_the_rows(monkeypatch):
     dataset = dependent_data(9, 90, seed=7)
+    pairs = screening.prepare_pairs(dataset, Score("bic").formula(90))
     monkeypatch.setattr(partners, "MOST_ROWS", 40)
-    allowed = Knowledge().resolve(dataset.names, 2)
-    third = Dataset(dataset.names, dataset.states, np.ascontiguousarray(dataset.codes[:, ::3]))
-    pairs, thin = (screening.prepare_pairs(data, Score("k2").formula(90)) for data in (dataset, third))
-    ranked = screening.best_parents((pairs, allowed, 6), np.arange(9))
-    tasks = screening.blocks_with_singles(pairs, ranked, 6)
-    kept = {
-        child: found for task in tasks for child, found in screening.with_partners((thin, allowed, 6), task).items()
-    }
-    assert screening.possible_parents(dataset, Score("k2"), allowed, 6) == tuple(kept[child] for child in range(9))
+    sample = pairs.sample
+    numbers = [row.tolist() for row in dataset.codes.T]
+    assert sample.codes.shape == (9, 40) and sample.weight == 90 / 40
+    assert all(row.tolist() in numbers for row in sample.codes.T)
     monkeypatch.setattr(partners, "MOST_ROWS", 90)
-    assert pairs.spaced.codes.shape == (9, 90)
+    assert pairs.sample is pairs
+    children, singles = np.array([0]), np.array([[1]])
+    found, plain = (
+        partners.partner_scores(each._replace(formula=formula), children, singles)[0, 0, 2:]
+        for each, formula in ((sample, pairs.formula), (sample._replace(weight=1.0), Score("loglik").formula(90)))
+    )
+    price = pairs.formula.penalty * (pairs.kinds[0, 0] - 1) * pairs.kinds[1, 0] * pairs.kinds[2:, 0]
+    assert found == pytest.approx(90 / 40 * plain - price)
+
+
+def every_other_row(rows):
+    """v0 is v1 in even rows, and v1 and v2 in odd ones; v3 to v8 are copies of v0 with errors."""
+    random = np.random.default_rng(1)
+    codes = random.integers(0, 2, (9, rows)).astype(np.uint8)
+    codes[0] = np.where(np.arange(rows) % 2, codes[1] & codes[2], codes[1])
+    codes[3:] = np.where(random.random((6, rows)) < 0.3, codes[0], codes[3:])
+    return Dataset(tuple(f"v{i}" for i in range(9)), (("x", "y"),) * 9, codes)
+
+
+@pytest.mark.parametrize(("nats", "kept"), [(0.0, True), (-25.0, True), (-100.0, True), (-3000.0, False)])
+def test_a_sample_of_rows_hides_neither_periods_nor_the_weight_of_priors(nats, kept, monkeypatch):
+    dataset = every_other_row(4000)
+    monkeypatch.setattr(partners, "MOST_ROWS", 400)
+    known = Knowledge(priors=[("v2", "v0", nats)]).resolve(dataset.names, 2)
+    assert (2 in screening.possible_parents(dataset, Score(), known, 2)[0]) == kept
+
+
+def test_blocks_are_smaller_where_there_are_many_states():
+    kinds = np.array([[2, 2]] * 300 + [[300, 300]] * 30)
+    pairs = partners.Pairs(np.zeros((330, 100), np.uint16), kinds, Score().formula(100))
+    blocks = screening.blocks_with_singles(pairs, {child: [0] for child in range(330)}, 30)
+    seen = [(int(kinds[block[0][0], 1]), len(block)) for block in blocks]
+    assert sorted(child for block in blocks for child, _ in block) == list(range(330))
+    assert all(10 * 300 * states * children <= screening._CELLS for states, children in seen)
 
 
 def test_more_required_parents_than_are_kept():

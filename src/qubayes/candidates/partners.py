@@ -5,7 +5,8 @@ of a cell are summed as one-hot vectors, which gives the counts of all variables
 
 These scores rank partners only. In a term lnΓ(c + s) − lnΓ(s) = log s + Σ_{0<t<c} log(t + s) the sum is taken to first
 order around the prior s of a family of average arities. That is exact where all families have this prior; otherwise the
-error of a cell is below 0.83 times the square of the difference of the priors, since Σ 1/t² < 1.65.
+error of a cell is below 0.83 times the square of the difference of the priors, since Σ 1/t² < 1.65. The ranking is good
+where the prior of a cell is of the order of 1 or less.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from ..foundation.jit import inner, kernel
 from ..scores.score import DECLARED, EACH, OBSERVED, Formula
 
 PARTNERS = 2  # of each single parent
-MOST_ROWS = 10_000  # partners are ranked on at most this number of rows, evenly spaced
+MOST_ROWS = 10_000  # partners are ranked on at most this number of rows, drawn at random
 _COUNTS = 1 << 19  # of a block of one-hot rows: 1 MB stays in the cache of a core
 TERM, SLOPE, SEEN = range(3)  # columns of a table of terms, and of sums of terms
 
@@ -29,12 +30,16 @@ class Pairs(NamedTuple):
     codes: AnyArray  # (n, rows) observed states, numbered from 0
     kinds: Ints  # (n, 2) numbers of declared and of observed states
     formula: Formula
+    weight: float = 1.0  # rows of the data for each of these rows
 
     @property
-    def spaced(self) -> "Pairs":
-        """The same with at most MOST_ROWS rows."""
-        step = -(-self.codes.shape[1] // MOST_ROWS) or 1
-        return self._replace(codes=self.codes[:, ::step])
+    def sample(self) -> "Pairs":
+        """The same with at most MOST_ROWS rows: some are drawn, since every k-th row could hide what has a period."""
+        rows = self.codes.shape[1]
+        if rows <= MOST_ROWS:
+            return self
+        drawn = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+        return self._replace(codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / MOST_ROWS)
 
 
 class Prior(NamedTuple):
@@ -47,6 +52,7 @@ class Prior(NamedTuple):
 def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
     """(children, singles, n) scores of each child with one of its single parents and each other variable.
 
+    Of a sample of rows, the terms are multiplied by its weight: penalties, and priors of edges, are those of all rows.
     The children have the same numbers of declared and of observed states; `singles` is (children, singles). Entries of
     the child itself and of the single parent mean nothing.
     """
@@ -65,6 +71,7 @@ def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
         prior = _prior(formula, joint, states, seen)
         scores[:, block] = _sum_at(prior.cell, reference.cell, sums[:, :, 0])
         scores[:, block] -= _sum_at(prior.joint, reference.joint, sums[:, :, 1])
+        scores[:, block] *= pairs.weight
         scores[:, block] -= formula.penalty * (states - 1) * declared
     return scores.reshape(*singles.shape, n)
 

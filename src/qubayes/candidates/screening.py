@@ -6,7 +6,7 @@ Those that prior knowledge requires are kept, too. Then all parent sets among th
 whole problem may be missed where one of its members is not kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -36,9 +36,9 @@ def possible_parents(
     # Here one block follows the other: a product of matrices takes all threads.
     for _, best in run(best_parents, (pairs, allowed, most), blocks, workers if workers.cluster else Workers(1)):
         ranked.update(best)
-    spaced = pairs.spaced
-    tasks = blocks_with_singles(spaced, ranked, most)
-    for _, found in run(with_partners, (spaced, allowed, most), tasks, workers):
+    sample = pairs.sample
+    tasks = blocks_with_singles(sample, ranked, most)
+    for _, found in run(with_partners, (sample, allowed, most), tasks, workers):
         kept.update(found)
     return tuple(kept[child] for child in range(dataset.n))
 
@@ -51,22 +51,24 @@ def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
     return Pairs(np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula)
 
 
-def blocks_of_children(kinds: Ints, cells: int | None = None) -> list[Ints]:
+def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -> list[Ints]:
     """Return blocks of variables of the same numbers of declared and of observed states, to be scored together.
 
-    `cells` are held at once for each of them: by default those of its pairs with all variables.
+    `cells` is what is held at once for one of this number of observed states: by default its pairs with all variables.
     """
     blocks: list[Ints] = []
     for kind in np.unique(kinds, axis=0):
         children = np.flatnonzero((kinds == kind).all(axis=1))
-        width = max(1, _CELLS // int(kind[1] * kinds[:, 1].sum() if cells is None else cells))
+        seen = int(kind[1])
+        width = max(1, _CELLS // int(seen * kinds[:, 1].sum() if cells is None else cells(seen)))
         blocks += [children[start : start + width] for start in range(0, len(children), width)]
     return blocks
 
 
 def blocks_with_singles(pairs: Pairs, ranked: dict[int, list[int]], most: int) -> list[list[tuple[int, list[int]]]]:
     """Return blocks of (child, its best single parents), of the children whose single parents are ranked."""
-    blocks = blocks_of_children(pairs.kinds, 2 * sum(pairs.codes.shape) * singles_among(most))
+    most_seen, count = int(pairs.kinds[:, 1].max()), singles_among(most)
+    blocks = blocks_of_children(pairs.kinds, lambda seen: (2 * sum(pairs.codes.shape) + most_seen * seen) * count)
     made = [[(child, ranked[child]) for child in block.tolist() if child in ranked] for block in blocks]
     return [block for block in made if block]
 

@@ -170,9 +170,10 @@ def seconds_among(dataset: Dataset, search: Search, workers: Workers) -> float:
         if (spent := time.perf_counter() - began) >= _SAMPLE:
             break
     seconds = spent * float(pairs.kinds[:, 1].sum()) / screened
-    spaced = pairs.spaced
-    tasks = blocks_with_singles(spaced, ranked, most)
-    pace, found = _pace_of(with_partners, (spaced, allowed, most), tasks, workers)
+    sample = pairs.sample
+    tasks = blocks_with_singles(sample, ranked, most)  # those of few states come first
+    tasks = [tasks[place] for place in np.random.default_rng(0).permutation(len(tasks)).tolist()]
+    pace, found = _pace_of(with_partners, (sample, allowed, most), tasks, workers)
     for some in found:
         kept |= some
     seconds += pace * len(found) / len(kept) * dataset.n
@@ -209,40 +210,43 @@ def affordable(
     """
     limit, began = inf if limit is None else limit, time.perf_counter()
     smaller, here = smaller and limit < inf, memory_here() or inf
-    if not (smaller and too_many_sets(dataset.n, search.max_parents)):
+    if search.possible_parents is not None and search.possible_parents >= dataset.n - 1:  # nothing is left out
+        search = replace(search, possible_parents=None)
+    if not (smaller and search.possible_parents is None and too_many_sets(dataset.n, search.max_parents)):
         search = checked(dataset, search)
-    m, kept = search.max_parents, search.possible_parents
     if not _is_large(dataset, search, limit):
         return search
-    remedy = f"take fewer parents, or {option('possible_parents', 30 if kept is None or kept > 30 else 10)}"
-    needed = peak_memory() + table_bytes(dataset, search, m)
-    if kept is None and needed > here and not smaller:
+    needed = peak_memory() + table_bytes(dataset, search, search.max_parents)
+    if search.possible_parents is None and needed > here and not smaller:
         raise TooLargeError(
-            f"{option('max_parents', m)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
-            f"{here / 1e9:,.1f} GB are here: {remedy}"
+            f"{option('max_parents', search.max_parents)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
+            f"{here / 1e9:,.1f} GB are here: take fewer parents, or {option('possible_parents', 30)}"
         )
     if workers.cluster is not None:
         return search
-    offers = _offers(dataset, search, Workers(workers.threads), limit, smaller, on_progress)
+    offers = _offers(dataset, search, Workers(workers.threads), limit, on_progress)
     _, seconds, memory = next(offers)
+    share = _SHARE * limit if smaller else limit
     forecast = f"{_named(search)} would take about {in_words(seconds)} for the candidate sets"
     if seconds == inf:
         forecast = f"{_named(search)} would take years for the candidate sets"
-    if seconds <= (_SHARE * limit if smaller else limit) and memory <= here:
+    fewer, less, fits = search, seconds, seconds <= share and memory <= here
+    if fits:
         if limit == inf and seconds > SECONDS_TO_WARN:
             fewer, less, _ = next(offers, (search, seconds, memory))
-            quick = f"{option('possible_parents', 30)} is quick, but optimal only among these parents"
-            log.warning("%s; %s takes about %s; %s", forecast, _named(fewer), in_words(less), quick)
+            among = ", and is optimal only among these parents" if fewer.possible_parents else ""
+            quicker = "" if fewer is search else f"; {_named(fewer)} takes about {in_words(less)}{among}"
+            log.warning("%s%s", forecast, quicker)
         return search
-    fewer, less = search, seconds
     for fewer, less, memory in offers:
-        if not smaller:
+        fits = less <= share - (time.perf_counter() - began) and memory <= here
+        if fits:
             break
-        if less <= _SHARE * limit - (time.perf_counter() - began) and memory <= here:
-            log.warning("%s; the limit is %g s: %s is taken, about %s", forecast, limit, _named(fewer), in_words(less))
-            return fewer
+    if fits and smaller:
+        log.warning("%s; the limit is %g s: %s is taken, about %s", forecast, limit, _named(fewer), in_words(less))
+        return fewer
     forecast += f"; {_named(fewer)} takes about {in_words(less)}" if fewer is not search else ""
-    raise SettingError(f"{forecast}; the limit is {limit:g} s: {'' if smaller else remedy + ', or '}give more time")
+    raise SettingError(f"{forecast}; the limit is {limit:g} s: {'choose that, or ' if fits else ''}give more time")
 
 
 def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
@@ -255,13 +259,13 @@ def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
 
 
 def _offers(
-    dataset: Dataset, search: Search, workers: Workers, limit: float, smaller: bool, on_progress: OnProgress
+    dataset: Dataset, search: Search, workers: Workers, limit: float, on_progress: OnProgress
 ) -> Iterator[tuple[Search, float, float]]:
     """Yield (search, seconds, bytes): the search itself, then smaller ones, each predicted when it is asked for."""
     n, largest, whole = dataset.n, search.max_parents, dict[int, Forecast]()
     while search.possible_parents is None and too_many_sets(n, largest):
         largest -= 1
-    for m, few in _sizes(search, smaller):
+    for m, few in _sizes(search):
         size = replace(search, max_parents=m, possible_parents=few)
         if few is not None:
             if few < n - 1:
@@ -277,14 +281,14 @@ def _offers(
             yield size, whole[m].seconds, float(whole[m].memory)
 
 
-def _sizes(search: Search, smaller: bool) -> Iterator[tuple[int, int | None]]:
+def _sizes(search: Search) -> Iterator[tuple[int, int | None]]:
     """Yield (parents, possible parents) from large to small.
 
     Three parents among 30 possible ones give better networks than two among all (docs/candidates.md).
     """
     m, kept = search.max_parents, search.possible_parents
     fewer = range(m, 0, -1)
-    if kept is not None or not smaller:
+    if kept is not None:
         yield from ((parents, kept) for parents in fewer)
         return
     several = [parents for parents in fewer if parents > 1] or [m]
