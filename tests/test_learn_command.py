@@ -19,6 +19,7 @@ from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learning
 from qubayes.foundation.errors import QubayesError
 from qubayes.learning import Learned, learn
+from qubayes.learning.pipeline import _Pipeline
 from qubayes.network import read_network
 from qubayes.qubo import encode_sets
 from qubayes.search import solver_named
@@ -214,23 +215,84 @@ def test_an_interrupt_between_two_stages_loses_no_network(data, tmp_path, monkey
     options = ["--best", 2, "--run-dir", tmp_path / "run", "-o", tmp_path / "x.bif", "--json"]
     code, out, _ = run(capsys, "learn", data, "-m", 2, *options)
     assert json.loads(out)["score"] == learn(DATA, 2).solution.score and (tmp_path / "x.bif").exists()
-    assert code == (0 if name == "Learned" else 130)  # nothing was left to do then
+    assert code == 130
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(data, tmp_path, monkeypatch, capsys):
+def interrupt_files(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Press Ctrl-C so often when the network is written."""
     home = sys.modules["qubayes.learning.learned"]
     original = home.write_network
 
     def interrupted(*arguments, **more):
-        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
         original(*arguments, **more)
 
     monkeypatch.setattr(home, "write_network", interrupted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("before", [False, True])
+def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(data, tmp_path, monkeypatch, capsys, before):
+    """Also the first one in this stage after one in an earlier stage."""
+    if before:
+        interrupt_at("fit", monkeypatch)
+    interrupt_files(monkeypatch, 1)
     options = ["-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv", "--qubo", tmp_path / "x.bqm"]
     code, _, error = run(capsys, "learn", data, "-m", 2, *options)
     assert code == 130 and error == "qubayes: interrupted; the QUBO is left out\n"
     assert [(tmp_path / name).exists() for name in ("x.bif", "x.csv", "x.bqm")] == [True, True, False]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_while_files_are_written_is_told_without_a_qubo(data, tmp_path, monkeypatch, capsys):
+    interrupt_files(monkeypatch, 1)
+    files = [tmp_path / name for name in ("x.bif", "x.html", "x.csv")]
+    options = ["-o", files[0], "--report", files[1], "--trace", files[2], "--json"]
+    code, out, error = run(capsys, "learn", data, "-m", 2, *options)
+    assert code == 130 and error == "qubayes: interrupted; nothing is left out\n"
+    found = json.loads(out)
+    assert found["interrupted"] and found["bits"]["ours"]["total"] > 0 and all(path.exists() for path in files)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_second_interrupt_in_one_stage_acts_at_once(data, tmp_path, monkeypatch, capsys):
+    interrupt_files(monkeypatch, 2)
+    code, out, error = run(capsys, "learn", data, "-m", 2, "-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv")
+    assert (code, out, error) == (130, "", "qubayes: interrupted\n")
+    assert not list(tmp_path.glob("x.*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_report_without_bits_is_told(data, tmp_path, monkeypatch, capsys):
+    import_module("qubayes.qubo")
+    interrupt_cover(monkeypatch)
+    code, _, error = run(capsys, "learn", data, "-m", 3, "--report", tmp_path / "x.html")
+    assert code == 130 and error == "qubayes: interrupted; the report is without bits\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, monkeypatch, capsys):
+    """The best network has no path between these two: an edge is required, whose candidate sets are searched for."""
+    learned = learn(DATA, 2)
+    reached, _ = _Pipeline._missing_paths(learned.solution, [])
+    first, last = (int(v) for v in np.argwhere(~reached & ~np.eye(len(reached), dtype=bool))[0])
+    names = DATA.names[first], DATA.names[last]
+    (tmp_path / "k.json").write_text(json.dumps({"ancestors": [names]}))
+    home, calls = sys.modules["qubayes.learning.pipeline"], []
+    original = home.solve
+
+    def interrupted(*arguments, **more):
+        calls.append(1)
+        found = original(*arguments, **more)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(home, "solve", interrupted)
+    options = ["-m", 2, "--knowledge", tmp_path / "k.json", "-o", tmp_path / "x.bif"]
+    code, out, error = run(capsys, "learn", data, *options)
+    assert (code, out, error) == (130, "", "qubayes: interrupted\n") and not (tmp_path / "x.bif").exists()
 
 
 def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):

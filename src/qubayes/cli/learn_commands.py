@@ -99,7 +99,7 @@ def learn(
             settings, data, run_dir=run_dir, workers=workers, on_progress=show, outputs=outputs
         )
     print_result(learned, [*written.files, run_dir], as_json=as_json)
-    left = "the QUBO is left out" if written.interrupted else "this is the best network so far"
+    left = written.interrupted or "this is the best network so far"
     fail_after_printing(written.failure, interrupted=learned.interrupted and left)
 
 

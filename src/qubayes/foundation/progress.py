@@ -1,7 +1,7 @@
 """What long work reports, and how it is stopped.
 
-A stage calls its `on_progress` after each finished piece. Ctrl-C sets a flag that kernels and loops look at; it raises
-nothing (the one handler of SIGINT).
+A stage calls its `on_progress` after each finished piece. Inside `stopping`, Ctrl-C sets a flag that kernels and loops
+look at; inside `raising` it raises KeyboardInterrupt.
 """
 
 import signal
@@ -82,8 +82,8 @@ def stopping(stop: "Bools") -> Iterator[None]:
     """Let the first Ctrl-C inside the block set stop[0]; a second one acts as it would without the block.
 
     Blocks nest: Ctrl-C sets the flags of the blocks around this one as well, and one of theirs that is set already
-    sets this one. Outside the main thread the block has no effect, because Python handles signals in the main thread
-    alone.
+    sets this one. After a block inside this one, Ctrl-C sets flags again. Outside the main thread the block has no
+    effect, because Python handles signals in the main thread alone.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -19,7 +19,7 @@ from ..data import Dataset
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
-from ..foundation.progress import OnProgress, Progress, raising, silent
+from ..foundation.progress import OnProgress, Progress, raising, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
 from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
@@ -88,6 +88,12 @@ class Learned:
             subsets = self.find_subsets(workers, on_progress)
             self.keep_formulation(formulate(self.candidates, subsets, workers=workers))
         return self.formulation
+
+    def as_interrupted(self) -> "Learned":
+        """Return this result as one of a run that was interrupted, with what is known of its QUBO."""
+        marked = replace(self, interrupted=True)
+        marked.__dict__.update({name: value for name, value in self.__dict__.items() if name not in marked.__dict__})
+        return marked
 
     def keep_formulation(self, formulation: "Formulation") -> None:
         """Keep the formulation that the solver needed, so that it is not made again."""
@@ -328,7 +334,7 @@ class Written(NamedTuple):
 
     files: list[Path]
     failure: QubayesError | None  # why the first file that could not be written was not
-    interrupted: bool  # the QUBO, and its bits in the report, are left out
+    interrupted: str  # what Ctrl-C left out, in words; empty without Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,22 +380,28 @@ class Outputs:
     def write(self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent) -> Written:
         """Write the files. One that cannot be written keeps none of the others from being written.
 
-        If the search for subsets is interrupted, the report has no bits, and the QUBO is not written. The QUBO may be
-        large, so Ctrl-C ends it at once; the other files are finished.
+        Ctrl-C leaves out the QUBO, which may be large, and the bits in the report if subsets are searched for. The
+        other files are finished; a second Ctrl-C acts at once.
         """
-        interrupted = False
+        pressed = np.zeros(1, np.bool_)
+        with stopping(pressed):
+            written, failure, left_out = self._write_all(learned, workers, on_progress)
+        return Written(written, failure, left_out or ("nothing is left out" if pressed[0] else ""))
+
+    def _write_all(self, learned: Learned, workers: Workers | None, on_progress: OnProgress) -> Written:
+        left_out = ""
         try:
             if self.report or self.qubo:
                 learned.find_subsets(workers, on_progress)
         except KeyboardInterrupt:
-            interrupted = True
+            left_out = "the QUBO is left out" if self.qubo else "the report is without bits"
         writers: dict[str, Callable[[Path], None]] = {
             "network": lambda path: self._write_network(learned.network, path),
-            "report": lambda path: write_report(learned.report_contents(bits=not interrupted), path),
+            "report": lambda path: write_report(learned.report_contents(bits=not left_out), path),
             "trace": learned.solution.write_trace,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
         }
-        if interrupted:
+        if left_out:
             del writers["qubo"]
         written: list[Path] = []
         failure: QubayesError | None = None
@@ -403,5 +415,7 @@ class Outputs:
             except QubayesError as error:
                 failure = failure or error
             except KeyboardInterrupt:
-                interrupted = True
-        return Written(written, failure, interrupted)
+                if name != "qubo":
+                    raise
+                left_out = "the QUBO is left out"
+        return Written(written, failure, left_out)

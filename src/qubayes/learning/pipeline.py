@@ -143,7 +143,10 @@ class _Pipeline:
     inputs: dict[str, Any] = field(default_factory=dict)  # what candidates, and so all later stages, depend on
 
     def run(self, dataset: Dataset, source: str | None, outputs: Outputs) -> tuple[Learned, Written]:
-        """Run all stages in the order of the data flow. Once the solver has begun, Ctrl-C loses no network."""
+        """Run all stages in the order of the data flow.
+
+        Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are still missing.
+        """
         settings = self.settings.as_json()
         self.inputs = {"data": dataset.checksum} | {
             key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
@@ -155,9 +158,9 @@ class _Pipeline:
         interrupted = np.zeros(1, np.bool_)
         with stopping(interrupted):
             learned = self.search(dataset, candidates, formulation, source, interrupted)
-            interrupted[0] = False  # all files are written; another Ctrl-C leaves out the QUBO
+            pressed, interrupted[0] = interrupted[0], False  # all files are written; another one leaves out the QUBO
             written = outputs.write(learned, self.workers.here, self.on_progress)
-        return replace(learned, interrupted=True) if written.interrupted else learned, written
+        return learned.as_interrupted() if pressed or written.interrupted else learned, written
 
     def search(
         self,
@@ -359,6 +362,8 @@ class _Pipeline:
     ) -> tuple[Candidates, Solution]:
         """Return the best of the networks with all paths that were met before the search ended."""
         reason = "interrupted" if interrupted else "time limit reached"
+        if not met and interrupted:
+            raise KeyboardInterrupt
         if not met:
             raise QubayesError(f"{reason} before a network with all required ancestors was found; allow more time")
         candidates, best = max(met, key=lambda each: each[1].score)
