@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qubayes.data import ReadSettings, read, text
-from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.errors import QubayesError, SettingError
 
 LONG = "a,b\n" + "x,1\n" * 5
 IDENTIFIERS = "".join(f"k{i},1\n" for i in range(1001))
@@ -109,6 +109,13 @@ def test_ignore(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b,c\n1,,3\n2,,4\n")
     assert read(path, ReadSettings(ignore=("b",))).names == ("a", "c")
+    for one in ("b", ["b"], ("b",)):
+        assert read(path, ignore=one).names == ("a", "c")
+    for none in (None, (), []):
+        assert read(path, ignore=none, missing="state").names == ("a", "b", "c")
+    for wrong in (5, [5], {"b": 1}):
+        with pytest.raises(SettingError, match="give names of columns, such as"):
+            read(path, ignore=wrong)
     assert "no column is named 'z'" in complaint(path, ReadSettings(ignore=("z",)))
     assert "1 column" in complaint(path, ReadSettings(ignore=("a", "b")))
 

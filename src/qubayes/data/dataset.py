@@ -137,7 +137,7 @@ class ReadSettings:
     bins: int | Mapping[str, int | Sequence[float]] | None = None
     bin_method: BinMethod = "quantile"  # intervals with equally many rows, or equally wide ones
     arities: str | Path | Arities | None = None  # a .bif network, a .json file, or the same as a mapping
-    ignore: tuple[str, ...] = ()  # columns that are left out
+    ignore: Sequence[str] = ()  # names of columns that are left out, or one name
     format: DataFormat | None = None  # of a file; by default from its ending (and, for .dat, its content)
 
     def __post_init__(self) -> None:
@@ -158,12 +158,19 @@ class ReadSettings:
                     f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
                     " bounds between intervals, such as {'age': [18, 40, 65]}"
                 )
+        object.__setattr__(self, "ignore", self._names_to_ignore())
+
+    def _names_to_ignore(self) -> tuple[str, ...]:
+        ignore: Any = [self.ignore] if isinstance(self.ignore, str) else () if self.ignore is None else self.ignore
+        if not isinstance(ignore, Sequence) or not all(isinstance(name, str) for name in ignore):
+            raise SettingError(f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']")
+        return tuple(ignore)
 
     @classmethod
     def of(cls, **options: Any) -> "ReadSettings":
         """Return the settings with these options, by the names of their fields."""
         check_options("read", options, (each.name for each in fields(cls)))
-        return cls(**{**options, "ignore": tuple(options.get("ignore", ()))})
+        return cls(**options)
 
 
 def write(dataset: Dataset, path: str | Path) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import comb, inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -225,28 +225,41 @@ def affordable(
     if workers.cluster is not None:
         return search
     offers = _offers(dataset, search, Workers(workers.threads), limit, on_progress)
-    _, seconds, memory = next(offers)
-    share = _SHARE * limit if smaller else limit
-    forecast = f"{_named(search)} would take about {in_words(seconds)} for the candidate sets"
-    if seconds == inf:
-        forecast = f"{_named(search)} would take years for the candidate sets"
-    fewer, less, fits = search, seconds, seconds <= share and memory <= here
-    if fits:
-        if limit == inf and seconds > SECONDS_TO_WARN:
-            fewer, less, _ = next(offers, (search, seconds, memory))
-            among = ", and is optimal only among these parents" if fewer.possible_parents else ""
-            quicker = "" if fewer is search else f"; {_named(fewer)} takes about {in_words(less)}{among}"
-            log.warning("%s%s", forecast, quicker)
+    whole, share = next(offers), _SHARE * limit if smaller else limit
+    about = "years" if whole.seconds == inf else f"about {in_words(whole.seconds)}"
+    forecast = f"{_named(search)} would take {about} for the candidate sets"
+    if whole.fits(share, here):
+        if limit == inf and whole.seconds > SECONDS_TO_WARN:
+            other = next(offers, None)
+            log.warning("%s%s", forecast, f"; {other}" if other else "")
         return search
-    for fewer, less, memory in offers:
-        fits = less <= share - (time.perf_counter() - began) and memory <= here
+    fits, offer = False, whole
+    for offer in offers:
+        fits = offer.fits(share - (time.perf_counter() - began), here)
         if fits:
             break
     if fits and smaller:
-        log.warning("%s; the limit is %g s: %s is taken, about %s", forecast, limit, _named(fewer), in_words(less))
-        return fewer
-    forecast += f"; {_named(fewer)} takes about {in_words(less)}" if fewer is not search else ""
+        taken = f"{_named(offer.search)} is taken, about {in_words(offer.seconds)}"
+        log.warning("%s; the limit is %g s: %s", forecast, limit, taken)
+        return offer.search
+    forecast += "" if offer is whole else f"; {offer}"
     raise SettingError(f"{forecast}; the limit is {limit:g} s: {'choose that, or ' if fits else ''}give more time")
+
+
+class _Offer(NamedTuple):
+    """A search for candidate sets with the seconds and bytes that it is predicted to take."""
+
+    search: Search
+    seconds: float
+    memory: float
+
+    def fits(self, seconds: float, memory: float) -> bool:
+        """Return whether it takes no more than this."""
+        return self.seconds <= seconds and self.memory <= memory
+
+    def __str__(self) -> str:
+        among = " and is optimal only among these parents" if self.search.possible_parents else ""
+        return f"{_named(self.search)} takes about {in_words(self.seconds)}{among}"
 
 
 def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
@@ -260,8 +273,8 @@ def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
 
 def _offers(
     dataset: Dataset, search: Search, workers: Workers, limit: float, on_progress: OnProgress
-) -> Iterator[tuple[Search, float, float]]:
-    """Yield (search, seconds, bytes): the search itself, then smaller ones, each predicted when it is asked for."""
+) -> Iterator[_Offer]:
+    """Yield the search itself, then smaller ones, each predicted when it is asked for."""
     n, largest, whole = dataset.n, search.max_parents, dict[int, Forecast]()
     while search.possible_parents is None and too_many_sets(n, largest):
         largest -= 1
@@ -269,16 +282,16 @@ def _offers(
         size = replace(search, max_parents=m, possible_parents=few)
         if few is not None:
             if few < n - 1:
-                yield size, seconds_among(dataset, size, workers), 0.0
+                yield _Offer(size, seconds_among(dataset, size, workers), 0.0)
         elif m > largest or largest < min(search.max_parents, 2):
             if size == search:
-                yield size, inf, inf
+                yield _Offer(size, inf, inf)
         else:
             if not whole:
                 most, longest = replace(search, max_parents=largest), min(_WHOLE, limit / 20)
                 found = plan(dataset, most, workers=workers, count_bits=False, longest=longest, on_progress=on_progress)
                 whole = {each.max_parents: each for each in found}
-            yield size, whole[m].seconds, float(whole[m].memory)
+            yield _Offer(size, whole[m].seconds, float(whole[m].memory))
 
 
 def _sizes(search: Search) -> Iterator[tuple[int, int | None]]:
