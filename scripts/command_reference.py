@@ -23,7 +23,17 @@ usage, 130 interrupted (the best so far is written where there is one).
 def reference() -> str:
     """The whole page."""
     group: Any = typer.main.get_command(app)
-    return HEAD + "".join(_command(name, group.commands[name]) for name in sorted(group.commands)) + _solvers()
+    commands = "".join(_command(name, group.commands[name]) for name in sorted(group.commands))
+    return HEAD + _common(group) + commands + _solvers()
+
+
+def _common(group: Any) -> str:
+    """The options that stand before the name of a command."""
+    rows = "".join(_row(_names(item), item) for item in group.params if item.name != "help")
+    head = (
+        "\n## Options of all commands\n\nThey stand before the name of the command: `qubayes --verbose learn DATA`.\n\n"
+    )
+    return f"{head}| option | what it does | default |\n|---|---|---|\n{rows}"
 
 
 def _command(name: str, command: Any) -> str:

@@ -112,7 +112,9 @@ def solve(
 
 
 def check(
-    scores: CandidatesFile,
+    scores: Annotated[
+        Path, typer.Argument(metavar="FILE.jkl", help="The scores that the proof is about: .jkl or .scores, also .gz.")
+    ],
     certificate: Annotated[Path, typer.Argument(metavar="PROOF.json", help="Written by solve --certificate.")],
     as_json: AsJson = False,
 ) -> None:
