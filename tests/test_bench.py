@@ -252,6 +252,13 @@ def test_results_of_two_time_limits_make_two_tables(tmp_path):
     assert all("Not measured: chess:2." in table.note for table in tables.values())
 
 
+def test_approaches_are_chosen():
+    plan = Plan(("1", "D.5"), (Instance("alarm", 2),), seeds=(0,), approaches=("ilp-only", "ogorman"))
+    assert [trial.approach for trial in plan.trials()] == ["ogorman", "ilp-only"]
+    with pytest.raises(SettingError, match="approach 'lp' is unknown; choose among auto, ogorman, ilp, ilp-only"):
+        Plan(("1",), approaches=("lp",))
+
+
 def test_a_page_gets_its_tables_between_comments(tmp_path):
     tables = [Table("x", "X", ("a", "m"), (("1", "2"),), "Note."), Table("absent", "Y", ("b", "m"), ())]
     page = "Before\n<!-- x -->\nold\n<!-- /x -->\nafter\n"

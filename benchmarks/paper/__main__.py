@@ -23,6 +23,12 @@ def bench(
     solvers: Annotated[
         str | None, typer.Option(help="Solvers of table 3, separated by commas; all unless given.")
     ] = None,
+    approaches: Annotated[
+        str | None,
+        typer.Option(
+            help="Of tables 1, 2 and D.5: auto, ogorman, ilp, ilp-only, separated by commas; all unless given."
+        ),
+    ] = None,
     peer: Annotated[
         list[str] | None,
         typer.Option(help="NAME=PATH of a program of yours that Table 3 compares: minobs, gobnilp; may be repeated."),
@@ -57,6 +63,8 @@ def bench(
     chosen: dict[str, Any] = {"tables": parsed_tables(tables.split(",")), "threads": threads}
     chosen["programs"] = parsed_peers(peer or ())
     chosen["solvers"] = tuple(solvers.split(",")) if solvers else SOLVERS
+    if approaches:
+        chosen["approaches"] = tuple(approaches.split(","))
     if instances:
         chosen["instances"] = parsed_instances(instances)
     if quick:

@@ -23,6 +23,7 @@ from .trial import Place, Trial, measure
 TABLES = ("1", "2", "3", "D.2", "D.5", "growth")
 PAPER_ROWS = 1000  # of each sample in the paper
 ALIASES = {"4": "D.2", "5": "D.5"}  # the paper's five in the order of its pages
+APPROACHES = ("auto", "ogorman", "ilp", "ilp-only")
 SOLVERS = ("anneal", "exact", "digital", "order-sa", "hillclimb", "bqp", "sa", "asobs")
 
 
@@ -34,6 +35,7 @@ class Plan:
     instances: tuple[Instance, ...] = INSTANCES
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     solvers: tuple[str, ...] = SOLVERS
+    approaches: tuple[str, ...] = APPROACHES  # those of Tables 1, 2 and D.5 that are measured
     time_limit: float = 60.0  # of a solver
     vertex_seconds: float = 60.0  # of an integer program for one vertex
     rows: int = PAPER_ROWS
@@ -44,6 +46,9 @@ class Plan:
         for table in self.tables:
             if table not in TABLES:
                 raise SettingError(f"table {table!r} is unknown; choose among {', '.join(TABLES)}")
+        for approach in self.approaches:
+            if approach not in APPROACHES:
+                raise SettingError(f"approach {approach!r} is unknown; choose among {', '.join(APPROACHES)}")
 
     def trials(self) -> Iterator[Trial]:
         """All trials of the tables, cheap kinds first: candidate sets are kept for what follows."""
@@ -65,9 +70,9 @@ class Plan:
                 yield from axis.trials
 
     def _approaches(self) -> list[str]:
-        wanted = {"1": ("auto", "ogorman", "ilp", "ilp-only"), "2": ("auto", "ilp"), "D.5": ("auto", "ilp-only")}
+        wanted = {"1": APPROACHES, "2": ("auto", "ilp"), "D.5": ("auto", "ilp-only")}
         found = [approach for table in self.tables for approach in wanted.get(table, ())]
-        return list(dict.fromkeys(found))
+        return [approach for approach in dict.fromkeys(found) if approach in self.approaches]
 
 
 # Everything at a small size: two networks and one item set, one sample, a second for each solver.
