@@ -33,7 +33,7 @@ from benchmarks.paper.programs import parsed_peers, solve_by_program
 from benchmarks.paper.sources import SOURCES, Source, fetch
 from benchmarks.paper.store import Store
 from benchmarks.paper.table import Table, spread
-from benchmarks.paper.tables import scores_table, wins_table
+from benchmarks.paper.tables import bits_table, scores_table, wins_table
 from benchmarks.paper.trial import Place, Trial, measure
 from candidate_cases import assert_one_line
 from qubayes.candidates import example
@@ -225,6 +225,20 @@ def test_wins_count_score_then_time(tmp_path):
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     assert scores.rows[0][5] == f"{100 * 3 / 91:.3f} % (1 of 2)"
     assert scores.rows[0][-1] == "2 of 3"
+
+
+def test_a_trial_of_the_growth_tables_is_no_further_sample(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    bits = {"bits": {"total": 100}, "prepare": 1.0, "cover": 1.0, "assemble": 1.0}
+    growth = Trial("bits", "alarm", 4, 0, "auto")
+    assert growth in {trial for axis in AXES for trial in axis.trials}
+    measured = [(growth, 700), *((replace(growth, seed=s, seconds=2.0, threads=1), 100 + s) for s in (0, 2))]
+    for trial, total in measured:
+        store.add({"trial": json.loads(trial.key), "result": {**bits, "bits": {"total": total}}})
+    assert bits_table(store, [Instance("alarm", 4)]).rows[0][7:9] == ("101 ± 1", "3.0 ± 0.0")
+    alone = Store(tmp_path / "y.jsonl")
+    alone.add({"trial": json.loads(growth.key), "result": bits})
+    assert bits_table(alone, [Instance("alarm", 4)]).rows[0][7] == "100"
 
 
 def test_a_score_without_repair_is_not_counted_as_repaired(tmp_path):

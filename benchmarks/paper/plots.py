@@ -13,6 +13,7 @@ from qubayes.foundation.files import replacing
 from .growth import AXES, Axis, points_of, slope
 from .printed import BITS, STEPS, Instance
 from .store import Store
+from .tables import samples_of
 
 COLOURS = {"ogorman": "#9aa0a6", "ilp-only": "#c2a05a", "ilp": "#c2571a", "auto": "#2f6fb3", "paper": "#555555"}
 
@@ -66,10 +67,10 @@ def _figure() -> Iterator[tuple[Any, Any]]:
 
 def _bits(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
     """Bars of total bits, on a log scale."""
-    shown = [i for i in instances if store.results(kind="bits", approach="auto", **_named(i))]
+    shown = [i for i in instances if samples_of(store, i, kind="bits", approach="auto")]
     kinds = ("ogorman", "ilp-only", "ilp", "auto")
     for place, kind in enumerate(kinds):
-        found = [store.results(kind="bits", approach=kind, **_named(i)) for i in shown]
+        found = [samples_of(store, i, kind="bits", approach=kind) for i in shown]
         heights = [np.mean([r["result"]["bits"]["total"] for r in records]) if records else 0 for records in found]
         axes.bar(np.arange(len(shown)) + 0.2 * (place - 1.5), heights, 0.19, label=_label(kind), color=COLOURS[kind])
     paper = [BITS[i][4].mean if i in BITS else np.nan for i in shown]
@@ -80,7 +81,7 @@ def _bits(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
 
 def _seconds(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
     """Seconds of each stage, on a log scale, beside the paper's total of preparing, solving and assembling."""
-    shown = [i for i in instances if store.results(kind="bits", approach="auto", **_named(i))]
+    shown = [i for i in instances if samples_of(store, i, kind="bits", approach="auto")]
     stages = ("candidates", "cover", "assemble")
     for place, stage in enumerate(stages):
         heights = [_stage_seconds(store, i, stage) for i in shown]
@@ -93,16 +94,16 @@ def _seconds(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
 
 def _stage_seconds(store: Store, instance: Instance, stage: str) -> float:
     if stage == "candidates":
-        values = [r["result"]["seconds"] for r in store.results(kind="candidates", score="bds", **_named(instance))]
+        values = [r["result"]["seconds"] for r in samples_of(store, instance, kind="candidates", score="bds")]
     else:
-        results = [r["result"] for r in store.results(kind="bits", approach="auto", **_named(instance))]
+        results = [r["result"] for r in samples_of(store, instance, kind="bits", approach="auto")]
         values = [r["assemble"] if stage == "assemble" else r["prepare"] + r["cover"] for r in results]
     return float(np.mean(values)) if values else 0.0
 
 
 def _scores(axes: Any, store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> bool:
     """What each solver lacks to the best score, over time, for the first sample that was solved."""
-    found = {s: store.results(kind="solve", approach=s, seconds=seconds, **_named(instance)) for s in solvers}
+    found = {s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
     first = {solver: records[0]["result"] for solver, records in found.items() if records}
     if not first:
         return False
@@ -143,10 +144,6 @@ def _by_instance(axes: Any, shown: Sequence[Instance], label: str) -> None:
     axes.set_xticks(np.arange(len(shown)), [str(instance) for instance in shown], rotation=45, ha="right")
     axes.set(yscale="log", ylabel=label)
     axes.legend(frameon=False)
-
-
-def _named(instance: Instance) -> dict[str, Any]:
-    return {"instance": instance.name, "max_parents": instance.max_parents, "columns": None}
 
 
 def _label(kind: str) -> str:

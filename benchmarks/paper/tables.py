@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from .growth import AXES
 from .printed import BITS, CANDIDATES, PAPER_SOLVERS, STEPS, STEPS_IP_ONLY, WINS, Instance, Printed
 from .programs import PROGRAMS
 from .store import Record, Store
 from .table import Table, spread
+from .trial import Trial
 
 OURS = "anneal"
+GROWTH = {trial for axis in AXES for trial in axis.trials}
 REPAIRED = ("digital", "sa", "dimod")  # a state that violates a constraint is read as a network nearby
 
 
@@ -20,7 +23,7 @@ def candidates_table(store: Store, instances: Iterable[Instance]) -> Table:
         printed = CANDIDATES.get(instance, ())
         row = [instance.name, str(instance.max_parents)]
         for score in ("bds", "bdeu"):
-            found = _of(store, instance, kind="candidates", score=score)
+            found = samples_of(store, instance, kind="candidates", score=score)
             row += [spread(_figures(found, "total")), spread(_figures(found, "seconds"), 2)]
         rows.append((*row, *_printed(printed, 2)))
     head = (
@@ -44,7 +47,7 @@ def bits_table(store: Store, instances: Iterable[Instance]) -> Table:
         printed = BITS.get(instance, ())
         row = [instance.name, str(instance.max_parents)]
         for approach in ("ogorman", "ilp-only", "ilp", "auto"):
-            found = _of(store, instance, kind="bits", approach=approach)
+            found = samples_of(store, instance, kind="bits", approach=approach)
             row.append(spread([record["result"]["bits"]["total"] for record in found]))
             if approach != "ogorman":
                 row.append(spread([_total_seconds(record) for record in found], 1))
@@ -71,7 +74,7 @@ def steps_table(store: Store, instances: Iterable[Instance], approach: str) -> T
     for instance in instances:
         row = [instance.name, str(instance.max_parents)]
         for which in (approach, "auto"):
-            found = _of(store, instance, kind="bits", approach=which)
+            found = samples_of(store, instance, kind="bits", approach=which)
             row.append(", ".join(spread(_figures(found, step), 1) for step in ("prepare", "cover", "assemble")))
         told = ", ".join(f"{step.mean:,g} ± {step.deviation:,g}" for step in printed.get(instance, ()))
         rows.append((*row, told or "–"))
@@ -156,7 +159,7 @@ def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[
 
 def _solved(store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> dict[str, list[Record]]:
     """The records of each solver; empty if none was run. Another program counts only where it was run."""
-    found = {s: _of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
+    found = {s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
     return {s: records for s, records in found.items() if records or s not in PROGRAMS} if any(found.values()) else {}
 
 
@@ -243,8 +246,14 @@ def _rank(results: dict[str, Any]) -> Callable[[str], tuple[bool, float]]:
     return rank
 
 
-def _of(store: Store, instance: Instance, **wanted: object) -> list[Record]:
-    return store.results(instance=instance.name, max_parents=instance.max_parents, **wanted)
+def samples_of(store: Store, instance: Instance, **wanted: object) -> list[Record]:
+    """The records of an instance, one for each sample: a trial of the growth tables counts where there is no other."""
+    found: dict[int, Record] = {}
+    for record in store.results(instance=instance.name, max_parents=instance.max_parents, **wanted):
+        seed = record["trial"]["seed"]
+        if seed not in found or Trial(**record["trial"]) not in GROWTH:
+            found[seed] = record
+    return list(found.values())
 
 
 def _figures(records: Iterable[Record], name: str) -> list[float]:
