@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import distributed
@@ -235,6 +236,32 @@ def test_a_worker_that_dies_while_it_is_asked_for_its_version():
     _check_versions(Answers(CommClosedError("gone")))
     with pytest.raises(QubayesError, match="has no qubayes"):
         _check_versions(Answers(ModuleNotFoundError("qubayes")))
+
+
+class Closed(Answers):
+    """Stands for a cluster whose scheduler is restarted while its workers are asked for something."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def run(self, *arguments: object, **more: object) -> dict[str, object]:
+        raise CommClosedError("stream is closed")
+
+
+class Gone(Closed):
+    def nthreads(self) -> dict[str, int]:
+        raise CommClosedError("stream is closed")
+
+
+def test_a_scheduler_that_is_lost_between_tasks_is_told(monkeypatch):
+    monkeypatch.setattr(cluster_module, "_client", lambda _: nullcontext(Closed()))
+    for ask in (
+        lambda: Workers(cluster="tcp://127.0.0.1:1").connected().__enter__(),
+        lambda: Workers(cluster=Closed()).everywhere(print),
+        lambda: Workers(cluster=Gone()).slots,
+    ):
+        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost .*run again"):
+            ask()
 
 
 class Losing(Answers):

@@ -53,7 +53,11 @@ class Workers:
     @property
     def slots(self) -> int:
         """Number of tasks at once: threads of this process, or of all workers of the cluster it is connected to."""
-        return self.count if self.cluster is None else max(1, sum(self.cluster.nthreads().values()))
+        if self.cluster is None:
+            return self.count
+        with _scheduler_needed():
+            threads: int = sum(self.cluster.nthreads().values())
+        return max(1, threads)
 
     @property
     def here(self) -> "Workers":
@@ -62,7 +66,8 @@ class Workers:
 
     def everywhere(self, function: Callable[[], Any]) -> None:
         """Call the function once in each process of the cluster it is connected to; faults are left to later tasks."""
-        self.cluster.run(function, on_error="ignore")
+        with _scheduler_needed():
+            self.cluster.run(function, on_error="ignore")
 
     @contextmanager
     def connected(self) -> Iterator["Workers"]:
@@ -75,7 +80,8 @@ class Workers:
             yield self
             return
         with _client(self.cluster) as client:
-            _check_versions(client)
+            with _scheduler_needed():
+                _check_versions(client)
             yield replace(self, cluster=client)
 
 
@@ -114,21 +120,20 @@ def _run_on_cluster(
     begun, again = 0, list[int]()  # items to repeat
     batch = _Batch(client, task, shared)
     try:
-        while begun < len(items) or again or batch.pending:
-            while (begun < len(items) or again) and batch.has_room:
-                index = again.pop() if again else begun
-                begun += index == begun
-                batch.submit(index, items[index])
-            index, future, sent = batch.next()
-            try:
-                result = batch.result(future)
-            except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
-                batch.renew(sent)
-                again.append(index)
-                continue
-            yield index, result
-    except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
-        raise _scheduler_lost(error) from error
+        with _scheduler_needed():
+            while begun < len(items) or again or batch.pending:
+                while (begun < len(items) or again) and batch.has_room:
+                    index = again.pop() if again else begun
+                    begun += index == begun
+                    batch.submit(index, items[index])
+                index, future, sent = batch.next()
+                try:
+                    result = batch.result(future)
+                except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
+                    batch.renew(sent)
+                    again.append(index)
+                    continue
+                yield index, result
     finally:
         batch.close()
 
@@ -234,6 +239,15 @@ def _no_worker() -> QubayesError:
     return QubayesError(
         f"the Dask cluster has had no worker for {_PATIENCE_FOR_WORKERS} s; start one, or leave out {option('cluster')}"
     )
+
+
+@contextmanager
+def _scheduler_needed() -> Iterator[None]:
+    """Turn a lost connection inside the block into the error that says so."""
+    try:
+        yield
+    except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
+        raise _scheduler_lost(error) from error
 
 
 def _scheduler_lost(error: OSError) -> QubayesError:
