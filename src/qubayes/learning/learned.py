@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -16,10 +15,11 @@ from filelock import FileLock
 from .. import __version__
 from ..candidates import Candidates
 from ..data import Dataset
+from ..foundation.arrays import Bools
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
-from ..foundation.progress import OnProgress, Progress, raising, silent, stopping
+from ..foundation.progress import OnProgress, Progress, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
 from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
@@ -380,15 +380,15 @@ class Outputs:
     def write(self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent) -> Written:
         """Write the files. One that cannot be written keeps none of the others from being written.
 
-        Ctrl-C leaves out the QUBO, which may be large, and the bits in the report if subsets are searched for. The
+        Ctrl-C leaves out the QUBO if that was not begun, and the bits in the report if subsets are searched for. The
         other files are finished; a second Ctrl-C acts at once.
         """
         pressed = np.zeros(1, np.bool_)
         with stopping(pressed):
-            written, failure, left_out = self._write_all(learned, workers, on_progress)
+            written, failure, left_out = self._write_all(learned, pressed, workers, on_progress)
         return Written(written, failure, left_out or ("nothing is left out" if pressed[0] else ""))
 
-    def _write_all(self, learned: Learned, workers: Workers | None, on_progress: OnProgress) -> Written:
+    def _write_all(self, learned: Learned, pressed: Bools, workers: Workers | None, on_progress: OnProgress) -> Written:
         left_out = ""
         try:
             if self.report or self.qubo:
@@ -401,21 +401,17 @@ class Outputs:
             "trace": learned.solution.write_trace,
             "qubo": lambda path: learned.write_qubo(path, workers, on_progress),
         }
-        if left_out:
-            del writers["qubo"]
         written: list[Path] = []
         failure: QubayesError | None = None
         wanted = {name: path for name in writers if (path := getattr(self, name)) is not None}
         for number, (name, path) in enumerate(wanted.items()):
             on_progress(Progress("files", number, len(wanted), path.name))
+            if name == "qubo" and (left_out or pressed[0]):
+                left_out = "the QUBO is left out"
+                continue
             try:
-                with raising() if name == "qubo" else nullcontext():
-                    writers[name](path)
+                writers[name](path)
                 written.append(path)
             except QubayesError as error:
                 failure = failure or error
-            except KeyboardInterrupt:
-                if name != "qubo":
-                    raise
-                left_out = "the QUBO is left out"
         return Written(written, failure, left_out)
