@@ -41,6 +41,7 @@ from qubayes.cli.shell import guarded
 from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
+from qubayes.qubo.formulation import BYTES_OF_PAIR
 from qubayes.search import Limits, solve
 
 CONTENT = b"1 2 3\n" * 50_000
@@ -287,6 +288,14 @@ def test_the_results_of_the_documentation_are_made_from_their_trials(tmp_path):
     assert len(made) > 25 and all(path.read_text() == (kept / path.name).read_text() for path in made)
     page = (kept / "README.md").read_text()
     assert all(f"<!-- {path.stem} -->" in page for path in made if path.suffix == ".csv")
+
+
+def test_the_memory_of_a_large_qubo_is_not_underestimated():
+    """By the trials of the documentation: a process without a QUBO takes less than 200 MB."""
+    store = Store(Path(__file__).parents[1] / "docs" / "results" / "trials.jsonl")
+    measured = [r["result"] for r in store.results(kind="bits") if (r["result"].get("couplers") or 0) > 10**7]
+    assert len(measured) > 10
+    assert all(BYTES_OF_PAIR * r["couplers"] + 200e6 > r["peak_mb"] * 2**20 for r in measured)
 
 
 def test_records_from_before_the_rules_are_measured_again(tmp_path):
