@@ -32,7 +32,7 @@ from qubayes.data import write
 LEARN = ("learn", "-m", 3, "--solver", "anneal", "--moves", 3_000_000, "--threads", 1)
 MORE = ("--best", 3, "--bootstrap", 3)  # stages after the solver
 STAGES = ("candidates", "anneal", "alternatives", "bootstrap", "subsets", "files")
-LATEST = {"candidates": 0.4, "anneal": 0.5, "alternatives": 0.5, "bootstrap": 0.5, "subsets": 0.1, "files": 0.05}
+LATEST = {"candidates": 0.4, "anneal": 0.5, "alternatives": 0.5, "bootstrap": 0.5, "subsets": 0.03, "files": 0.05}
 PATIENCE = 300.0  # seconds without a word
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")  # and moves of the cursor
 
@@ -104,7 +104,8 @@ def main() -> int:
     ends: dict[str, Counter[str]] = {stage: Counter() for stage in stages}
     with tempfile.TemporaryDirectory() as name:
         cases = {}
-        for variables in (options.variables, 8 * options.variables):  # more of them where candidate sets must take long
+        # More variables where candidate sets must take long.
+        for variables in (options.variables, *([12 * options.variables] if "candidates" in stages else [])):
             data, whole = Path(name) / f"{variables}.csv", Path(name) / f"{variables}.bif"
             write(dependent_data(variables, 3000, options.seed), data)
             on_terminal([*LEARN, data, "-o", whole])
