@@ -17,12 +17,12 @@ import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
 from qubayes.cli import app
-from qubayes.data import ReadSettings
+from qubayes.data import Dataset, ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import Forecast, LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
-from qubayes.learning.forecast import affordable
+from qubayes.learning.forecast import affordable, seconds_among
 from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
@@ -489,6 +489,24 @@ def test_a_long_search_is_announced_beside_one_among_possible_parents(monkeypatc
     caplog.clear()
     affordable(DATA, Search(1), Workers(1))
     assert caplog.messages == ["max_parents=1 would take about 8 minutes for the candidate sets"]
+
+
+def test_partners_of_all_kinds_of_children_are_sampled(monkeypatch):
+    """Blocks are in the order of their numbers of states; a sample of the first ones would be too cheap."""
+    codes = np.random.default_rng(0).integers(0, 2, (40, 50)).astype(np.uint8)
+    states = [tuple(map(str, range(2 if i < 20 else 9))) for i in range(40)]
+    codes[20:] = np.arange(20 * 50).reshape(20, 50) % 9
+    dataset, tasks = Dataset(tuple(f"v{i}" for i in range(40)), tuple(states), codes), []
+
+    def pace(task, shared, items, workers):
+        tasks.append(items)
+        return 0.0, [task(shared, item) for item in items]
+
+    monkeypatch.setattr("qubayes.learning.forecast._pace_of", pace)
+    monkeypatch.setattr("qubayes.candidates.screening._CELLS", 1)
+    seconds_among(dataset, Search(2, possible_parents=3), Workers(1))
+    children = [child for block in tasks[0] for child, _ in block]
+    assert sorted(children) == list(range(40)) and max(children[:10]) >= 20
 
 
 @pytest.mark.parametrize("kept", [0, -2])
