@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from qubayes.candidates import Candidates, prune
 from qubayes.foundation.families import Families
-from qubayes.search.reduction import join, split
+from qubayes.search.reduction import Components, split
 from solve_cases import best_score, random_candidates
 
 
@@ -59,7 +59,7 @@ def test_sets_of_a_component_are_in_order_and_stand_for_candidate_sets(n, seed):
 def test_vertices_in_no_component_take_their_best_set():
     candidates = prune(["a", "b", "c"], [[((), -3.0)], [((), -3.0), ((0,), -1.0)], [((), -3.0), ((0, 1), -2.0)]])
     assert split(candidates) == []
-    assert candidates.families.sets_at(join(candidates, [], [])) == ((), (0,), (0, 1))
+    assert candidates.families.sets_at(Components(candidates, []).invert([])) == ((), (0,), (0, 1))
 
 
 def test_best_of_an_order_and_inside():

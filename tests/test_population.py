@@ -458,7 +458,7 @@ def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
     candidates = Candidates(tuple(f"v{v}" for v in range(13)), Families.of(lists), np.concatenate(scores))
     run = Run(candidates, Limits(60.0), Workers(1))
     search = component_search(candidates, run)
-    assert [len(part.vertices) for part in search.parts] == [7, 6]
+    assert [len(part.vertices) for part in search.components.parts] == [7, 6]
     (large,) = (part for part in parts if part.n == 7)
     (small,) = (part for part in parts if part.n == 6)
     tops = [max(score for _, score in large.of(vertex)) for vertex in range(7)]

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Bools, Ints, SmallInts, frozen
+from .arrays import AnyArray, Bools, Ints, SmallInts, Words, frozen
+from .environment import sparse
 
 VertexSet = tuple[int, ...]  # ascending indices
 BLOCK = 2**20  # members that are looked at together, in some 20 MB
@@ -47,6 +48,54 @@ class Families(NamedTuple):
     def member_owners(self) -> Ints:
         """(members,) the vertex of the set that each member belongs to."""
         return np.repeat(np.arange(self.n), np.diff(self.set_start[self.vertex_start]))
+
+    @property
+    def owners(self) -> SmallInts:
+        """(sets,) the vertex that each set belongs to."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), self.sizes)
+
+    @property
+    def set_sizes(self) -> Ints:
+        """(sets,) number of members of each set."""
+        return np.diff(self.set_start)
+
+    @property
+    def sets_of_members(self) -> SmallInts:
+        """(members,) the number of the set that each member is in."""
+        return np.repeat(np.arange(len(self.set_start) - 1, dtype=np.int32), self.set_sizes)
+
+    def masks(self) -> Words:
+        """(sets,) each set as a word with the bit v for its member v, for at most 64 vertices."""
+        masks = np.zeros(len(self.set_start) - 1, np.uint64)
+        np.bitwise_or.at(masks, self.sets_of_members, np.uint64(1) << self.members.astype(np.uint64))
+        return masks
+
+    def padded(self, kind: npt.DTypeLike = np.int32) -> AnyArray:
+        """(sets, largest size, at least 1) the members of each set, filled up with n."""
+        sizes = self.set_sizes
+        rows = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), self.n, kind)
+        for place in range(int(sizes.max(initial=0))):
+            longer = np.flatnonzero(sizes > place)
+            rows[longer, place] = self.members[self.set_start[longer] + place]
+        return rows
+
+    def by_member(self) -> tuple[Ints, SmallInts]:
+        """Return (start, sets): sets[start[v] : start[v + 1]] are the numbers of the sets that contain v."""
+        ones = np.ones(len(self.members), np.bool_)
+        rows = sparse.csr_matrix((ones, self.members, self.set_start), shape=(len(self.set_start) - 1, self.n))
+        columns = rows.tocsc()  # twice as fast as sorting the members
+        return columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
+
+    def inside(self, vertices: Ints) -> tuple["Families", Ints]:
+        """Return the sets of these vertices (ascending) without other members, in local numbers; and their numbers."""
+        place = np.full(self.n, -1, np.int32)
+        place[vertices] = np.arange(len(vertices), dtype=np.int32)
+        numbers = np.flatnonzero(place[self.owners] >= 0)
+        own = self.chosen(numbers)
+        members = place[own.members]
+        kept = np.concatenate([[0], np.cumsum(members >= 0)])
+        start = np.concatenate([[0], np.cumsum(self.sizes[vertices])])
+        return Families(frozen(start), frozen(kept[own.set_start]), frozen(members[members >= 0])), numbers
 
     def set_at(self, number: int) -> VertexSet:
         """Return the set with this number."""

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..candidates import Candidates, tolerance
-from ..foundation.arrays import AnyArray, Bools, Floats, Ints, SmallInts, Words, frozen
-from ..foundation.environment import sparse
+from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts, Words, frozen
 from ..foundation.families import Families, VertexSet
 from ..foundation.graph import reachable, strong_components
 
@@ -27,12 +26,16 @@ _MOST = 100  # vertices that a vertex is compared with: the first with as many s
 
 
 class Reduced(NamedTuple):
-    """Candidates with the same best score, and the number of the original set of each set."""
+    """Candidates with the same best score, and the way back to the original ones."""
 
     candidates: Candidates
     sources: Ints  # (sets,) for a base that is not a set, the best set inside it
     rounding: float  # the best score fell by at most this, by the rounding of the scores
     twins: tuple[tuple[int, int], ...]  # (twin, its representative) in the order of elimination
+
+    def invert(self, choice: Ints) -> Ints:
+        """Return the choice of original sets for one of these."""
+        return frozen(self.sources[choice])
 
 
 def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
@@ -96,18 +99,14 @@ class SetTable:
     """The sets as rows, found by their members through sorted hashes."""
 
     def __init__(self, candidates: Candidates) -> None:
-        families, n = candidates.families, candidates.n
-        self._vertex_start, self._scores, self._margins = families.vertex_start, candidates.scores, _margins(candidates)
-        sizes = np.diff(families.set_start)
-        self.owners: SmallInts = np.repeat(np.arange(n, dtype=np.int32), families.sizes)
-        self._rows: SmallInts = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), n, np.int32)
-        for place in range(int(sizes.max(initial=0))):
-            longer = np.flatnonzero(sizes > place)
-            self._rows[longer, place] = families.members[families.set_start[longer] + place]
-        ones = np.ones(len(families.members), np.bool_)
-        by_member = sparse.csr_matrix((ones, families.members, families.set_start), shape=(len(sizes), n)).tocsc()
-        self._holders, self._start = by_member.indices, by_member.indptr
-        del sizes, ones, by_member  # large, and more is allocated below
+        families = candidates.families
+        n = families.n
+        self._vertex_start = families.vertex_start
+        self._scores = candidates.scores
+        self._margins = _margins(candidates)
+        self.owners = families.owners
+        self._rows: SmallInts = families.padded()
+        self._start, self._holders = families.by_member()
         self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n + 1, dtype=np.uint64)
         self._member_keys[n] = 0
         self._shift = np.uint64(64 - n.bit_length())
@@ -198,53 +197,44 @@ class Component(NamedTuple):
 
 
 def split(candidates: Candidates) -> list[Component]:
-    """Return the components of two vertices or more, largest first; `join` handles the other vertices."""
-    found = [vertices for vertices in strong_components(candidates.families.arcs()) if len(vertices) > 1]
-    if len(found) == 1 and len(found[0]) == candidates.n:
-        everything = np.arange(len(candidates.scores))
-        return [Component(frozen(found[0]), candidates.families, candidates.scores, frozen(everything))]
+    """Return the components of two vertices or more, largest first."""
+    families = candidates.families
+    found = [vertices for vertices in strong_components(families.arcs()) if len(vertices) > 1]
     components = []
     for vertices in sorted(found, key=lambda vertices: (-len(vertices), int(vertices[0]))):
-        place = np.full(candidates.n, -1, np.int32)
-        place[vertices] = np.arange(len(vertices), dtype=np.int32)
-        projected = [_projected(candidates.families, vertex, place) for vertex in vertices.tolist()]
-        all_numbers, all_sizes, all_members = zip(*projected, strict=True)
-        numbers = np.concatenate(all_numbers)
-        families = Families(
-            frozen(np.cumsum([0, *map(len, all_numbers)], dtype=np.int64)),
-            frozen(np.cumsum(np.concatenate([[0], *all_sizes]), dtype=np.int64)),
-            frozen(np.concatenate(all_members)),
-        )
+        inside, numbers = families.inside(vertices)
+        if len(inside.members) < int(families.set_sizes[numbers].sum()):
+            kept = _distinct(inside)
+            inside = inside.chosen(kept)
+            numbers = numbers[kept]
         scores = frozen(candidates.scores[numbers])
-        components.append(Component(frozen(vertices), families, scores, frozen(numbers)))
+        components.append(Component(frozen(vertices), inside, scores, frozen(numbers)))
     return components
 
 
-def _projected(families: Families, vertex: int, place: SmallInts) -> tuple[Ints, Ints, SmallInts]:
-    """Return (number, size, members inside) of the vertex's sets: of equal ones the best, and none below the base."""
-    first, last = families.vertex_start[vertex : vertex + 2].tolist()
-    start = families.set_start[first : last + 1]
-    sizes, members = np.diff(start), place[families.members[start[0] : start[-1]]]
-    inside = members >= 0
-    if inside.all():
-        return np.arange(first, last), sizes, members
-    owners = np.repeat(np.arange(last - first), sizes)[inside]
-    members, sizes = members[inside], np.bincount(owners, minlength=last - first)
-    rows = np.full((last - first, int(sizes.max(initial=0))), -1, np.int32)
-    rows[owners, np.arange(len(owners)) - (np.cumsum(sizes) - sizes)[owners]] = members
-    keep: Bools = np.zeros(last - first, np.bool_)
-    keep[np.unique(rows, axis=0, return_index=True)[1]] = True
-    # Every set contains the base: the first set with as few members inside equals it there and beats all later ones.
-    keep[int(np.argmax(sizes == sizes[-1])) + 1 :] = False
-    return first + np.flatnonzero(keep), sizes[keep], members[keep[owners]]
+def _distinct(families: Families) -> Ints:
+    """Return the numbers of the sets without those that equal a better one, or come after one that equals the base."""
+    rows = np.column_stack([families.owners, families.padded()])
+    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    sizes = np.diff(families.set_start)
+    # Every set contains the base: the first set with as few members equals it and beats all later ones.
+    as_few = np.flatnonzero(sizes == sizes[families.vertex_start[1:] - 1][families.owners])
+    bases = as_few[np.searchsorted(as_few, families.vertex_start[:-1])]
+    return first[first <= bases[families.owners[first]]]
 
 
-def join(candidates: Candidates, components: Sequence[Component], choices: Sequence[Ints]) -> Ints:
-    """Return the choice for all vertices from one for each component; a vertex in none takes its best set."""
-    choice = candidates.families.vertex_start[:-1].copy()
-    for component, local in zip(components, choices, strict=True):
-        choice[component.vertices] = component.numbers[local]
-    return choice
+class Components(NamedTuple):
+    """Candidates as their components, and the way back from one choice for each of them."""
+
+    candidates: Candidates
+    parts: Sequence[Component]
+
+    def invert(self, choices: Sequence[Ints]) -> Ints:
+        """Return the choice for all vertices; a vertex in no component takes its best set."""
+        choice = self.candidates.families.vertex_start[:-1].copy()
+        for component, local in zip(self.parts, choices, strict=True):
+            choice[component.vertices] = component.numbers[local]
+        return choice
 
 
 def best_of_all(families: Families, scores: Floats) -> Ints:

@@ -41,7 +41,7 @@ class ScoredSets(NamedTuple):
     @staticmethod
     def of(families: Families, scores: Floats) -> "ScoredSets":
         """Return these sets, of which the first of each vertex scores most."""
-        owners = np.repeat(np.arange(families.n, dtype=np.int32), families.sizes)
+        owners = families.owners
         losses = scores[families.vertex_start[:-1]][owners] - scores
         return ScoredSets(families, frozen(owners), frozen(losses))
 
@@ -138,10 +138,7 @@ class Support(NamedTuple):
 def support_of(sets: ScoredSets, numbers: Ints, values: Floats) -> Support:
     """Return the support made of these sets, given in ascending order."""
     families = sets.families.chosen(numbers)
-    set_of_member = np.repeat(np.arange(len(numbers), dtype=np.int32), np.diff(families.set_start))
-    by_member = np.argsort(families.members, kind="stable")
-    child_start = np.searchsorted(families.members[by_member], np.arange(families.n + 1))
-    return Support(families, sets.owners[numbers], values, child_start, set_of_member[by_member])
+    return Support(families, families.owners, values, *families.by_member())
 
 
 class Cluster(NamedTuple):

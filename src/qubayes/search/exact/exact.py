@@ -6,12 +6,11 @@ from os import PathLike
 from typing import Any, ClassVar
 
 from ...candidates import Candidates
-from ...foundation.arrays import Ints, frozen
 from ...foundation.errors import SettingError
 from ...foundation.progress import OnProgress, silent, stopping
 from ...foundation.workers import Workers
 from ..orders.anneal import Anneal
-from ..reduction import with_required_edges, without_twins
+from ..reduction import Reduced, with_required_edges, without_twins
 from ..run import Ending, Limits, Run, check, warm_up
 from ..solve import Solution
 from .branching import branch
@@ -127,14 +126,21 @@ class Presolved:
     """
 
     original: Candidates = field(repr=False)
-    candidates: Candidates
-    sources: Ints = field(repr=False)  # (sets,) number of the original set of each set
+    reduced: Reduced = field(repr=False)
     score: float  # of the best network found on the way
     bound: float  # no network scores more
-    twins: tuple[tuple[int, int], ...]  # (twin, its representative)
-    rounding: float  # the best score fell by at most this, by the rounding of twins' scores
     seconds: float
     interrupted: bool = False
+
+    @property
+    def candidates(self) -> Candidates:
+        """Those that are left."""
+        return self.reduced.candidates
+
+    @property
+    def twins(self) -> tuple[tuple[int, int], ...]:
+        """(twin, its representative) of each vertex that was eliminated."""
+        return self.reduced.twins
 
     @property
     def fixed(self) -> int:
@@ -167,13 +173,13 @@ class Presolved:
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
-        choice = frozen(self.sources[solution.choice])
+        choice = self.reduced.invert(solution.choice)
         return replace(
             solution,
             parents=self.original.parents_at(choice),
             choice=choice,
             empty_score=math.fsum((self.original.plain or self.original).base_scores.tolist()),
-            bound=max(solution.score, min(solution.bound + self.rounding, self.bound)),
+            bound=max(solution.score, min(solution.bound + self.reduced.rounding, self.bound)),
         )
 
 
@@ -194,9 +200,7 @@ def presolve(
     check(candidates)
     proof, run = _thorough_proof(candidates, seconds, twins, on_progress, "presolve")
     left = with_required_edges(proof.reduced, proof.kept)
-    bound, interrupted = max(run.bound, run.score), bool(run.stop[0])
-    facts = run.score, bound, left.twins, left.rounding, run.elapsed, interrupted
-    return Presolved(candidates, left.candidates, left.sources, *facts)
+    return Presolved(candidates, left, run.score, max(run.bound, run.score), run.elapsed, bool(run.stop[0]))
 
 
 def _thorough_proof(

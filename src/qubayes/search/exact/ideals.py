@@ -74,22 +74,6 @@ class Potential(NamedTuple):
         )
 
 
-class SortedSets(NamedTuple):
-    """Sets as masks of vertices, those of a vertex by rising loss."""
-
-    start: Ints  # (n + 1,)
-    masks: Words
-    losses: Floats
-
-    @staticmethod
-    def of(sets: ScoredSets, usable: Bools) -> "SortedSets":
-        """Return the usable sets."""
-        numbers = np.flatnonzero(usable)
-        numbers = numbers[np.lexsort((sets.losses[numbers], sets.owners[numbers]))]
-        start = np.searchsorted(sets.owners[numbers], np.arange(sets.families.n + 1))
-        return SortedSets(start, set_masks(sets)[numbers], sets.losses[numbers])
-
-
 class Queue(NamedTuple):
     """The states that were met, layer by layer, and how far they are expanded. 28 bytes a state, at most 36."""
 
@@ -127,7 +111,12 @@ def search_ideals(
 ) -> IdealSearch:
     """Search the states with g + h up to the threshold, at most `most`, over networks of usable sets."""
     n = sets.families.n
-    potential, sorted_sets = Potential.of(sets, bounded), SortedSets.of(sets, usable)
+    potential = Potential.of(sets, bounded)
+    used = sets.select(np.flatnonzero(usable))
+    by_loss = np.lexsort((used.losses, used.owners))
+    start = used.families.vertex_start
+    masks = used.families.masks()[by_loss]
+    losses = used.losses[by_loss]
     queue = Queue(
         np.zeros(most, np.uint64),
         np.zeros(most),
@@ -140,7 +129,7 @@ def search_ideals(
     )
     going = 1
     while going == 1 and not run.over:
-        going = expand_states(sorted_sets, potential, queue, threshold, SLICE)
+        going = expand_states(start, masks, losses, potential, queue, threshold, SLICE)
         run.report()
     count, (least, best) = int(queue.counts[2]), queue.least.tolist()
     margin = ROUNDING * (scale + 2.0 * float(bounded.weights @ bounded.cuts.sizes))
@@ -171,18 +160,12 @@ def masks_of(inside: Bytes) -> Words:
     return masks
 
 
-def set_masks(sets: ScoredSets) -> Words:
-    """Return (sets,) the members of each set as a mask."""
-    masks = np.zeros(len(sets.owners), np.uint64)
-    numbers = np.repeat(np.arange(len(masks)), np.diff(sets.families.set_start))
-    np.bitwise_or.at(masks, numbers, np.uint64(1) << sets.families.members.astype(np.uint64))
-    return masks
-
-
 @kernel
-def expand_states(sets: SortedSets, potential: Potential, queue: Queue, threshold: float, work: int) -> int:
+def expand_states(
+    start: Ints, masks: Words, losses: Floats, potential: Potential, queue: Queue, threshold: float, work: int
+) -> int:
     """Expand states; return 0 when all are expanded, 1 after looking at `work` sets, 2 if there is no place left."""
-    one, n, least, most = np.uint64(1), len(sets.start) - 1, queue.least, len(queue.states)
+    one, n, least, most = np.uint64(1), len(start) - 1, queue.least, len(queue.states)
     everything = (one << np.uint64(n)) - one
     at, end, met = queue.counts[0], queue.counts[1], queue.counts[2]
     while at < met <= most and work > 0:
@@ -200,22 +183,22 @@ def expand_states(sets: SortedSets, potential: Potential, queue: Queue, threshol
             continue
         low, high = 0, n
         for v in range(n):
-            first = sets.start[v]
-            if not (state >> np.uint64(v)) & one and first < sets.start[v + 1] and not sets.masks[first] & ~state:
+            first = start[v]
+            if not (state >> np.uint64(v)) & one and first < start[v + 1] and not masks[first] & ~state:
                 low, high = v, v + 1
                 break
         for v in range(low, high):
             if (state >> np.uint64(v)) & one:
                 continue
             room = threshold - f + queue.fall[v]
-            i, last = sets.start[v], sets.start[v + 1]
-            while i < last and sets.masks[i] & ~state and sets.losses[i] <= room:
+            i, last = start[v], start[v + 1]
+            while i < last and masks[i] & ~state and losses[i] <= room:
                 i += 1
-            work -= i - sets.start[v] + 1
-            if i < last and sets.losses[i] > room:
-                least[0] = min(least[0], f + sets.losses[i] - queue.fall[v])
+            work -= i - start[v] + 1
+            if i < last and losses[i] > room:
+                least[0] = min(least[0], f + losses[i] - queue.fall[v])
             elif i < last and met <= most:
-                met = _reach(queue, state | (one << np.uint64(v)), g + sets.losses[i], at - 1, end, met)
+                met = _reach(queue, state | (one << np.uint64(v)), g + losses[i], at - 1, end, met)
     queue.counts[0], queue.counts[1], queue.counts[2] = at, end, min(met, most)
     return 2 if met > most else int(at < met)
 
@@ -297,7 +280,7 @@ def greedy_duals(sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: floa
     orders = np.array([random.permutation(n) for _ in range(64)])
     zeros, counts = np.zeros(len(costs), np.uint64), np.zeros(n, np.int64)
     clusters, weights = np.zeros(MOST_CLUSTERS, np.uint64), np.zeros(MOST_CLUSTERS)
-    count = ascend(Ascent(start, set_masks(sets), costs, zeros, counts, clusters, weights), orders)
+    count = ascend(Ascent(start, sets.families.masks(), costs, zeros, counts, clusters, weights), orders)
     inside = (clusters[:count, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1)
     cuts = bounded.cuts.join(cluster_cuts(inside.astype(np.uint8), 1))
     return lagrangian(sets, cuts, np.concatenate([bounded.weights, weights[:count]]), allowed, scale)

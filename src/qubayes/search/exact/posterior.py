@@ -116,12 +116,12 @@ class Terms(NamedTuple):
 
 def _weights(candidates: Candidates, vertices: Ints) -> Weights:
     """Return the weights of the sets of these vertices."""
-    families, k = candidates.families, len(vertices)
-    place = {vertex: bit for bit, vertex in enumerate(vertices.tolist())}
-    numbers = np.concatenate([np.arange(*families.vertex_start[v : v + 2]) for v in vertices.tolist()])
-    masks = np.array([sum(1 << place[p] for p in its if p in place) for its in families.sets_at(numbers)], np.int64)
-    start = np.cumsum([0, *families.sizes[vertices].tolist()])
-    inside, scores = np.full((k, 1 << k), -np.inf), candidates.scores[numbers]
+    families, numbers = candidates.families.inside(vertices)
+    k = families.n
+    start = families.vertex_start
+    masks = families.masks().astype(np.int64)
+    inside = np.full((k, 1 << k), -np.inf)
+    scores = candidates.scores[numbers]
     with np.errstate(invalid="ignore"):
         for vertex in range(k):
             its = slice(start[vertex], start[vertex + 1])

@@ -13,7 +13,7 @@ from ...foundation.arrays import Bools, Floats, Ints, frozen
 from ...foundation.graph import topological_order
 from ..orders.insertions import Ordered, improve
 from ..orders.walks import OrderProblem, order_problem
-from ..reduction import Component, Reduced, join, split
+from ..reduction import Component, Components, Reduced, split
 from ..run import Run
 from .cuts import ScoredSets, Support, no_cuts, support_of, violated_clusters, zero_half_cuts
 from .ideals import LARGEST, SLOWER, STAGES, compile_ideals, greedy_duals, search_ideals
@@ -90,12 +90,12 @@ class Proof:
 
     def __init__(self, reduced: Reduced, run: Run) -> None:
         self.reduced, self._run = reduced, run
-        self._split = split(reduced.candidates)[::-1]
+        self._components = Components(reduced.candidates, split(reduced.candidates)[::-1])
         order = np.array(topological_order(run.candidates.families.sets_at(run.choice)), np.int64)
-        tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self._split))
+        tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(self._components.parts))
         self.components: list[ComponentProof] = []
         alone = np.ones(reduced.candidates.n, np.bool_)
-        for component in self._split:
+        for component in self._components.parts:
             local_order = np.searchsorted(component.vertices, order[np.isin(order, component.vertices)])
             self.components.append(ComponentProof(component, local_order, tolerance, self._changed))
             alone[component.vertices] = False
@@ -140,7 +140,7 @@ class Proof:
     def _changed(self) -> None:
         """Report a better network or bound to the run."""
         choices = [each.best.choice for each in self.components]
-        self._run.offer(self.reduced.sources[join(self.reduced.candidates, self._split, choices)])
+        self._run.offer(self.reduced.invert(self._components.invert(choices)))
         self._run.tighten(self.bound)
         self._run.report(f"score {self._run.score:,.3f}, bound {self._run.bound:,.3f}")
 

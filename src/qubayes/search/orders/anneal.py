@@ -37,7 +37,7 @@ from ...foundation.arrays import Bools, Floats, SmallInts
 from ...foundation.errors import SettingError
 from ...foundation.families import Families, VertexSet
 from ...foundation.workers import run as run_tasks
-from ..reduction import LARGEST, Reduced, best_of_all, join, split, without_twins
+from ..reduction import LARGEST, Components, Reduced, best_of_all, split, without_twins
 from ..run import Ending, Run, warm_up
 from .insertions import Ordered, OrderState, anneal_order, best_of, order_state, restart_at
 from .walks import OrderProblem, order_problem, random_order
@@ -113,7 +113,8 @@ class _ComponentSearch:
         small = [part for part in parts if len(part.vertices) <= LARGEST]
         large = [part for part in parts if len(part.vertices) > LARGEST]
         self.solved = [best_of_all(part.families, part.scores) for part in small]
-        self.parts, self.populations = large + small, []
+        self.components = Components(self.candidates, large + small)
+        self.populations: list[Population] = []
         parents = run.candidates.families.sets_at(run.start)
         for part, seed in zip(large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True):
             if run.over:
@@ -164,7 +165,7 @@ class _ComponentSearch:
             status = "time limit reached; best so far returned"
         elif self.stalled:
             status = f"no better network in the last {self.run.elapsed - self.began - self.improved:.3g} s of annealing"
-        counts = {"moves": self.moves, "components": len(self.parts), "solved_components": len(self.solved)}
+        counts = {"moves": self.moves, "components": len(self.components.parts), "solved_components": len(self.solved)}
         return Ending(status, counts)
 
     def advance(self) -> None:
@@ -186,7 +187,7 @@ class _ComponentSearch:
     def _offer(self) -> None:
         """Offer the best network of every component, joined."""
         choices = [population.best.choice for population in self.populations] + self.solved
-        if self.run.offer(self.reduced.sources[join(self.candidates, self.parts, choices)]):
+        if self.run.offer(self.reduced.invert(self.components.invert(choices))):
             self.improved = self.run.elapsed - self.began
 
 
