@@ -134,7 +134,7 @@ def test_every_cell_has_its_row_of_sums_whatever_the_order():
     """Few states in P and many in y make more cells than the other way round: each group has an empty row more."""
     states = [2, 2, 67, 3, 2]
     rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.array(states), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
-    rule = levels.Rule(Score("bdeu").formula(1000), np.ones((5, 5)), np.ones(1))
+    rule = levels.Rule(Score("bdeu").formula(1000), np.ones(5, levels.CHILD), np.ones(1))
     groups, pairs, _ = levels.make_bounds(4, rows, rule, np.zeros((5, 10))).groups
     for p, q, y in permutations(states, 3):
         assert groups >= p * q
@@ -145,7 +145,7 @@ def test_every_cell_has_its_row_of_sums_whatever_the_order():
 def test_packed_moments_are_rounded_up(total):
     """M1 of a count c is 1 + 1/2 + ... + 1/(c - 1), and M0 is log (c - 1)!; at most a unit more than that."""
     rows = levels.Rows(np.zeros((5, 3), np.uint8), np.full(5, 2), np.zeros(0, np.int32), np.zeros((5, 0)), total)
-    rule = levels.Rule(Score("bdeu").formula(total), np.ones((5, 5)), np.ones(1))
+    rule = levels.Rule(Score("bdeu").formula(total), np.ones(5, levels.CHILD), np.ones(1))
     bounds = levels.make_bounds(3, rows, rule, np.zeros((5, 5)))[1]
     (n_bits, m1_bits), (unit, m1_unit) = bounds.widths.tolist(), bounds.units.tolist()
     for count in range(total + 1):
@@ -160,7 +160,7 @@ def test_packed_moments_are_rounded_up(total):
 def test_no_bounds_where_they_take_too_much_memory(monkeypatch):
     states = [2, 2, 67, 3, 2]
     rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.array(states), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
-    rule = levels.Rule(Score("bdeu").formula(1000), np.ones((5, 5)), np.ones(1))
+    rule = levels.Rule(Score("bdeu").formula(1000), np.ones(5, levels.CHILD), np.ones(1))
     groups, pairs, _ = levels.make_bounds(4, rows, rule, np.zeros((5, 10))).groups
     counts = sum(states) + 1 + 2 * levels.LANES  # of two bytes in each row
     needed = 2 * counts * max(1000, 4 * (groups + 1), pairs + 1)

@@ -35,12 +35,8 @@ from ..foundation.words import LANES, add, append, move, popcount, subtract
 from ..scores.score import DECLARED, OBSERVED
 from .counting import Bits, add_to_prefix, set_prefix_cells
 from .scanning import (
-    CLASS,
     FORBIDDEN,
-    LIMIT,
-    NEEDED,
     REQUIRED,
-    STATES,
     Below,
     Constraints,
     Rule,
@@ -49,7 +45,7 @@ from .scanning import (
 
 PACKED = (4, 3, 2, 1)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
 LOG, INVERSE, RATIO = range(3)  # rows of TermBounds.children; the first two are those of TermBounds.by_cells
-LEAST, MOST, N_CELLS, M0, M1, GAIN = range(6)  # rows of Scratch.by_x
+LEAST, MOST, GAIN = 0, 1, 5  # rows of Scratch.by_x, as in ByX
 
 
 class WideRows(NamedTuple):
@@ -100,6 +96,17 @@ class Scratch(NamedTuple):
     both: Words  # (words,) bits: rows in which all members of P, and y, are 1
 
 
+class ByX(NamedTuple):
+    """The rows of Scratch.by_x, for each x: of V."""
+
+    least: Floats  # what its terms must exceed
+    most: Floats  # bound B on its terms
+    n_cells: Floats
+    m0: Floats
+    m1: Floats
+    gain: Floats  # the most that a child can gain
+
+
 @kernel
 def find_sets(
     prefixes: SmallInts,
@@ -118,7 +125,7 @@ def find_sets(
     Exactly one of `wide` and `bits` is given. Prefixes are P and y, in lexicographic order. Returns the number of sets
     whose terms were bounded by counting.
     """
-    n, m = rule.children.shape[1], prefixes.shape[1] - 1
+    n, m = len(rule.children), prefixes.shape[1] - 1
     members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
     by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0  # whether the prior depends on the child
     found, counted = 0, 0
@@ -221,12 +228,12 @@ def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> N
         members[m + 1] = members[m] + 1 + i
         for t in range(m + 2):
             child, held = members[t], 0
-            barred = m + 1 > constraints.numbers[LIMIT, child]
+            barred = m + 1 > constraints.limits[child]["most"]
             for u in range(m + 2):
                 if u != t:
                     barred = barred or edges[child, members[u]] == FORBIDDEN
                     held += edges[child, members[u]] == REQUIRED
-            if barred or held < constraints.numbers[NEEDED, child]:
+            if barred or held < constraints.limits[child]["required"]:
                 scratch.best_subset_scores[t, i] = inf
 
 
@@ -240,7 +247,7 @@ def _set_least_terms(
     """
     members, starts, bests, children = scratch.members, scratch.starts, scratch.best_subset_scores, rule.children
     least_terms, most_terms, y = scratch.by_x[LEAST], scratch.by_x[MOST], members[m]
-    states = children[STATES, y + 1 :]
+    states = children["states"][y + 1 :]
     for i in range(width):
         least_terms[i] = most_terms[i] = inf
     if by_child:
@@ -248,22 +255,22 @@ def _set_least_terms(
             for i in range(width):
                 least_terms[i] = min(least_terms[i], bests[t, i])
         return
-    free = rule.formula.penalty * children[STATES, y]
+    free = rule.formula.penalty * children[y]["states"]
     for t in range(m):
-        free *= children[STATES, members[t]]
+        free *= children[members[t]]["states"]
     for t in range(m + 1):
         child, row = members[t], bests[t]
         place = starts[t, t] + pair if t < m else starts[m, 1] + y + 1
-        terms, cells = below.terms[int(children[CLASS, child]), place:], below.cells[place:]
+        terms, cells = below.terms[children[child]["column"], place:], below.cells[place:]
         joint, ratio = below.terms[0, place:], bounds.children[RATIO, child]
-        parameters = free * (1.0 - 1.0 / children[STATES, child])
+        parameters = free * (1.0 - 1.0 / children[child]["states"])
         for i in range(width):
             least_terms[i] = min(least_terms[i], row[i] + terms[i] + parameters * states[i])
             most_terms[i] = min(most_terms[i], joint[i] - cells[i] * ratio)
     row, rank = bests[m + 1], starts[m, 1] + y
-    classes, ratios = children[CLASS, y + 1 :], bounds.children[RATIO, y + 1 :]
+    classes, ratios = children["column"][y + 1 :], bounds.children[RATIO, y + 1 :]
     for i in range(width):
-        terms_of_x = below.terms[int(classes[i]), rank]
+        terms_of_x = below.terms[classes[i], rank]
         least_terms[i] = min(least_terms[i], row[i] + terms_of_x + free * (states[i] - 1.0))
         most_terms[i] = min(most_terms[i], below.terms[0, rank] - below.cells[rank] * ratios[i])
         if most_terms[i] + bounds.rounding <= least_terms[i]:
@@ -273,28 +280,45 @@ def _set_least_terms(
 @inlined
 def _unpack(width: int, alone: int, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the number of cells, M0 (raised by what rounding may take) and M1 of V, for every x."""
-    n_bits, m1_bits, unit, m1_unit = bounds.widths[0], bounds.widths[1], bounds.units[0], bounds.units[1]
-    n_cells, m0, m1, packed = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.packed
+    n_bits, m1_bits = bounds.widths
+    m0_unit, m1_unit = bounds.units
+    packed = scratch.packed
+    by_x = _rows(scratch.by_x)
     for i in range(width):
-        n_cells[i] = (packed[i] & ((1 << n_bits) - 1)) + alone
-        m1[i] = ((packed[i] >> n_bits) & ((1 << m1_bits) - 1)) * m1_unit
-        m0[i] = (packed[i] >> (n_bits + m1_bits)) * unit + bounds.rounding
+        by_x.n_cells[i] = (packed[i] & ((1 << n_bits) - 1)) + alone
+        by_x.m1[i] = ((packed[i] >> n_bits) & ((1 << m1_bits) - 1)) * m1_unit
+        by_x.m0[i] = (packed[i] >> (n_bits + m1_bits)) * m0_unit + bounds.rounding
+
+
+@inlined
+def _rows(numbers: Floats) -> ByX:
+    """Return the rows of `Scratch.by_x` by name; views cost nothing."""
+    return ByX(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+
+
+@inlined
+def _most_terms(by_x: ByX, i: int, share: float, log_share: float) -> float:
+    """Return the bound on the terms of V by its counts, if each cell has this share of the prior."""
+    most: float = by_x.m0[i] + by_x.m1[i] * share + by_x.n_cells[i] * log_share
+    return most
 
 
 @inlined
 def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scratch) -> None:
     """Set the most that a child can gain by V, by the bound of V by its counts, for every x."""
-    members, (spread, share, _), first = scratch.members, rule.formula, scratch.members[m] + 1
-    n_cells, m0, m1, least_terms = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.by_x[LEAST]
-    gains, logs, inverses = scratch.by_x[GAIN], bounds.children[LOG, first:], bounds.children[INVERSE, first:]
+    first = scratch.members[m] + 1
+    by_x = _rows(scratch.by_x)
+    logs = bounds.children[LOG, first:]
+    inverses = bounds.children[INVERSE, first:]
+    share = rule.formula.prior
     log_share = log(share) if share > 0.0 else 0.0
-    shared = 1.0 if spread == DECLARED and share > 0.0 else 0.0  # else each cell has the whole prior, and M1 is 0
+    shared = 1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0  # else M1 is 0: the whole prior in a cell
     for t in range(m + 1):
-        share *= bounds.children[INVERSE, members[t]]
-        log_share -= shared * bounds.children[LOG, members[t]]
+        share *= bounds.children[INVERSE, scratch.members[t]]
+        log_share -= shared * bounds.children[LOG, scratch.members[t]]
     for i in range(width):
-        most = m0[i] + m1[i] * (share * inverses[i]) + n_cells[i] * (log_share - shared * logs[i])
-        gains[i] = most - least_terms[i]
+        most = _most_terms(by_x, i, share * inverses[i], log_share - shared * logs[i])
+        by_x.gain[i] = most - by_x.least[i]
 
 
 @inner
@@ -302,30 +326,60 @@ def _set_gains_by_child(
     m: int, pair: int, width: int, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
 ) -> None:
     """Set the same where the prior depends on the child: the most that any child can gain."""
-    members, starts, bests, first = scratch.members, scratch.starts, scratch.best_subset_scores, scratch.members[m] + 1
-    n_cells, m0, m1, gains = scratch.by_x[N_CELLS], scratch.by_x[M0], scratch.by_x[M1], scratch.by_x[GAIN]
-    logs, inverses = bounds.children[LOG], bounds.children[INVERSE]
-    log_of, inverse_of = bounds.by_cells[LOG], bounds.by_cells[INVERSE]
-    (_, prior, penalty), states, log_prior = rule.formula, rule.children[STATES, first:], log(rule.formula.prior)
+    gains = scratch.by_x[GAIN]
+    free = rule.formula.penalty
     for t in range(m + 1):
-        penalty *= rule.children[STATES, members[t]]
+        free *= rule.children[scratch.members[t]]["states"]
     for i in range(width):
         gains[i] = -inf
     for t in range(m + 1):
-        child, row, place = members[t], bests[t], starts[t, t] + pair if t < m else starts[m, 1] + first
-        terms, cells = below.terms[0, place:], below.cells[place:]
-        share, log_share = prior * inverses[child], log_prior - logs[child]
-        parameters = penalty * (1.0 - 1.0 / rule.children[STATES, child])
-        for i in range(width):
-            most = m0[i] + m1[i] * (share * inverse_of[np.uint32(cells[i])])
-            most += n_cells[i] * (log_share - log_of[np.uint32(cells[i])])
-            gains[i] = max(gains[i], most - row[i] - terms[i] - parameters * states[i])
-    row, rank, of_x, logs = bests[m + 1], starts[m, 1] + first - 1, inverses[first:], logs[first:]
-    share, log_share = prior * inverse_of[below.cells[rank]], log_prior - log_of[below.cells[rank]]
-    terms_of_x = below.terms[0, rank]
+        _raise_to_gains_of(t, m, pair, width, free, rule, bounds, below, scratch)
+    _raise_to_gains_of_x(m, width, free, rule, bounds, below, scratch)
+
+
+@inlined
+def _raise_to_gains_of(
+    t: int, m: int, pair: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
+    """Raise the gains to those of the child v_t, whose parents are V − v_t."""
+    first = scratch.members[m] + 1
+    child = scratch.members[t]
+    parents = scratch.starts[t, t] + pair if t < m else scratch.starts[m, 1] + first
+    terms = below.terms[0, parents:]
+    cells = below.cells[parents:]
+    bests = scratch.best_subset_scores[t]
+    states = rule.children["states"][first:]
+    by_x = _rows(scratch.by_x)
+    share = rule.formula.prior * bounds.children[INVERSE, child]
+    log_share = log(rule.formula.prior) - bounds.children[LOG, child]
+    logs = bounds.by_cells[LOG]
+    inverses = bounds.by_cells[INVERSE]
+    costs = free * (1.0 - 1.0 / rule.children[child]["states"])
     for i in range(width):
-        most = m0[i] + m1[i] * (share * of_x[i]) + n_cells[i] * (log_share - logs[i])
-        gains[i] = max(gains[i], most - row[i] - terms_of_x - penalty * (states[i] - 1.0))
+        number = np.uint32(cells[i])
+        most = _most_terms(by_x, i, share * inverses[number], log_share - logs[number])
+        by_x.gain[i] = max(by_x.gain[i], most - bests[i] - terms[i] - costs * states[i])
+
+
+@inlined
+def _raise_to_gains_of_x(
+    m: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+) -> None:
+    """Raise the gains to those of the child x, whose parents are P + {y} for every x."""
+    first = scratch.members[m] + 1
+    parents = scratch.starts[m, 1] + first - 1
+    terms = below.terms[0, parents]
+    cells = below.cells[parents]
+    bests = scratch.best_subset_scores[m + 1]
+    states = rule.children["states"][first:]
+    logs = bounds.children[LOG, first:]
+    inverses = bounds.children[INVERSE, first:]
+    by_x = _rows(scratch.by_x)
+    share = rule.formula.prior * bounds.by_cells[INVERSE, cells]
+    log_share = log(rule.formula.prior) - bounds.by_cells[LOG, cells]
+    for i in range(width):
+        most = _most_terms(by_x, i, share * inverses[i], log_share - logs[i])
+        by_x.gain[i] = max(by_x.gain[i], most - bests[i] - terms - free * (states[i] - 1.0))
 
 
 @inner

@@ -192,7 +192,7 @@ def scan_level(
     What the next level needs is left in `above`.
     """
     ranges, work = split(level, sets_per_block(level)), sets_of_heads(level)
-    n, done = level.rule.children.shape[1], 0
+    n, done = len(level.rule.children), 0
     # A block of the file that does not fit the search (a changed file with a valid checksum) is computed again.
     finished = {i: b for i, b in kept.done.items() if i < len(ranges) and b.fits(n, level.k)} if kept else {}
     for index, block in finished.items():

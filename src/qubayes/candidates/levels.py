@@ -20,11 +20,10 @@ from .counting import Bits, Rows, make_bits, make_labels
 from .knowledge import Allowed
 from .scanning import (
     ALLOWED,
+    CHILD,
     FORBIDDEN,
-    PRIOR,
-    PRIOR_STATES,
+    LIMITS,
     REQUIRED,
-    STATES,
     Above,
     Below,
     Constraints,
@@ -110,11 +109,15 @@ def prepare_rule(
     in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
     by_child = formula.spread == EACH and formula.prior > 0  # whether the parents' prior depends on the child
     classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
-    tolerances = np.zeros(dataset.n)
+    records = np.zeros(dataset.n, CHILD)
+    records["states"] = states
+    records["prior_states"] = in_prior
+    records["column"] = place
+    if formula.prior > 0:
+        records["cell_bound"] = [log(arity) for arity in in_prior.tolist()]
     for i in range(dataset.n) if children is None else children:
-        tolerances[i] = tolerance(local_score(dataset, i, required[i], score), dataset.rows)
-    bounds = [log(arity) if formula.prior > 0 else 0.0 for arity in in_prior.tolist()]
-    return Rule(formula, np.array([states, in_prior, place, tolerances, bounds], dtype=np.float64), classes)
+        records[i]["margin"] = tolerance(local_score(dataset, i, required[i], score), dataset.rows)
+    return Rule(formula, records, classes)
 
 
 def prepare_constraints(permitted: Allowed) -> Constraints | None:
@@ -127,13 +130,16 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
     priors = permitted.prior_matrix()
     if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1 and not priors.any():
         return None
-    numbers = [[len(r) for r in permitted.required], permitted.limits, np.maximum(priors, 0.0).sum(axis=1)]
-    return Constraints(edges, np.vstack([*numbers, *([priors.T] if priors.any() else [])]).astype(float))
+    limits = np.zeros(n, LIMITS)
+    limits["required"] = [len(parents) for parents in permitted.required]
+    limits["most"] = permitted.limits
+    limits["bonus"] = np.maximum(priors, 0.0).sum(axis=1)
+    return Constraints(edges, limits, priors if priors.any() else np.zeros((0, 0)))
 
 
 def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last: int) -> Level:
     """Return level 1: only the empty set is known below it."""
-    n, (spread, count, _) = rule.children.shape[1], rule.formula
+    n, (spread, count, _) = len(rule.children), rule.formula
     priors = count * rule.class_states if spread == EACH else [count]
     below = Below(
         terms=np.array([[rising(rows.total, prior)] for prior in priors]),
@@ -148,7 +154,7 @@ def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last:
 
 def next_level(level: Level, above: Above) -> Level:
     """Return level k + 1, from what level k left."""
-    k, n = level.k + 1, level.rule.children.shape[1]
+    k, n = level.k + 1, len(level.rule.children)
     below = Below(above.terms, above.cells, above.best, level.below.binomials)
     ones = np.concatenate([level.ones, above.ones])
     heads = _extended(np.zeros((1, 0), np.int64), n, k, min(k - 1, 2)).astype(np.int64)
@@ -157,7 +163,7 @@ def next_level(level: Level, above: Above) -> Level:
 
 def with_bounds(level: Level) -> Level:
     """Return the level, which is the last one, with bounds on its sets, if they pay. Priors of edges have no bounds."""
-    if level.constraints is not None and len(level.constraints.numbers) > PRIOR:
+    if level.constraints is not None and len(level.constraints.priors) > 0:
         return level
     if not pays(level.k, int(sets_of_heads(level).sum()), level.rows, level.rule.formula):
         return level
@@ -166,7 +172,7 @@ def with_bounds(level: Level) -> Level:
 
 def make_above(level: Level, *, last: bool) -> Above:
     """Return memory for what the level leaves; none at the last level."""
-    n, k = level.rule.children.shape[1], level.k
+    n, k = len(level.rule.children), level.k
     sets, subsets = (0, 0) if last else (comb(n, k), comb(n, k - 1))
     return Above(
         terms=np.empty((len(level.rule.class_states), sets)),
@@ -182,7 +188,7 @@ def _with_tables(level: Level) -> Level:
     keys = np.ones(1)
     if formula.spread == DECLARED:
         for _ in range(level.k):
-            keys = np.unique(np.outer(keys, np.unique(children[STATES])))
+            keys = np.unique(np.outer(keys, np.unique(children["states"])))
             keys = keys[keys * SMALL_PRIOR <= formula.prior]
     elif formula.spread == OBSERVED:
         keys = np.unique(np.outer(np.unique(level.below.cells), np.unique(level.rows.observed)))
@@ -193,7 +199,7 @@ def sets_of_heads(level: Level) -> Ints:
     """Return the number of sets of the level that start with each head."""
     length = level.heads.shape[1]
     if length == 0:
-        return np.array([level.rule.children.shape[1]])
+        return np.array([len(level.rule.children)])
     sets: Ints = level.below.binomials[level.k - length][level.heads[:, -1] + 1]
     return sets
 
@@ -211,7 +217,7 @@ def split(level: Level, sets_per_block: int) -> list[tuple[int, int]]:
 def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
     """Return the candidates among the sets of the level that start with heads[0] .. heads[1]-1."""
     level, above = shared
-    k, n, rows, capacity = level.k, level.rule.children.shape[1], level.rows, _FIRST_CAPACITY
+    k, n, rows, capacity = level.k, len(level.rule.children), level.rows, _FIRST_CAPACITY
     prefixes, visit = _extended(level.heads[heads[0] : heads[1]], n, k, k - 1), make_visit(k, n, rows)
     labels, bits = None, None
     if rows.bits.shape[1]:
@@ -234,7 +240,7 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
 
 def scan_apart(level: Level, heads: tuple[int, int]) -> tuple[Block, Left]:
     """Return the candidates of a block, as `scan` does, and what it leaves for the next level (k is 2 or more)."""
-    above, k, n = make_above(level, last=False), level.k, level.rule.children.shape[1]
+    above, k, n = make_above(level, last=False), level.k, len(level.rule.children)
     block = scan((level, above), heads)
     sets = _extended(level.heads[heads[0] : heads[1]], n, k, k).astype(np.int64)
     first, binomials = int(_ranks(sets[:1], level.below.binomials)[0]), level.below.binomials
@@ -335,7 +341,7 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
             several = np.add.outer(several, small).ravel()
         start[kind] = sum(map(len, parts))
         parts.append(several)
-    states = rule.children[PRIOR_STATES]
+    states = rule.children["prior_states"]
     ratios = np.zeros_like(states) if exact else np.log(states)
     largest = 0.0  # of |log of a prior|
     if prior > 0.0:

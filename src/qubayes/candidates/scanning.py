@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray, Floats, Ints, SmallInts
+from ..foundation.arrays import AnyArray, Floats, Ints, Records, SmallInts
 from ..foundation.jit import inner, kernel
 from ..scores.score import DECLARED, EACH, OBSERVED, Formula
 from ..scores.sums import SERIES, TIMES, VALUES, TermTables, sum_terms
@@ -27,19 +27,32 @@ from .counting import (
     set_prefix_cells,
 )
 
-STATES, PRIOR_STATES, CLASS, TOLERANCE, BOUND = range(5)  # rows of Rule.children
 FORBIDDEN, ALLOWED, REQUIRED = range(3)  # values of Constraints.edges
-NEEDED, LIMIT, BONUS, PRIOR = range(4)  # rows of Constraints.numbers
+
+# Records: one array however many fields. A kernel passes its arrays on with every call.
+CHILD = np.dtype(
+    [
+        ("states", np.float64),  # declared
+        ("prior_states", np.float64),  # over which the prior is spread: observed ones for OBSERVED
+        ("column", np.int64),  # of the parent terms
+        ("margin", np.float64),  # by which a set must beat its subsets
+        ("cell_bound", np.float64),  # for each cell, on the score of every superset (docs/candidates.md)
+    ]
+)
+LIMITS = np.dtype(
+    [
+        ("required", np.int64),  # number of required parents
+        ("most", np.int64),  # largest number of parents
+        ("bonus", np.float64),  # the most that priors of edges can add to the score
+    ]
+)
 
 
 class Rule(NamedTuple):
     """The score in numbers, and what it takes for a set to be a candidate set."""
 
     formula: Formula
-    # (5, n) of each child: its declared states; its states in the prior (observed ones for OBSERVED); its column of
-    # the parent terms; the margin by which a set must beat its subsets; a bound, for each cell, on the score of
-    # every superset (docs/candidates.md proves it)
-    children: Floats
+    children: Records  # (n,) CHILD
     class_states: Floats  # (classes,) child states that a column of the parent terms is for
 
 
@@ -47,10 +60,8 @@ class Constraints(NamedTuple):
     """Which parents prior knowledge allows. Kernels take None instead where it says nothing."""
 
     edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
-    # (3, n), or (3 + n, n) with priors: of each child its number of required parents, the largest number of parents,
-    # and the most that priors can add to its score; from row PRIOR on, what the edge from each parent adds. One array:
-    # the arrays of a kernel's arguments are passed on with every call, and two more made a scan 2.2 times as slow.
-    numbers: Floats
+    limits: Records  # (n,) LIMITS of each child
+    priors: Floats  # (n, n) [i, j]: what the edge from j adds to the score of i; (0, 0) without priors
 
 
 class Below(NamedTuple):
@@ -115,50 +126,75 @@ def scan(
     Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
     are counted, not kept.
     """
-    n, length = rule.children.shape[1], prefixes.shape[1]
-    members, bases, binomials = visit.members, visit.bases, below.binomials
-    store = len(above.cells) > 0
-    n_found, chosen, same_as_before = 0, len(x_start) > 0, False
+    n = len(rule.children)
+    length = prefixes.shape[1]
+    members = visit.members
+    chosen = len(x_start) > 0
+    last = len(above.cells) == 0
+    known = 0  # how many members of the prefix are those of the prefix before
+    n_found = 0
     for p in range(len(prefixes)):
         if chosen and x_start[p] == x_start[p + 1]:
             continue
-        same = same_as_before  # up to here: that part of the prefix is counted already
-        same_as_before = True
-        for t in range(length):
-            same = same and members[t] == prefixes[p, t]
-            if not same:
-                members[t] = prefixes[p, t]
-                if bits is not None:  # None is a type to numba: one branch is compiled
-                    add_to_prefix(t, members[t], bits)
-                if labels is not None:
-                    add_member(t, members[t], labels)
+        known = _common_length(members, prefixes[p], known)
+        for t in range(known, length):
+            members[t] = prefixes[p, t]
+            if bits is not None:  # None is a type to numba: one branch is compiled
+                add_to_prefix(t, members[t], bits)
+            if labels is not None:
+                add_member(t, members[t], labels)
+        known = length
         first = members[length - 1] + 1 if length else 0
-        _set_best_subset_scores(n, first, length, members, below.best, binomials, visit.best_subset_scores)
+        _set_best_subset_scores(n, first, length, below, visit)
         if constraints is not None:
-            _forbid(n, first, length, members, constraints, visit.best_subset_scores)
-        for t in range(length):
-            bases[t] = base_rank(members, length, t, -1, length, binomials) - (n - 1)
-        bases[length] = base_rank(members, length, -1, -1, length, binomials)
-        base = base_rank(members, length, -1, -1, length + 1, binomials) - (n - 1)
+            _forbid(n, first, length, constraints, visit)
+        base = _set_bases(n, length, below.binomials, visit)
         if bits is not None:
-            set_prefix_cells(members, length, binomials, bits)
-        for place in range(x_start[p] if chosen else first, x_start[p + 1] if chosen else n):
+            set_prefix_cells(members, length, below.binomials, bits)
+        begin = x_start[p] if chosen else first
+        end = x_start[p + 1] if chosen else n
+        for place in range(begin, end):
             x = np.int64(xs[place]) if chosen else place
-            hopeless = not store
-            for t in range(length + 1):
-                hopeless = hopeless and visit.best_subset_scores[t, x] == inf
-            if hopeless:
+            if last and not _may_gain(x, length, visit.best_subset_scores):
                 continue
             members[length] = x
             n_values = 2 << length
             if bits is not None:
                 all_ones = count_bits(length, x, bits, visit.counts)
-                if store:
+                if not last:
                     above.ones[base + x] = all_ones
             if labels is not None:
                 n_values = count_rows(length, x, labels, visit.counts)
             n_found = _judge(base + x, n_values, rule, tables, constraints, below, above, found, visit, n_found)
     return n_found
+
+
+@inner
+def _common_length(members: Ints, prefix: SmallInts, known: int) -> int:
+    """Return how many of the first `known` members begin the prefix too."""
+    for t in range(known):
+        if members[t] != prefix[t]:
+            return t
+    return known
+
+
+@inner
+def _may_gain(x: int, length: int, best_subset_scores: Floats) -> bool:
+    """Return whether the set may be a candidate set of some child."""
+    for t in range(length + 1):  # noqa: SIM110 - numba has no generators
+        if best_subset_scores[t, x] != inf:
+            return True
+    return False
+
+
+@inner
+def _set_bases(n: int, length: int, binomials: Ints, visit: Visit) -> int:
+    """Set what each x is added to for the ranks of the parent sets; return that for the rank of prefix + {x}."""
+    members = visit.members
+    for t in range(length):
+        visit.bases[t] = base_rank(members, length, t, -1, length, binomials) - (n - 1)
+    visit.bases[length] = base_rank(members, length, -1, -1, length, binomials)
+    return base_rank(members, length, -1, -1, length + 1, binomials) - (n - 1)
 
 
 @inner
@@ -176,13 +212,14 @@ def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, bi
 
 
 @inner
-def _set_best_subset_scores(
-    n: int, first: int, length: int, prefix: Ints, bests: Floats, binomials: Ints, best_subset_scores: Floats
-) -> None:
+def _set_best_subset_scores(n: int, first: int, length: int, below: Below, visit: Visit) -> None:
     """Set the best scores of proper subsets of the families of prefix + {x}, for every x."""
+    prefix = visit.members
+    bests = below.best
+    binomials = below.binomials
     for t in range(length):
         best = bests[prefix[t]]
-        row = best_subset_scores[t]
+        row = visit.best_subset_scores[t]
         start = best[base_rank(prefix, length, t, -1, length - 1, binomials)]
         for x in range(first, n):
             row[x] = start
@@ -191,7 +228,7 @@ def _set_best_subset_scores(
                 base = base_rank(prefix, length, t, u, length - 1, binomials) - (n - 1)
                 for x in range(first, n):
                     row[x] = max(row[x], best[base + x])
-    row = best_subset_scores[length]
+    row = visit.best_subset_scores[length]
     for x in range(first, n):
         row[x] = -inf
     for u in range(length):
@@ -201,23 +238,24 @@ def _set_best_subset_scores(
 
 
 @inner
-def _forbid(
-    n: int, first: int, length: int, prefix: Ints, constraints: Constraints, best_subset_scores: Floats
-) -> None:
+def _forbid(n: int, first: int, length: int, constraints: Constraints, visit: Visit) -> None:
     """Set the best subset scores of families that prior knowledge rules out to +inf: nothing beats that."""
-    edges, limits = constraints.edges, constraints.numbers[LIMIT]
+    edges = constraints.edges
+    limits = constraints.limits
+    bests = visit.best_subset_scores
     for x in range(first, n):
-        if length > limits[x]:
-            best_subset_scores[length, x] = inf
+        if length > limits[x]["most"]:
+            bests[length, x] = inf
     for t in range(length):
-        barred = length > limits[prefix[t]]
+        child = visit.members[t]
+        barred = length > limits[child]["most"]
         for u in range(length):
-            barred = barred or (u != t and edges[prefix[t], prefix[u]] == FORBIDDEN)
+            barred = barred or (u != t and edges[child, visit.members[u]] == FORBIDDEN)
         for x in range(first, n):
-            if barred or edges[prefix[t], x] == FORBIDDEN:
-                best_subset_scores[t, x] = inf
-            if edges[x, prefix[t]] == FORBIDDEN:
-                best_subset_scores[length, x] = inf
+            if barred or edges[child, x] == FORBIDDEN:
+                bests[t, x] = inf
+            if edges[x, child] == FORBIDDEN:
+                bests[length, x] = inf
 
 
 @inner
@@ -237,61 +275,95 @@ def _judge(
 
     Returns the number of candidates.
     """
-    members, counts, moments, children = visit.members, visit.counts, visit.moments, rule.children
+    members = visit.members
     spread, count, penalty = rule.formula
-    k, store = len(members), len(above.cells) > 0
-    n_cells, product, joint = 0, 1.0, 0.0
+    k = len(members)
+    x = members[k - 1]
+    last = len(above.cells) == 0
+    n_cells = _count_cells(n_values, visit.counts)
+    states = _joint_states(members, rule.children)
+    visit.moments[0] = np.nan  # the moments of V are not known yet
+    joint = 0.0
+    if spread != OBSERVED:
+        key = states if spread == DECLARED else 1.0
+        joint = sum_terms(key, count / key, n_cells, tables, visit.moments, visit.counts, n_values)
+    for t in range(k):
+        parents = visit.bases[t] + (x if t < k - 1 else 0)
+        best = visit.best_subset_scores[t, x]
+        if best != inf:
+            child = rule.children[members[t]]
+            if spread == OBSERVED:
+                key = below.cells[parents] * child["prior_states"]
+                joint = sum_terms(key, count / key, n_cells, tables, visit.moments, visit.counts, n_values)
+            costs = penalty * (states / child["states"] * (child["states"] - 1.0))
+            score = joint - below.terms[child["column"], parents] - costs
+            bonus = 0.0
+            if constraints is not None:
+                score = _with_edges(score, t, members, constraints)
+                bonus = constraints.limits[members[t]]["bonus"]
+            if score > best + child["margin"]:
+                _keep(t, score, members, found, n_found)
+                n_found += 1
+            best = max(score, best)
+            if not last and bonus - n_cells * child["cell_bound"] - costs <= best:
+                best = inf  # no superset can be a candidate
+        if not last:
+            above.best[members[t], parents] = best
+    if not last:
+        above.cells[rank] = n_cells
+        for c in range(len(above.terms)):
+            above.terms[c, rank] = _parent_terms(joint, c, n_cells, n_values, rule, tables, visit)
+    return n_found
+
+
+@inner
+def _count_cells(n_values: int, counts: SmallInts) -> int:
+    """Return the number of cells that are not empty."""
+    n_cells = 0
     for t in range(n_values):
         if counts[VALUES, t] > 0:
             n_cells += counts[TIMES, t]
-    for t in range(k):
-        product *= children[STATES, members[t]]
-    moments[0] = np.nan
-    if spread != OBSERVED:
-        key = product if spread == DECLARED else 1.0
-        joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
-    for t in range(k):
-        child, parent_rank = members[t], visit.bases[t]
-        if t < k - 1:
-            parent_rank += members[k - 1]
-        best_subset_score = visit.best_subset_scores[t, members[k - 1]]
-        best = inf
-        if best_subset_score != inf:
-            if spread == OBSERVED:
-                key = below.cells[parent_rank] * children[PRIOR_STATES, child]
-                joint = sum_terms(key, count / key, n_cells, tables, moments, counts, n_values)
-            parameters = product / children[STATES, child] * (children[STATES, child] - 1.0)
-            score = joint - below.terms[int(children[CLASS, child]), parent_rank] - penalty * parameters
-            held, needed, bonus = 0, 0.0, 0.0
-            if constraints is not None:  # V − v_t has all required parents of v_t iff it has as many as are required
-                needed = constraints.numbers[NEEDED, child]
-                bonus = constraints.numbers[BONUS, child]
-                for u in range(k):
-                    held += u != t and constraints.edges[child, members[u]] == REQUIRED
-                if len(constraints.numbers) > PRIOR:
-                    for u in range(k):
-                        score += constraints.numbers[PRIOR + members[u], child]  # 0 for the child itself
-            if held < needed:
-                best = -inf
-            else:
-                if score > best_subset_score + children[TOLERANCE, child] or best_subset_score == -inf:
-                    _keep(t, score, members, found, n_found)
-                    n_found += 1
-                best = max(score, best_subset_score)
-                if store and bonus - n_cells * children[BOUND, child] - penalty * parameters <= best:
-                    best = inf  # no superset can be a candidate
-        if store:
-            above.best[child, parent_rank] = best
-    if store:
-        above.cells[rank] = n_cells
-        for c in range(len(above.terms)):  # the terms of V as a parent set
-            if spread == OBSERVED:
-                joint = sum_terms(float(n_cells), count / n_cells, n_cells, tables, moments, counts, n_values)
-            elif spread == EACH and count > 0.0:
-                prior = count * rule.class_states[c]
-                joint = sum_terms(-1.0, prior, n_cells, tables, moments, counts, n_values)
-            above.terms[c, rank] = joint
-    return n_found
+    return n_cells
+
+
+@inner
+def _joint_states(members: Ints, children: Records) -> float:
+    """Return the number of joint states of V."""
+    states = 1.0
+    for t in range(len(members)):
+        states *= children[members[t]]["states"]
+    return states
+
+
+@inner
+def _with_edges(score: float, t: int, members: Ints, constraints: Constraints) -> float:
+    """Return the score of child v_t with the priors of its edges; -inf if a required parent is missing."""
+    child = members[t]
+    edges = constraints.edges[child]
+    held = 0
+    for u in range(len(members)):
+        held += u != t and edges[members[u]] == REQUIRED
+    if held < constraints.limits[child]["required"]:
+        return -inf
+    if len(constraints.priors) > 0:
+        for u in range(len(members)):
+            score += constraints.priors[child, members[u]]  # 0 for the child itself
+    return score
+
+
+@inner
+def _parent_terms(
+    joint: float, column: int, n_cells: int, n_values: int, rule: Rule, tables: TermTables, visit: Visit
+) -> float:
+    """Return the terms of V as a parent set of children of this column; `joint` are those of V as a family."""
+    spread, count, _ = rule.formula
+    if spread == OBSERVED:
+        prior = count / n_cells
+        return sum_terms(float(n_cells), prior, n_cells, tables, visit.moments, visit.counts, n_values)
+    if spread == EACH and count > 0.0:
+        prior = count * rule.class_states[column]
+        return sum_terms(-1.0, prior, n_cells, tables, visit.moments, visit.counts, n_values)
+    return joint
 
 
 @inner

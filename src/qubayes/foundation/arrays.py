@@ -24,6 +24,7 @@ SmallInts: TypeAlias = npt.NDArray[np.int32]
 Words: TypeAlias = npt.NDArray[np.uint64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 AnyArray: TypeAlias = npt.NDArray[Any]
+Records: TypeAlias = npt.NDArray[np.void]
 Facts: TypeAlias = dict[str, Any]
 Layout: TypeAlias = tuple[tuple[str, int], ...]  # type and length of each array
 

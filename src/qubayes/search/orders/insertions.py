@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...foundation.arrays import Bools, Floats, Ints, SmallInts, Words
-from ...foundation.jit import inner, kernel
+from ...foundation.jit import inlined, inner, kernel
 from ...foundation.random import below, next_word, random_stream
 from .walks import OrderProblem, holds
 
@@ -115,91 +115,162 @@ def improve(
     return best_of(problem, state.best)
 
 
-class _SetArrays(NamedTuple):
-    """Three arrays of an `OrderProblem`."""
+# Parts of an `OrderProblem` and of an `OrderState`, as the steps of a move use them: a step gets few arrays.
 
+
+class _Sets(NamedTuple):
     first: Ints
     scores: Floats
     members: Any
 
 
+class _Edges(NamedTuple):
+    start: Ints
+    child: SmallInts
+    list_start: Ints
+    list_stop: Ints
+    lists: SmallInts
+
+
+class _Now(NamedTuple):
+    """The order and its sets."""
+
+    order: SmallInts
+    place: SmallInts
+    choice: Ints
+
+
+class _Draft(NamedTuple):
+    """What a move would change."""
+
+    values: Floats
+    reach: Floats
+    other: Ints
+    passed: SmallInts
+
+
+class _Noise(NamedTuple):
+    """The noise of one move."""
+
+    sample: Any
+    offset: int
+    temperature: float
+
+
 @kernel
 def anneal_order(problem: Any, state: Any, temperature: float, cooling: float, moves: int, stop: Any) -> Any:
-    """Make this many moves unless stop[0] is set; return the number made. Each multiplies the temperature by `cooling`.
-
-    A child that comes before the moved vertex can only gain a better set with the vertex in it; a child that comes
-    after loses its set if the vertex is in it. `passed` are the children whose set would change, `other` the sets that
-    they would take, and values[place] the change of the score.
-    """
-    edge_start, children = problem.edge_start, problem.child
-    list_start, list_stop, lists = problem.list_start, problem.list_stop, problem.lists
-    sets = _SetArrays(problem.first, problem.scores, problem.members)
-    first, scores, members = sets
-    order, place, choice, totals, best = state.order, state.place, state.choice, state.totals, state.best
-    random, noise, marked = state.random, state.noise, state.marked
-    values, reach, other, passed = state.values, state.reach, state.other, state.passed
-    n, next_vertex = len(order), np.int64(-1)
+    """Make this many moves unless stop[0] is set; return the number made. Each cools the walk by `cooling`."""
+    sets = _Sets(problem.first, problem.scores, problem.members)
+    edges = _Edges(problem.edge_start, problem.child, problem.list_start, problem.list_stop, problem.lists)
+    now = _Now(state.order, state.place, state.choice)
+    draft = _Draft(state.values, state.reach, state.other, state.passed)
+    random = state.random
+    totals = state.totals
+    n = len(now.order)
     if totals[0] == -np.inf:
-        for k in range(n):
-            place[order[k]] = k
-            choice[k], marked[k] = first[k], True
-        _choose_best(sets, place, choice, marked)
-        totals[0] = 0.0
-        for k in range(n):
-            totals[0] += scores[choice[k]]
-        if totals[0] > totals[1]:
-            _keep(order, best, totals)
+        totals[0] = _start(sets, now, state.marked)
+        _keep_better(now.order, state.best, totals, 0.0)
+    next_vertex = np.int64(-1)
     for move in range(moves):
         if stop[0]:
             return move
         vertex = next_vertex if next_vertex >= 0 else below(random, n)
         next_vertex = np.int64(-1)
-        offset = below(random, _NOISES)
-        here, current = np.int64(place[vertex]), choice[vertex]
-        level = scores[current] + temperature * noise[(offset + here) & (_NOISES - 1)]
-        # Places that cost a child more than this are not drawn.
-        slack = scores[first[vertex]] + temperature * _MOST_NOISE - level
-        high, count = n - 1, 0
-        for k in range(n):
-            values[k] = 0.0
-        for edge in range(edge_start[vertex], edge_start[vertex + 1]):
-            child = np.int64(children[edge])
-            there, old = place[child], choice[child]
-            new = old
-            if there < here:
-                new = _gained(members, place, lists[list_start[edge] : list_stop[edge]], vertex, there, old)
-            elif there <= high and holds(members, old, vertex):
-                place[vertex] = n
-                new = _next_best(sets, place, child, old, slack)
-                place[vertex] = here
-                if new < 0:
-                    high, new = there - 1, old
-            if new != old:
-                values[there] = scores[new] - scores[old]
-                other[child] = new
-                passed[count] = child
-                count += 1
-        _sum_values(values, reach, noise, here, high, temperature, offset)
-        target, chosen = _draw_place(sets, place, values, reach, vertex, current, high, level)
-        if target != here:
-            totals[0] += scores[chosen] - scores[current]
-            choice[vertex] = chosen
-            for k in range(count):
-                child = passed[k]
-                if min(here, target) <= place[child] <= max(here, target):
-                    totals[0] += scores[other[child]] - scores[choice[child]]
-                    choice[child] = other[child]
-            _shift(order, place, here, target)
+        noise = _Noise(state.noise, below(random, _NOISES), temperature)
+        level = sets.scores[now.choice[vertex]] + _noise_at(noise, np.int64(now.place[vertex]))
+        high, count = _propose(vertex, level, temperature, sets, edges, now, draft)
+        _sum_values(np.int64(now.place[vertex]), high, noise, draft)
+        target, chosen = _draw_place(vertex, high, level, sets, now, draft)
+        if target != now.place[vertex]:
+            totals[0] = _move(vertex, target, chosen, count, totals[0], sets, now, draft)
         if move % _REGROUP_EVERY == _REGROUP_EVERY - 1:
-            next_vertex, word = below(random, n), next_word(random, 0)
+            next_vertex = below(random, n)
+            word = next_word(random, 0)
             late = word >> np.uint64(63) == 0
-            _mark(members, choice, marked, next_vertex, late, word >> np.uint64(16))
-            regroup(members, order, place, choice, marked, passed, late)
-            totals[0] += _choose_best(sets, place, choice, marked)
-        if totals[0] > totals[1] + _ROUNDING:
-            _keep(order, best, totals)
+            _mark(sets.members, now.choice, state.marked, next_vertex, late, word >> np.uint64(16))
+            regroup(sets.members, now.order, now.place, now.choice, state.marked, draft.passed, late)
+            totals[0] += _choose_best(sets, now.place, now.choice, state.marked)
+        _keep_better(now.order, state.best, totals, _ROUNDING)
         temperature *= cooling
     return moves
+
+
+@inner
+def _start(sets: Any, now: Any, marked: Any) -> Any:
+    """Set the places and the best allowed sets of the order; return its score."""
+    for k in range(len(now.order)):
+        now.place[now.order[k]] = k
+        now.choice[k] = sets.first[k]
+        marked[k] = True
+    _choose_best(sets, now.place, now.choice, marked)
+    total = 0.0
+    for k in range(len(now.order)):
+        total += sets.scores[now.choice[k]]
+    return total
+
+
+@inner
+def _noise_at(noise: Any, place: Any) -> Any:
+    """Return the noise of a place."""
+    return noise.temperature * noise.sample[(noise.offset + place) & (_NOISES - 1)]
+
+
+@inlined
+def _propose(vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, now: Any, draft: Any) -> Any:
+    """Draft what its children change if the vertex moves: values[place], and `other` sets of the children `passed`.
+
+    A child that comes before the vertex can only gain a better set with the vertex in it; a child that comes after
+    loses its set if the vertex is in it. Returns the last place that may be drawn, and the number of children passed.
+    """
+    place = now.place
+    n = len(now.order)
+    here = np.int64(place[vertex])
+    slack = sets.scores[sets.first[vertex]] + temperature * _MOST_NOISE - level  # places that cost more are not drawn
+    high = n - 1
+    count = 0
+    for k in range(n):
+        draft.values[k] = 0.0
+    for edge in range(edges.start[vertex], edges.start[vertex + 1]):
+        child = np.int64(edges.child[edge])
+        there = place[child]
+        old = now.choice[child]
+        new = old
+        if there < here:
+            numbers = edges.lists[edges.list_start[edge] : edges.list_stop[edge]]
+            new = _gained(sets.members, place, numbers, vertex, there, old)
+        elif there <= high and holds(sets.members, old, vertex):
+            place[vertex] = n
+            new = _next_best(sets, place, child, old, slack)
+            place[vertex] = here
+            if new < 0:
+                high = there - 1
+                new = old
+        if new != old:
+            draft.values[there] = sets.scores[new] - sets.scores[old]
+            draft.other[child] = new
+            draft.passed[count] = child
+            count += 1
+    return high, count
+
+
+@inlined
+def _move(
+    vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any
+) -> Any:
+    """Move the vertex and give the children that it passes their other sets; return the new score."""
+    scores = sets.scores
+    here = np.int64(now.place[vertex])
+    low = min(here, target)
+    high = max(here, target)
+    total += scores[chosen] - scores[now.choice[vertex]]
+    now.choice[vertex] = chosen
+    for k in range(count):
+        child = draft.passed[k]
+        if low <= now.place[child] <= high:
+            total += scores[draft.other[child]] - scores[now.choice[child]]
+            now.choice[child] = draft.other[child]
+    _shift(now.order, now.place, here, target)
+    return total
 
 
 @inner
@@ -235,46 +306,55 @@ def _next_best(sets: Any, place: Any, child: Any, old: Any, slack: Any) -> Any:
     return np.int64(-1)
 
 
-@inner
-def _sum_values(values: Any, reach: Any, noise: Any, here: Any, high: Any, temperature: Any, offset: Any) -> None:
+@inlined
+def _sum_values(here: Any, high: Any, noise: Any, draft: Any) -> None:
     """Sum the values from `here` outwards, so that each counts all that is passed; add noise.
 
     reach[k] is the largest value up to k.
     """
+    values = draft.values
     for k in range(here + 1, high + 1):
         values[k] += values[k - 1]
     for k in range(here - 1, -1, -1):
         values[k] += values[k + 1]
     most = -np.inf
     for k in range(high + 1):
-        values[k] += temperature * noise[(offset + k) & (_NOISES - 1)]
+        values[k] += _noise_at(noise, k)
         most = max(most, values[k])
-        reach[k] = most
+        draft.reach[k] = most
 
 
-@inner
-def _draw_place(
-    sets: Any, place: Any, values: Any, reach: Any, vertex: Any, current: Any, high: Any, level: Any
-) -> Any:
+@inlined
+def _draw_place(vertex: Any, high: Any, level: Any, sets: Any, now: Any, draft: Any) -> Any:
     """Return (place, set) of the vertex with the largest sum of score and noise; the present sum is `level`.
 
     A set is allowed from `begin` on. From `end` on a better set is allowed: these places are done.
     """
-    first, scores, members = sets
-    here, chosen, number, end = np.int64(place[vertex]), current, first[vertex], high + 1
-    target: Any = here
-    while end > 0 and number < first[vertex + 1] and scores[number] + reach[end - 1] > level:
-        begin = np.int64(0)
-        for k in range(members.shape[1]):
-            last = np.int64(place[members[number, k]])
-            begin = max(begin, last + 1 if last < here else last)
+    values = draft.values
+    target: Any = np.int64(now.place[vertex])
+    chosen = now.choice[vertex]
+    number = sets.first[vertex]
+    end = high + 1
+    while end > 0 and number < sets.first[vertex + 1] and sets.scores[number] + draft.reach[end - 1] > level:
+        begin = _first_place(sets.members[number], vertex, now.place)
         for k in range(begin, end):
-            if scores[number] + values[k] > level:
-                level = scores[number] + values[k]
-                target, chosen = k, number
+            if sets.scores[number] + values[k] > level:
+                level = sets.scores[number] + values[k]
+                target = k
+                chosen = number
         end = min(begin, end)
         number += 1
     return target, chosen
+
+
+@inner
+def _first_place(members: Any, vertex: Any, place: Any) -> Any:
+    """Return the first place of the vertex, once taken out, behind all these members."""
+    begin = np.int64(0)
+    for k in range(len(members)):
+        last = np.int64(place[members[k]])
+        begin = max(begin, last + 1 if last < place[vertex] else last)
+    return begin
 
 
 @inner
@@ -348,8 +428,9 @@ def _choose_best(sets: Any, place: Any, choice: Any, marked: Any) -> Any:
 
 
 @inner
-def _keep(order: Any, best: Any, totals: Any) -> None:
-    """Make the order the best one."""
-    totals[1] = totals[0]
-    for k in range(len(order)):
-        best[k] = order[k]
+def _keep_better(order: Any, best: Any, totals: Any, margin: float) -> None:
+    """Make the order the best one if it scores more than that by the margin."""
+    if totals[0] > totals[1] + margin:
+        totals[1] = totals[0]
+        for k in range(len(order)):
+            best[k] = order[k]
