@@ -254,9 +254,7 @@ def _propose(vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, n
 
 
 @inlined
-def _move(
-    vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any
-) -> Any:
+def _move(vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any) -> Any:
     """Move the vertex and give the children that it passes their other sets; return the new score."""
     scores = sets.scores
     here = np.int64(now.place[vertex])
