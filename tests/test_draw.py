@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -72,6 +73,12 @@ def test_any_name_is_text():
     assert titles[:5] == list(TRICKY[:5]) and titles[-1] == "\ufffd\ufffd\ufffd"
     assert not list(ElementTree.fromstring(picture).iter(f"{SVG}script"))
     picture.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a & b.bif", "\x01"])
+def test_the_name_of_a_network_is_text(name):
+    title = ElementTree.fromstring(draw(replace(CHAIN, name=name))).find(f"{SVG}title")
+    assert title.text == name.replace("\x01", "\ufffd") and not list(title)
 
 
 def test_the_command(run, tmp_path):

@@ -5,6 +5,7 @@ import math
 from itertools import combinations, product
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -94,8 +95,24 @@ def test_the_best_network_is_optimal():
     dataset = data(0)
     best = qb.learn(dataset).network
     found = qb.judge(dataset, best)
-    assert found.optimal and found.below == pytest.approx(0.0, abs=1e-9) and not found.replacements
+    assert found.optimal and found.below == 0.0 == found.below_at_most and not found.replacements
     assert "this network is optimal" in "\n".join(found.describe())
+
+
+def test_the_best_network_found_is_not_called_optimal_without_a_proof():
+    dataset = data(0)
+    found = qb.judge(dataset, qb.learn(dataset).network, 3, solver="hillclimb", moves=1000)
+    assert found.below == 0.0 < found.below_at_most and not found.optimal
+    assert "this network is optimal" not in "\n".join(found.describe())
+
+
+def test_the_prior_of_an_edge_is_a_part_of_its_support():
+    dataset = data(0)
+    plain = {edge[:2]: edge.nats for edge in qb.judge(dataset, DIAMOND, 3).edges}
+    known = qb.Knowledge(priors=[("a", "b", 2.5), ("c", "d", -1.0), ("d", "a", 7.0)])
+    found = {edge[:2]: edge.nats for edge in qb.judge(dataset, DIAMOND, 3, knowledge=known).edges}
+    expected = plain | {("a", "b"): plain["a", "b"] + 2.5, ("c", "d"): plain["c", "d"] - 1.0}
+    assert found == pytest.approx(expected)
 
 
 def test_more_parents_than_were_searched_can_score_more():
@@ -111,6 +128,12 @@ def test_more_parents_than_were_searched_can_score_more():
 def test_edges_against_knowledge_are_outside():
     found = qb.judge(data(0), DIAMOND, 3, knowledge=qb.Knowledge(forbidden=[("a", "b")], required=[("b", "c")]))
     assert found.outside == ("b", "c")
+
+
+def test_an_order_against_an_edge_or_a_path_is_outside():
+    for before, outside in ((("a", "d"), ()), (("d", "a"), ("d",)), (("b", "a"), ("b",)), (("b", "c"), ())):
+        found = qb.judge(data(0), DIAMOND, 3, knowledge=qb.Knowledge(before=[before]))
+        assert found.outside == outside
 
 
 def test_without_a_proof_the_distance_is_a_range():
@@ -137,6 +160,17 @@ def test_a_share_is_held_out():
     again = qb.judge(dataset, DIAMOND, holdout=0.25, seed=3)
     assert again.held_out == found.held_out
     assert qb.judge(dataset, DIAMOND, holdout=0.25, seed=4).held_out != found.held_out
+
+
+def test_numbers_that_are_held_out_go_into_the_intervals_of_the_other_rows():
+    rain = pl.Series([False, True] * 30)
+    table = pl.DataFrame({"mm": [0.5, 8.5] * 30, "rain": rain})
+    held = pl.DataFrame({"mm": [8.6, 9.5, 9.0, 8.7], "rain": [True] * 4})  # all in the upper interval
+    graph = qb.Network(("mm", "rain"), ((), (0,)))
+    found = qb.judge(table, graph, holdout=held, bins=2).held_out
+    fitted = qb.fit(graph, qb.read(table, bins=2))
+    assert found.rows == 4
+    assert found.network == pytest.approx(4 * math.log(fitted.probability(mm=8.5, rain=True)))
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 1.5, -0.1, 0.0001])

@@ -1,6 +1,7 @@
 """Queries of a network: probabilities, predictions, vertices by name; equal to sums over the joint distribution."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -154,6 +155,36 @@ def test_what_cannot_be_asked_is_refused():
     ):
         with pytest.raises(QubayesError, match=words):
             call()
+
+
+@pytest.mark.parametrize("parents", list(itertools.permutations(range(3))))
+def test_tables_whose_parents_stand_in_any_order(parents):
+    names, arities = ("a", "b", "c", "d"), (2, 3, 4, 2)
+    states = tuple(tuple(map(str, range(arity))) for arity in arities)
+    network = random_tables(Network(names, ((), (), (), parents), states), np.random.default_rng(0))
+    table = joint(network)
+    for known in ({0: 1}, {1: 2, 2: 3}, {0: 1, 1: 0, 2: 2}):
+        given = {names[v]: str(code) for v, code in known.items()}
+        expected = summed(table, {3: 1, **known}) / summed(table, known)
+        assert network.probability(d="1", given=given) == pytest.approx(expected)
+
+
+def test_evidence_that_is_impossible_in_another_part_of_the_graph():
+    never = np.array([[1.0, 0.0], [1.0, 0.0]])
+    yes_no = ("yes", "no")
+    graph = Network(("asked", "hidden", "seen"), ((), (), (1,)), (yes_no,) * 3)
+    network = replace(graph, tables=(np.array([0.3, 0.7]), np.array([0.5, 0.5]), never))
+    assert network.probability(asked="yes", given={"seen": "yes"}) == pytest.approx(0.3)
+    with pytest.raises(QubayesError, match="row 1 impossible"):
+        network.probability(asked="yes", given={"seen": "no"})
+
+
+def test_many_rows_have_the_probabilities_of_their_kinds():
+    """More rows than are computed at once."""
+    grass = np.random.default_rng(0).integers(2, size=400_001)
+    kinds, many = (pl.DataFrame({"grass": np.array(["wet", "dry"])[codes]}) for codes in ([0, 1], grass))
+    each = RAIN.predict_proba(kinds, "sprinkler")
+    assert (RAIN.predict_proba(many, "sprinkler") == each[grass]).all()
 
 
 def test_inference_in_blocks_of_rows_and_its_limit(monkeypatch):

@@ -22,6 +22,7 @@ from .learned import Learned
 from .pipeline import learn_with
 from .settings import LearnSettings
 
+_ROUNDING = 1e-9  # relative: scores that differ by no more are equal
 LARGEST_EXPONENT = 23.0  # logarithm of the largest Bayes factor that is printed as a number: 10^10
 
 
@@ -65,17 +66,17 @@ class Judgement:
     @property
     def below(self) -> float:
         """Score of the best network found less the score of this one, in nats."""
-        return self.learned.solution.score - self.score
+        return self._below(self.learned.solution.score)
 
     @property
     def below_at_most(self) -> float:
         """Bound on the score of the searched networks less the score of this one, in nats."""
-        return self.learned.solution.bound - self.score
+        return self._below(self.learned.solution.bound)
 
     @property
     def optimal(self) -> bool:
         """True if no searched network scores more, up to rounding, and this one was searched."""
-        return not self.outside and self.below_at_most <= 1e-9 * max(1.0, abs(self.score))
+        return not self.outside and self.below_at_most <= 0.0
 
     @property
     def bayes_factor(self) -> float | None:
@@ -87,6 +88,11 @@ class Judgement:
         if not self.learned.settings.chosen_score.formula(rows).is_evidence(rows):
             return None
         return math.exp(self.below) if self.below < 700.0 else math.inf
+
+    def _below(self, score: float) -> float:
+        """Return how far this network is below a score; 0 for a difference that is rounding."""
+        difference = score - self.score
+        return difference if abs(difference) > _ROUNDING * max(1.0, abs(self.score)) else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes judge --json` prints."""
@@ -268,7 +274,7 @@ def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple
     found = [
         Replacement(names[child], tuple(names[p] for p in parents[child]), gain)
         for child, gain in enumerate(gains)
-        if best[child] >= 0 and gain > 1e-9 * max(1.0, abs(own[child]))
+        if best[child] >= 0 and gain > _ROUNDING * max(1.0, abs(own[child]))
     ]
     return tuple(sorted(found, key=lambda each: -each.nats))
 

@@ -25,18 +25,18 @@ class _Factor(NamedTuple):
     values: Floats  # (rows or 1, arity of each vertex...)
 
 
-def marginals_given(network: "Network", query: Sequence[int], evidence: Mapping[int, Ints]) -> Floats:
-    """Return (rows, arities of the query...) the joint probabilities of the query given each row of evidence.
+def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]) -> Floats:
+    """Return (rows, states of the query) the probabilities of the vertex `query` given each row of evidence.
 
     `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds impossible gives NaN.
-    Vertices that are neither in the query nor in the evidence are summed out; those that are not ancestors of either
-    are left out, since they sum to 1.
+    Vertices that are neither the query nor in the evidence are summed out; those that are not ancestors of either are
+    left out, since they sum to 1.
     """
     _, tables = network.parameters
     rows = max((len(codes) for codes in evidence.values()), default=1)
     arities = network.arities.tolist()
     relevant: set[int] = set()
-    stack = [*query, *evidence]
+    stack = [query, *evidence]
     while stack:
         vertex = stack.pop()
         if vertex not in relevant:
@@ -73,13 +73,13 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
     return _Factor(tuple(free), ordered[tuple(evidence[v] for v in given)] if given else ordered[None])
 
 
-def _eliminated(factors: list[_Factor], query: Sequence[int], possible: Bools, arities: list[int]) -> Floats:
-    """Return (rows, arities of the query...) after all other free vertices are summed out, the cheapest first."""
+def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: list[int]) -> Floats:
+    """Return (rows, states of the query) after all other free vertices are summed out, the cheapest first."""
 
     def scope(vertex: int) -> set[int]:
         return {u for factor in factors if vertex in factor.vertices for u in factor.vertices}
 
-    free = {v for factor in factors for v in factor.vertices}.difference(query)
+    free = {v for factor in factors for v in factor.vertices} - {query}
     while free:
         vertex = min(free, key=lambda v: (prod(arities[u] for u in scope(v)), v))
         joined = _product([factor for factor in factors if vertex in factor.vertices], arities)
@@ -93,10 +93,9 @@ def _eliminated(factors: list[_Factor], query: Sequence[int], possible: Bools, a
         if rest:
             scale = np.where(largest > 0, largest, 1.0)
             factors.append(_Factor(rest, summed / scale.reshape(-1, *[1] * len(rest))))
-    joined = _product(factors, arities)
-    values = joined.values.transpose([0, *(1 + joined.vertices.index(v) for v in query)])
-    totals = values.sum(axis=tuple(range(1, values.ndim)), keepdims=True)
-    fine = possible.reshape(-1, *[1] * len(query)) & (totals > 0)
+    values = _product(factors, arities).values
+    totals = values.sum(axis=1, keepdims=True)
+    fine = possible[:, None] & (totals > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(fine, values / totals, np.nan)
 

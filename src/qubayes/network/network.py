@@ -194,7 +194,7 @@ class Network:
                     f"a variable ({query!r}) and a state ({min(states)}) were given; give one or the other"
                 )
             vertex = self.index(query)
-            found = self._posterior([vertex], codes)[0]
+            found = self._posterior(vertex, codes)[0]
             return dict(zip(all_states[vertex], found.tolist(), strict=True))
         wanted = {self.index(name): value for name, value in {**(query or {}), **states}.items()}
         if not wanted:
@@ -205,7 +205,7 @@ class Network:
         total = 1.0
         for vertex, value in wanted.items():
             code = self._code(vertex, value)
-            total *= float(self._posterior([vertex], codes)[0, code]) if total else 0.0
+            total *= float(self._posterior(vertex, codes)[0, code]) if total else 0.0
             codes[vertex] = np.array([code])
         return total
 
@@ -228,7 +228,7 @@ class Network:
         for pattern, observed in enumerate(patterns.T):
             here = which.ravel() == pattern
             evidence = {v: codes[here] for (v, codes), seen in zip(columns.items(), observed, strict=True) if seen}
-            found[here] = self._posterior([vertex], evidence)
+            found[here] = self._posterior(vertex, evidence)
         return found
 
     def predict(self, data: Any, name: str) -> AnyArray:
@@ -240,10 +240,10 @@ class Network:
         """Return the state that a value names."""
         return state_of(self.parameters[0][vertex], value, self.names[vertex])
 
-    def _posterior(self, query: list[int], evidence: Mapping[int, Ints]) -> Floats:
+    def _posterior(self, query: int, evidence: Mapping[int, Ints]) -> Floats:
         found = marginals_given(self, query, evidence)
         if np.isnan(found).any():
-            row = int(np.argmax(np.isnan(found.reshape(len(found), -1)).any(axis=1)))
+            row = int(np.argmax(np.isnan(found).any(axis=1)))
             states = self.parameters[0]
             given = (f"{self.names[v]} = {states[v][codes[row]]}" for v, codes in list(evidence.items())[:5])
             raise QubayesError(
