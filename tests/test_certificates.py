@@ -1,11 +1,13 @@
 """Certificates: written for every proof, checked with whole numbers, refused where they are wrong."""
 
 import ast
+import gzip
 import hashlib
 import json
 import math
 import subprocess
 import sys
+from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -17,8 +19,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from qubayes.candidates import Candidates, write_candidates
+from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
+from qubayes.foundation.errors import QubayesError
 from qubayes.search import Limits, checker, solve, solver_named
 from qubayes.search import run as run_module
 from qubayes.search.checker import RefusedError, check
@@ -26,6 +29,7 @@ from qubayes.search.exact import Alternatives, alternatives, proof
 from qubayes.search.exact import certificate as certificate_module
 from qubayes.search.exact.ideals import IdealSearch
 from qubayes.search.reduction import without_twins
+from reference.energies import all_dags
 from solve_cases import best_score, random_candidates, with_required_edge
 from test_components import sparse_candidates
 from test_presolve import symmetric
@@ -415,7 +419,7 @@ def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
 
 def test_the_checker_stands_alone():
     source = Path(checker.__file__).read_text()
-    assert source.count("\n") <= 300
+    assert source.count("\n") <= 370
     imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in imported if isinstance(node, ast.ImportFrom) and not node.level and node.module}
@@ -462,3 +466,197 @@ def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):
         assert (certificate["score"] < best_score(candidates) - 1e-9) == ("--knowledge" in options)
     clash = CliRunner().invoke(app, ["solve", "x.jkl", "--names", "names.txt", "--certificate", "x.json"])
     assert clash.exit_code == 1 and "x.jkl" in str(clash.exception)
+
+
+def cuts_over(n: int, seed: int) -> list[checker.Cut]:
+    """Every cluster, and some random zero-half cuts; weight 1."""
+    draw, full = Random(seed), (1 << n) - 1
+    clusters = [(c, k) for c in range(1, full + 1) for k in range(1, c.bit_count() + 1)]
+    plain = [checker.Cut(1, [one], 1) for one in clusters]
+    halved = [draw.choices(clusters, k=draw.randint(1, 3)) for _ in range(60)]
+    return plain + [checker.Cut(1, [*some, (draw.randint(0, full), 0)], 2) for some in halved]
+
+
+def test_the_right_side_of_a_cut_is_the_most_that_an_acyclic_graph_crosses():
+    """Over all acyclic graphs of four vertices: never more; just as much for clusters and most zero-half cuts."""
+    n, cuts = 4, cuts_over(4, seed=0)
+    crossings = [checker.prices_of([dict.fromkeys(range(1 << n), 0)] * n, [cut]) for cut in cuts]
+    graphs = [[sum(1 << p for p in members) for members in graph] for graph in all_dags(n)]
+    tight_and_even = 0
+    for cut, crossed in zip(cuts, crossings, strict=True):
+        most = max(sum(crossed[v][mask] for v, mask in enumerate(graph)) for graph in graphs)
+        assert most <= cut.right_side()
+        assert most == cut.right_side() or cut.divisor == 2
+        total = sum(mask.bit_count() - k for mask, k in cut.clusters)
+        tight_and_even += cut.divisor == 2 and total % 2 == 0 and most == cut.right_side()
+    assert tight_and_even > 10
+
+
+def test_a_network_with_a_cycle_is_refused_though_its_sets_have_scores():
+    sets = {frozenset("a"): -1, frozenset("b"): -1, frozenset("c"): -1, frozenset(): -2}
+    scores = {child: {s: Fraction(x) for s, x in sets.items() if child not in s} for child in "abc"}
+    for cycle in ({"a": "b", "b": "a", "c": ""}, {"a": "b", "b": "c", "c": "a"}):
+        with pytest.raises(RefusedError, match="cycle among a, b"):
+            checker.network_score(scores, {name: frozenset(its) for name, its in cycle.items()})
+    path = {"a": frozenset("b"), "b": frozenset("c"), "c": frozenset[str]()}
+    assert checker.network_score(scores, path) == -4
+
+
+def signed(score: float, network: dict[str, list[str]], parts: list[Any]) -> dict[str, Any]:
+    """A certificate with its digest."""
+    certificate = {"format": "qubayes certificate", "version": 1, "score": score, "scale": 0}
+    certificate |= {"network": network, "parts": parts}
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+    return certificate | {"digest": hashlib.sha256(text.encode()).hexdigest()}
+
+
+@pytest.mark.parametrize(
+    ("lost", "holds"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], True),
+        ([0.4, 0.4, 0.0, 0.0], True),
+        ([0.1, 0.1, 0.3, 0.3], True),
+        ([0.6, 0.6, 0.0, 0.0], False),
+        ([0.7, 0.0, 0.0, 0.0], False),  # a part has half of the tolerance
+        ([0.0, 0.0, 0.6, 0.6], False),
+        ([0.4, 0.4, 0.2, 0.2], False),
+        ([0.0, 0.0, 0.0, 1.1], False),
+    ],
+)
+def test_parts_and_free_variables_share_one_tolerance(lost, holds):
+    """What a and b lose in two parts, and c and d in none, as shares of the tolerance."""
+    loss = [Fraction(round(10 * share), 10**10) for share in lost]
+    scores = {
+        name: {frozenset[str](): Fraction(0), frozenset("e"): -x if x else Fraction(-1)}
+        for name, x in zip("abcd", loss, strict=True)
+    }
+    scores["e"] = {frozenset(): Fraction(-1)}
+    network = {name: ["e"] if x else [] for name, x in zip("abcd", loss, strict=True)} | {"e": []}
+    parts = [{"vertices": [name], "mode": "root", "cuts": [[]]} for name in "ab"]
+    certificate = signed(float(-1 - sum(loss)), network, parts)
+    if holds:
+        assert checker.check_parts(scores, certificate).parts == 2
+        return
+    with pytest.raises(RefusedError, match=r"too weak|in no part"):
+        checker.check_parts(scores, certificate)
+
+
+STRICT = {
+    "a variable twice": "2\na 1\n-1 0\na 1\n-1 0\n",
+    "lines after the last block": "1\na 1\n-1 0\nb 1\n-1 0\n",
+    "a self parent": "1\na 2\n-1 0\n-1 1 a\n",
+    "a set twice": "2\na 1\n-1 0\nb 3\n-2 0\n-1 1 a\n-1 1 a\n",
+    "a parent twice": "2\na 1\n-1 0\nb 2\n-2 0\n-1 2 a a\n",
+    "a size that is not the set's": "2\na 1\n-1 0\nb 2\n-2 0\n-1 2 a\n",
+    "a block over two lines": "2\na 1 -1 0\nb 1\n-2 0\n",
+    "a negative number of sets": "1\na -1\n",
+    "a score of 1_0": "1\na 1\n-1_0 0\n",
+    "not UTF-8": b"1\n\xff 1\n-1 0\n",
+    "a score beyond the floats": "1\na 1\n1e999 0\n",
+}
+
+
+@pytest.mark.parametrize("fault", STRICT)
+def test_scores_are_read_as_strictly_as_by_the_product(fault, tmp_path):
+    path, text = tmp_path / "x.jkl", STRICT[fault]
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(QubayesError):
+        read_candidates(path)
+    with pytest.raises(RefusedError, match=r"x\.jkl"):
+        checker.read_scores(str(path))
+
+
+@pytest.mark.parametrize("text", ["0\n", "1\na 1\n-1e999 0\n", "1\na 1\n\u0661 0\n", "1\na 1\n-1 0 # why\n"])
+def test_other_texts_that_are_no_scores(text, tmp_path):
+    (tmp_path / "x.jkl").write_text(text)
+    with pytest.raises(RefusedError, match=r"x\.jkl"):
+        checker.read_scores(str(tmp_path / "x.jkl"))
+
+
+def test_every_flipped_bit_of_packed_scores_is_told(tmp_path):
+    """A result or a RefusedError, and never other scores than those that were packed."""
+    path = tmp_path / "x.jkl.gz"
+    write_candidates(random_candidates(3, 0, sets=3), path)
+    content = path.read_bytes()
+    right, refused = checker.read_scores(str(path)), 0
+    for place in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[place >> 3] ^= 1 << (place & 7)
+        path.write_bytes(changed)
+        try:
+            assert checker.read_scores(str(path)) == right
+        except RefusedError:
+            refused += 1
+    assert refused > len(content)
+
+
+def test_packed_scores_have_a_limit(tmp_path):
+    bomb = gzip.compress(b"#" + b" " * (1 << 25))
+    (tmp_path / "x.jkl.gz").write_bytes(bomb)
+    with pytest.raises(RefusedError, match="too long a line"):
+        checker.read_scores(str(tmp_path / "x.jkl.gz"))
+    with (tmp_path / "y.jkl.gz").open("wb") as file:
+        file.write(gzip.compress((b"#" + b" " * 100_000 + b"\n") * 110) * 100)
+    with pytest.raises(RefusedError, match="too many bytes"):
+        checker.read_scores(str(tmp_path / "y.jkl.gz"))
+
+
+NUMBERS = {
+    "infinite": '"score": Infinity',
+    "beyond the floats": '"score": -1e999',
+    "no number": '"score": NaN',
+    "a text": '"score": "1e99999999"',
+    "truth": '"score": true',
+    "4,000 digits": f'"score": {"9" * 4000}',
+    "5,000 digits": f'"score": {"9" * 5000}',
+    "a huge scale": '"scale": 201',
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_score_is_a_finite_number(kind, tmp_path):
+    """Signed as the file is read, so that nothing but the number is wrong."""
+    scores, certificate = certified(random_candidates(4, 0), tmp_path)
+    value = json.loads(Path(certificate).read_text())
+    key, text = NUMBERS[kind].split(": ")
+    value.pop("digest")
+    value[json.loads(key)] = "HERE"
+    body = json.dumps(value, sort_keys=True, separators=(",", ":")).replace('"HERE"', text)
+    with suppress(ValueError):
+        body = json.dumps(json.loads(body), sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    Path(certificate).write_text(f'{body[:-1]},"digest":"{digest}"}}')
+    with pytest.raises(RefusedError):
+        check(scores, certificate)
+
+
+def test_weights_of_thousands_of_digits_are_refused(tmp_path):
+    scores, certificate = root_case(tmp_path)
+    forged(certificate, lambda value: set_weights(value, 10**100 + 1))
+    with pytest.raises(RefusedError, match="not a valid inequality"):
+        check(scores, certificate)
+    forged(certificate, lambda value: set_weights(value, 10**100))
+    with pytest.raises(RefusedError, match="too weak"):
+        check(scores, certificate)
+
+
+def test_a_bound_below_all_floats_is_too_weak():
+    losses, huge = [{0: 1, 2: 0}, {0: 1, 1: 0}], {"mode": "root", "cuts": [[[5, [["3", 1]]]]]}
+    with pytest.raises(RefusedError, match="too weak"):
+        checker.prove(huge, losses, 1, 10**400, "part 1")
+
+
+def test_a_search_has_a_limit(monkeypatch):
+    monkeypatch.setattr(checker, "MOST_STATES", 50)
+    n = 8
+    losses = [{0: 1, **{1 << u: 0 for u in range(n) if u != v}} for v in range(n)]
+    with pytest.raises(RefusedError, match="more than 50 states"):
+        checker.prove({"mode": "search", "cuts": [[]]}, losses, n + 1, 1, "part 1")
+
+
+def test_alone_the_checker_tells_how_it_is_called(tmp_path):
+    (tmp_path / "x.jkl").write_text("1\na 1\n-1 0\n")
+    for arguments, words in (([], "usage: "), ([tmp_path / "x.jkl", tmp_path / "none"], "refused: ")):
+        command = [sys.executable, "-I", "-S", checker.__file__, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stderr.startswith(words) and done.stderr.count("\n") == 1

@@ -24,14 +24,23 @@ import hashlib
 import json
 import re
 import sys
+import zlib
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
-from math import lcm
+from math import isfinite, lcm
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-TOLERANCE = Fraction(1, 10**9)  # share of the score that rounding in the solver may have cost
-NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{0,60})?([eE][+-]?\d{1,3})?")
+TOLERANCE = Fraction(1, 10**9)  # share of the score that rounding may have cost, in all
+NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,60})?([eE][+-]?[0-9]{1,3})?")
+COUNT = re.compile(r"[0-9]{1,18}")
+LARGEST_WEIGHT = 10**100
+LONGEST_LINE = 1 << 24  # bytes
+MOST_STATES = 10_000_000  # of one search
+DAMAGE = (  # what a damaged certificate raises
+    ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 Scores: TypeAlias = dict[str, dict[frozenset[str], Fraction]]
 Losses: TypeAlias = list[dict[int, int]]  # of each vertex: by mask of its parents
 
@@ -69,26 +78,64 @@ class Cut(NamedTuple):
 
 def read_scores(path: str) -> Scores:
     """Return the scores of each variable's parent sets: `n`, then a block `NAME COUNT` for each variable."""
+    found: Scores = {}
     try:
-        with gzip.open(path, "rt") if path.endswith(".gz") else Path(path).open(encoding="utf-8") as file:
-            tokens = iter([word for line in file if not line.startswith("#") for word in line.split()])
-        found: Scores = {}
-        for _ in range(int(next(tokens))):
-            name, count = next(tokens), int(next(tokens))
-            sets = found.setdefault(name, {})
-            for _ in range(count):
-                text, size = next(tokens), int(next(tokens))
-                if not NUMBER.fullmatch(text):
-                    raise RefusedError(f"{path}: {text[:40]!r} is not a score")
-                members = frozenset(next(tokens) for _ in range(size))
-                sets[members] = max(sets.get(members, Fraction(text)), Fraction(text))
-    except RefusedError:
-        raise
-    except (StopIteration, RuntimeError, ValueError, OSError, EOFError) as error:
+        lines = lines_of(path)
+        [variables] = next(lines)
+        for _ in range(count_of(variables)):
+            name, sets = next(lines)
+            if name in found:
+                raise RefusedError(f"the variable {name[:40]!r} comes twice")
+            found[name] = {}
+            for _ in range(count_of(sets)):
+                members, score = scored_set(next(lines), name)
+                if members in found[name]:
+                    raise RefusedError(f"a parent set of {name[:40]!r} comes twice")
+                found[name][members] = score
+        if next(lines, None):
+            raise RefusedError("lines after the last variable")
+    except RefusedError as refused:
+        raise RefusedError(f"{path}: {refused}") from None
+    except (StopIteration, ValueError, OSError, EOFError, zlib.error, MemoryError) as error:
         raise RefusedError(f"{path}: not a readable .jkl file of scores") from error
-    if any(not sets for sets in found.values()) or any(s - found.keys() for sets in found.values() for s in sets):
-        raise RefusedError(f"{path}: a variable without scores, or an unknown parent")
+    if not found or not all(found.values()):
+        raise RefusedError(f"{path}: no variable, or a variable without scores")
+    if any(members - found.keys() for sets in found.values() for members in sets):
+        raise RefusedError(f"{path}: an unknown parent")
     return found
+
+
+def lines_of(path: str) -> Iterator[list[str]]:
+    """Yield the words of each line that is neither blank nor a comment."""
+    with Path(path).open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    left = max(1 << 30, 100 * Path(path).stat().st_size)
+    with gzip.open(path) if packed else Path(path).open("rb") as file:
+        while line := file.readline(LONGEST_LINE):
+            left -= len(line)
+            if left < 0 or len(line) == LONGEST_LINE:
+                raise RefusedError("it unpacks to too many bytes, or has too long a line")
+            words = line.decode("utf-8").split()
+            if words and not words[0].startswith("#"):
+                yield words
+
+
+def count_of(word: str) -> int:
+    """Return the word as a number of things."""
+    if not COUNT.fullmatch(word):
+        raise RefusedError(f"{word[:40]!r} is not a number of things")
+    return int(word)
+
+
+def scored_set(words: list[str], child: str) -> tuple[frozenset[str], Fraction]:
+    """Return the parent set of a line `SCORE SIZE PARENT ...` and its score."""
+    text, size, *parents = words
+    if not NUMBER.fullmatch(text) or not isfinite(float(text)):
+        raise RefusedError(f"{text[:40]!r} is not a score")
+    members = frozenset(parents)
+    if not count_of(size) == len(parents) == len(members) or child in members:
+        raise RefusedError(f"a line of {child[:40]!r} is not SCORE SIZE and SIZE other variables")
+    return members, Fraction(text)
 
 
 def check(scores_path: str, certificate_path: str) -> Verdict:
@@ -97,9 +144,10 @@ def check(scores_path: str, certificate_path: str) -> Verdict:
     try:
         return check_parts(scores, json.loads(Path(certificate_path).read_text(encoding="utf-8")))
     except RefusedError as refused:
-        raise RefusedError(f"{certificate_path}: {refused}") from None
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, RecursionError) as error:
-        raise RefusedError(f"{certificate_path}: not a certificate of these scores ({error!r})") from error
+        raise RefusedError(f"{certificate_path}: {str(refused)[:400]}") from None
+    except DAMAGE as error:
+        reason = f"not a certificate of these scores ({type(error).__name__}: {str(error)[:200]!r})"
+        raise RefusedError(f"{certificate_path}: {reason}") from error
 
 
 def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
@@ -112,27 +160,33 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     if shape != ("qubayes certificate", 1) or type(scale) is not int or not 0 <= scale <= 200:
         raise RefusedError("not a qubayes certificate of version 1")
     chosen = {name: frozenset(members) for name, members in certificate["network"].items()}
-    total = network_score(scores, chosen)
+    total, claimed = network_score(scores, chosen), certificate["score"]
+    if type(claimed) not in (int, float) or not isfinite(claimed):
+        raise RefusedError("the score is not a finite number")
     allowance = TOLERANCE * max(Fraction(1), abs(total))
-    if abs(Fraction(certificate["score"]) - total) > allowance:
-        raise RefusedError(f"the network scores {float(total)!r}, not {certificate['score']!r}")
+    if abs(Fraction(claimed) - total) > allowance:
+        raise RefusedError(f"the network scores {float(total)!r}, not {claimed!r}")
     top = {name: max(sets.values()) for name, sets in scores.items()}
     unit = lcm(*(value.denominator for sets in scores.values() for value in sets.values()))
-    tolerance = int(allowance * (unit << scale))
     lost = {name: int((top[name] - scores[name][chosen[name]]) * unit) << scale for name in scores}
     placed: set[str] = set()
-    counts: Counter[str] = Counter()
     for number, part in enumerate(parts, 1):
         vertices = part["vertices"]
         if not vertices or len(set(vertices)) != len(vertices) or placed & set(vertices):
             raise RefusedError(f"part {number}: a variable twice, or none")
         placed |= set(vertices)
+    # One tolerance in all: what variables in no part lose comes first, the parts share the rest.
+    free = scores.keys() - placed
+    tolerance = int(allowance * (unit << scale)) - sum(lost[name] for name in free)
+    if tolerance < 0:
+        worst = max(free, key=lambda name: lost[name])
+        raise RefusedError(f"{worst} is in no part, so it must have its best parent set, and has not")
+    counts: Counter[str] = Counter()
+    for number, part in enumerate(parts, 1):
+        vertices = part["vertices"]
         losses = [losses_of(scores[name], top[name], vertices, unit << scale) for name in vertices]
         goal = sum(lost[name] for name in vertices) - tolerance // len(parts)
         counts += prove(part, losses, goal, unit, f"part {number}")
-    for name in scores.keys() - placed:
-        if lost[name] > tolerance // max(1, len(scores)):
-            raise RefusedError(f"{name} is in no part, so it must have its best parent set, and has not")
     return Verdict(float(total), len(parts), counts["cuts"], counts["states"], counts["nodes"])
 
 
@@ -179,7 +233,8 @@ def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str
     if node["mode"] == "search":
         return counts + Counter(states=search(losses, cuts, goal, place))
     if node["mode"] == "root":
-        raise RefusedError(f"{place}: the bound of its cuts is {100 * (1 - bound / goal):.9g} % too weak")
+        short = min(Fraction(100 * (goal - bound), goal), Fraction(10**9))
+        raise RefusedError(f"{place}: the bound of its cuts is {float(short):.9g} % too weak")
     u, v = node["edge"]
     if type(u) is not int or type(v) is not int or u == v or not {u, v} <= set(range(len(losses))):
         raise RefusedError(f"{place}: {u} -> {v} is not an edge")
@@ -197,7 +252,8 @@ def prove(node: dict[str, Any], losses: Losses, goal: int, unit: int, place: str
 def read_cut(entry: Any, n: int, unit: int) -> Cut:
     """Return the cut of [weight, [[mask, k], ...]] or, halved, [weight, [[mask, k], ...], odd]."""
     weight, clusters, *odd = entry
-    if type(weight) is not int or weight < 0 or len(odd) > 1 or (not odd and len(clusters) != 1):
+    known = type(weight) is int and 0 <= weight <= LARGEST_WEIGHT
+    if not known or len(odd) > 1 or (not odd and len(clusters) != 1):
         raise RefusedError(f"the cut {str(entry)[:60]} is not a valid inequality")
     masks = [(int(mask, 16), k) for mask, k in clusters]
     extra = [(int(mask, 16), 0) for mask in odd]
@@ -242,6 +298,8 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
         after: dict[int, tuple[int, int]] = {}
         for first, (g, h) in layer.items():  # which come first, their least loss, and a bound for the others
             states += 1
+            if states + len(after) > MOST_STATES:
+                raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
             others = [v for v in range(n) if not first >> v & 1]
             forced = [v for v in others if not ranked[v][0] & ~first][:1]  # nothing is lost if it comes next
             freed = falls.of_all(first)
@@ -293,7 +351,11 @@ class Falls:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python checker.py SCORES.jkl PROOF.json")
     try:
-        print(check(*sys.argv[1:3]).describe())
+        print(check(*sys.argv[1:]).describe())
     except RefusedError as refused:
         sys.exit(f"refused: {refused}")
+    except KeyboardInterrupt:
+        sys.exit(130)
