@@ -22,7 +22,8 @@ from typer.testing import CliRunner
 from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
 from qubayes.foundation.errors import QubayesError
-from qubayes.search import Limits, checker, solve, solver_named
+from qubayes.learning import SolveSettings, solve_file
+from qubayes.search import Limits, Reason, checker, solve, solver_named
 from qubayes.search import run as run_module
 from qubayes.search.checker import RefusedError, check
 from qubayes.search.exact import Alternatives, alternatives, proof
@@ -443,6 +444,19 @@ def test_the_commands(tmp_path, monkeypatch):
     assert "needs --solver exact" in str(wrong.exception)
     same = run(app, ["solve", "x.jkl", "--certificate", "x.jkl"])
     assert "x.jkl" in str(same.exception) and same.exit_code == 1
+
+
+@pytest.mark.parametrize("file", ["returned", "proof.json"])
+def test_scores_are_written_only_beside_a_certificate(file, tmp_path, monkeypatch):
+    """Whatever the name of the file: a search without a certificate ends in "the start is returned"."""
+    monkeypatch.chdir(tmp_path)
+    write_candidates(random_candidates(6, 1), "x.qbc")
+    scores = Path(file).with_suffix(".jkl")
+    for seconds, reason in ((0.0, Reason.TIME), (None, Reason.PROVED)):
+        made = reason is Reason.PROVED
+        found = solve_file(Path("x.qbc"), SolveSettings("exact", {"certificate": file}, Limits(seconds)))
+        assert found.reason is reason and found.certificate == (Path(file) if made else None)
+        assert scores.exists() == made and (str(scores) in found.status) == made
 
 
 def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):

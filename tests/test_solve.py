@@ -24,6 +24,7 @@ from qubayes.search import (
     SOLVERS,
     Ending,
     Limits,
+    Reason,
     Run,
     Solution,
     Solver,
@@ -135,7 +136,7 @@ def test_no_time_returns_the_start(name):
     candidates = random_candidates(5, 0)
     solution = searched(name, candidates, limits=Limits(0.0))
     assert solution.parents == ((),) * 5 and solution.score == solution.empty_score
-    assert "no time" in solution.status
+    assert solution.reason is Reason.TIME and "no time" in solution.status
 
 
 @pytest.mark.parametrize("name", COUNTING)
@@ -146,6 +147,7 @@ def test_the_same_seed_and_moves_give_the_same_result_on_any_number_of_threads(n
         for threads in (1, 2, 2)
     ]
     assert len({result.parents for result in results}) == 1
+    assert {result.reason for result in results} <= {Reason.FINISHED, Reason.PROVED}
     assert len({tuple(score for _, score in result.trace)[-1] for result in results}) == 1
 
 
@@ -172,7 +174,7 @@ def test_a_good_start_is_never_lost(name):
     best = searched("exact", candidates, limits=Limits(5.0))
     assert best.proved
     again = searched(name, candidates, start=best.network, limits=Limits(0.05))
-    assert again.score == best.score
+    assert again.score == best.score and best.reason is Reason.PROVED
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -185,7 +187,7 @@ def test_an_interrupt_returns_the_best_so_far(name):
     solution = solve(problem, solver, limits=Limits(600.0))
     timer.cancel()
     assert_sound(solution, candidates)
-    assert solution.interrupted and "interrupted" in solution.status
+    assert solution.reason is Reason.INTERRUPTED and "interrupted" in solution.status
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -328,14 +330,14 @@ def test_any_model_of_the_candidates_is_a_problem(tmp_path):
     assert again.energy == solution.energy and again.statistics == solution.statistics
 
 
-@pytest.mark.parametrize("interrupted", [True, False])
-def test_a_solution_that_is_written_is_read_again(interrupted, tmp_path):
+@pytest.mark.parametrize("reason", Reason)
+def test_a_solution_that_is_written_is_read_again(reason, tmp_path):
     candidates = random_candidates(5, 0)
-    solution = replace(solve(candidates, "exact", limits=Limits(None)), interrupted=interrupted)
+    solution = replace(solve(candidates, "exact", limits=Limits(None)), reason=reason)
     write_solution(solution, tmp_path / "solution.json")
     again = read_solution(tmp_path / "solution.json", candidates)
     assert again.choice.tolist() == solution.choice.tolist()
-    for name in ("score", "bound", "solver", "seed", "seconds", "status", "interrupted", "trace", "statistics"):
+    for name in ("score", "bound", "solver", "seed", "seconds", "status", "reason", "trace", "statistics"):
         assert getattr(again, name) == getattr(solution, name), name
 
 

@@ -26,7 +26,7 @@ from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, raising, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
-from ..search import Limits, Solution, solve, solver_named
+from ..search import Limits, Reason, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
@@ -361,14 +361,17 @@ class _Pipeline:
         met: list[tuple[Candidates, Solution]], bound: float, *, interrupted: bool
     ) -> tuple[Candidates, Solution]:
         """Return the best of the networks with all paths that were met before the search ended."""
-        reason = "interrupted" if interrupted else "time limit reached"
         if not met and interrupted:
             raise KeyboardInterrupt
         if not met:
-            raise QubayesError(f"{reason} before a network with all required ancestors was found; allow more time")
+            raise QubayesError(
+                "time limit reached before a network with all required ancestors was found; allow more time"
+            )
         candidates, best = max(met, key=lambda each: each[1].score)
-        status = f"{reason}; best network with all required ancestors so far returned"
-        return candidates, replace(best, bound=max(bound, best.bound), status=status, interrupted=interrupted)
+        reason = Reason.INTERRUPTED if interrupted else Reason.TIME
+        ended = "interrupted" if interrupted else "time limit reached"
+        status = f"{ended}; best network with all required ancestors so far returned"
+        return candidates, replace(best, bound=max(bound, best.bound), status=status, reason=reason)
 
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""

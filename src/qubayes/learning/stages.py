@@ -24,7 +24,7 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
-from ..search import Limits, Solution, solve, solver_named
+from ..search import Limits, Reason, Solution, solve, solver_named
 from ..search.exact import presolve
 from .forecast import affordable
 from .settings import FormulateSettings, SolveSettings
@@ -126,7 +126,7 @@ def solve_candidates(
     if stopped:
         found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
         status = "interrupted before the search; the start is returned"
-        return replace(found, interrupted=True, status=status, solver=settings.solver, statistics={})
+        return replace(found, reason=Reason.INTERRUPTED, status=status, solver=settings.solver, statistics={})
     solution = solve(
         formulation or problem,
         solver,
@@ -167,9 +167,10 @@ def solve_file(
     A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that file is written
     beside it, with the ending .jkl.
     """
-    certificate = settings.options.get("certificate")
+    given = settings.options.get("certificate")
+    certificate = Path(given) if given else None
     other = names or knowledge or ending(file) in (".pss", ".qbc")
-    scores = Path(certificate).with_suffix(".jkl") if certificate and other else None
+    scores = certificate.with_suffix(".jkl") if certificate and other else None
     check_places([output, trace, certificate, scores], [file, names, knowledge])
     check_places([certificate, scores], [start])  # the start may be replaced by the better network
     if output is not None:
@@ -179,12 +180,12 @@ def solve_file(
         first = read_network(start) if start else None
         candidates = read_restricted(file, names, knowledge)
         if certificate and candidates.plain is not None:
-            given = f"{option('certificate')} and an order of variables in {option('knowledge')}"
-            raise SettingError(f"{given}; give one: a certificate is about scores, which say nothing of an order")
+            both = f"{option('certificate')} and an order of variables in {option('knowledge')}"
+            raise SettingError(f"{both}; give one: a certificate is about scores, which say nothing of an order")
         if scores:
             check_output(scores, candidates.names)
         solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)
-    if scores and solution.status.endswith(str(certificate)):  # it was written
+    if scores and solution.certificate:
         write_candidates(candidates, scores)
         solution = replace(solution, status=f"{solution.status}, about the scores in {scores}")
     if output is not None:

@@ -4,13 +4,14 @@
 searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`.
 """
 
-from .run import SOLVERS, Ending, Limits, Run, Solver, solver_named
+from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, solver_named
 from .solve import Solution, read_solution, solve, write_solution
 
 __all__ = [
     "SOLVERS",
     "Ending",
     "Limits",
+    "Reason",
     "Run",
     "Solution",
     "Solver",

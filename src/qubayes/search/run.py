@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from numbers import Integral, Real
 from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Protocol, TypeGuard, Union, get_args, get_origin, get_type_hints
 
@@ -93,12 +95,22 @@ class Limits:
         object.__setattr__(self, "seed", int(self.seed))
 
 
+class Reason(StrEnum):
+    """Why a search ended."""
+
+    PROVED = "proved"
+    INTERRUPTED = "interrupted"
+    TIME = "time limit"
+    FINISHED = "finished"  # the solver ended by itself: all moves made, patience, nothing left to search
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a solver ended: a sentence for the user, and its search statistics (moves, nodes, cuts)."""
+    """How a solver ended: a sentence for the user, its search statistics (moves, nodes, cuts), and its certificate."""
 
     status: str
     statistics: dict[str, Any] = field(default_factory=dict)
+    certificate: Path | None = None  # the file, if one was written
 
 
 class Solver(Protocol):
@@ -263,6 +275,15 @@ class Run:
     def proved(self) -> bool:
         """True if the best network so far is proved optimal."""
         return self.bound - self.score <= 1e-9 * max(1.0, abs(self.score))
+
+    @property
+    def reason(self) -> Reason:
+        """Why a search that ends now has ended."""
+        if self.stop[0]:
+            return Reason.INTERRUPTED
+        if self.proved:
+            return Reason.PROVED
+        return Reason.TIME if self.over else Reason.FINISHED
 
     def score_of(self, choice: npt.ArrayLike) -> float:
         """Return the sum of the scores of these candidate sets, exactly rounded."""

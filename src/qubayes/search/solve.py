@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from .run import (
     Ending,
     Formulated,
     Limits,
+    Reason,
     Run,
     Solver,
     check,
@@ -51,7 +52,8 @@ class Solution:
     seed: int
     seconds: float
     status: str  # a sentence: how the search ended
-    interrupted: bool = False
+    reason: Reason = Reason.FINISHED  # the same as a value
+    certificate: Path | None = None  # the file with the certificate, if one was written
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # (seconds, score) of each improvement
     statistics: Mapping[str, Any] = field(default_factory=dict)  # counts of the search: moves, nodes, cuts
     bits: Bools | None = field(default=None, repr=False)  # the state of the QUBO, where there is one
@@ -62,6 +64,11 @@ class Solution:
     def network(self) -> Network:
         """The graph, without parameters."""
         return Network(self.names, self.parents)
+
+    @property
+    def interrupted(self) -> bool:
+        """True if the search was interrupted; it returned the best network so far."""
+        return self.reason is Reason.INTERRUPTED
 
     @property
     def proved(self) -> bool:
@@ -123,6 +130,8 @@ class Solution:
             "seconds": round(self.seconds, 3),
             "network": {name: list(found) for name, found in self.network.parent_names().items()},
             "status": self.status,
+            "reason": self.reason,
+            "certificate": None if self.certificate is None else str(self.certificate),
             "energy": self.energy,
             "bits": None if self.bits is None else len(self.bits),
             "statistics": dict(self.statistics),
@@ -139,7 +148,6 @@ def write_solution(solution: Solution, path: str | Path) -> None:
         "seconds": solution.seconds,
         "choice": solution.choice.tolist(),
         "trace": [list(point) for point in solution.trace],
-        "interrupted": solution.interrupted,
     }
     with replacing(path) as file:
         json.dump(value, file, indent=1, allow_nan=False, ensure_ascii=False)
@@ -186,6 +194,8 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
     for key in ("solver", "status"):
         if not isinstance(value.get(key), str):
             raise FormatError(f"{path}: {key} is {shown(value.get(key))}; allowed is text")
+    if value.get("reason") not in tuple(Reason):
+        raise FormatError(f"{path}: reason is {shown(value.get('reason'))}; allowed are {', '.join(Reason)}")
     points = [point for point in trace if isinstance(point, list) and len(point) == 2]
     return solution_of(
         problem,
@@ -195,7 +205,7 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
         seed=int(number("seed", value.get("seed"))),
         seconds=number("seconds", value.get("seconds")),
         status=value["status"],
-        interrupted=value.get("interrupted") is True,
+        reason=Reason(value["reason"]),
         trace=tuple((number("seconds", seconds), number("score", score)) for seconds, score in points),
         statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
     )
@@ -268,7 +278,8 @@ def solve(
         seed=run.seed,
         seconds=run.elapsed,
         status=ending.status,
-        interrupted=bool(run.stop[0]),
+        reason=run.reason,
+        certificate=ending.certificate,
         trace=tuple(run.trace),
         statistics=ending.statistics,
     )
@@ -312,4 +323,4 @@ def _search(solver: Solver, problem: Any, run: Run) -> Ending:
             f"internal error: {solver.name} returned a network with a cycle or without a required parent; please "
             "report it"
         )
-    return Ending("interrupted; best so far returned", ending.statistics) if run.stop[0] else ending
+    return replace(ending, status="interrupted; best so far returned") if run.stop[0] else ending

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,20 @@ from .relaxation import Bounded, lagrangian
 SCALE = 40  # weights are whole multiples of 2 ** -SCALE
 
 
-def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> str:
-    """Write the proof of all components, made without the elimination of twins; return a sentence for the status."""
+def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tuple[Path | None, str]:
+    """Write the proof of all components, made without the elimination of twins.
+
+    Return the file, or None if no certificate could be made, and a sentence for the user.
+    """
     parents, names, parts = run.candidates.families.sets_at(run.choice), run.candidates.names, []
     tolerance = 0.5e-9 * max(1.0, abs(run.score)) / max(1, len(proof.components))
     for each in proof.components:
         part = certified_part(each, each.cutoff - tolerance, run)
         if part is None:
             if run.over:
-                return "no certificate: the time limit ended the search that would close its gap; give it more time"
+                return None, "no certificate: the time limit ended the search that would close its gap; give more time"
             most = f"{LARGEST} variables and {MOST_STATES:,} states"
-            return f"no certificate: its bounds are too weak, and the search would take more than {most}"
+            return None, f"no certificate: its bounds are too weak, and the search would take more than {most}"
         parts.append({"vertices": [names[vertex] for vertex in each.component.vertices.tolist()], **part})
     certificate = {
         "format": "qubayes certificate",
@@ -45,7 +49,7 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> str:
     with replacing(os.fspath(path)) as file:
         json.dump(certificate, file, separators=(",", ":"))
         file.write("\n")
-    return f"certificate written to {path}"
+    return Path(path), f"certificate written to {path}"
 
 
 class Step(NamedTuple):

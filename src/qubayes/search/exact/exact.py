@@ -47,8 +47,10 @@ class Exact:
         nodes = sum(branch(component, run) for component in left if not component.too_large)
         statistics = {"nodes": nodes, **proof.statistics}
         if run.proved:
-            written = "" if self.certificate is None else f"; {write_certificate(proof, run, self.certificate)}"
-            return Ending(f"optimal{written}", statistics)
+            if self.certificate is None:
+                return Ending("optimal", statistics)
+            file, sentence = write_certificate(proof, run, self.certificate)
+            return Ending(f"optimal; {sentence}", statistics, file)
         reason = "the linear program could not be solved"
         if run.over:
             reason = "time limit reached"
