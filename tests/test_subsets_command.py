@@ -59,7 +59,7 @@ def test_the_subsets_are_written(run, tmp_path):
     assert done.returncode == 0 and done.stdout.endswith("written: x.qbs\n"), done.stderr
     found = read_subsets(tmp_path / "x.qbs")
     assert [list(found.families.sets_of(vertex)) for vertex in range(3)] == [[(1,), (2,)], [], [(0, 1)]]
-    assert found.names == ("a", "b", "c") and found.lower_bounds.tolist() == [2, 0, 1] and found.status == "finished"
+    assert found.names == ("a", "b", "c") and found.lower_bounds.tolist() == [2, 0, 1] and found.complete
 
 
 @pytest.mark.parametrize("name", ["x.jkl", "none/x.qbs"])

@@ -35,7 +35,7 @@ def subsets(draw: st.DrawFn) -> Subsets:
         lists.append([tuple(sorted(members)) for members in chosen])
     bounds = np.array([draw(st.integers(0, len(sets))) for sets in lists], dtype=np.int64)
     seconds = draw(st.floats(0, allow_infinity=False, allow_nan=False))
-    return Subsets(tuple(names), Families.of(lists), bounds, draw(st.text(max_size=5)), seconds, draw(st.text()))
+    return Subsets(tuple(names), Families.of(lists), bounds, draw(st.text(max_size=5)), seconds, draw(st.booleans()))
 
 
 def assert_same(a: Subsets, b: Subsets) -> None:

@@ -56,7 +56,7 @@ def subsets(
     if output:
         write_subsets(found, output)
     print_result(found, [output], as_json=as_json)
-    if found.status != "finished":
+    if not found.complete:
         raise typer.Exit(130)
 
 
@@ -131,8 +131,8 @@ def formulate(
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
         say(f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win", error=True)
-    status = formulation.subsets.status
-    fail_after_printing(interrupted=not settings.subsets and status != "finished" and f"subsets: {status}")
+    unfinished = not settings.subsets and not formulation.subsets.complete
+    fail_after_printing(interrupted=unfinished and "the subsets are the best covers found so far")
 
 
 def parsed_factors(text: str) -> dict[str, float]:

@@ -70,7 +70,7 @@ class Learned:
             from ..qubo import quick_subsets
 
             found = quick_subsets(self.candidates, workers=workers, on_progress=on_progress)
-            if found.status != "finished":
+            if not found.complete:
                 raise KeyboardInterrupt
             self.__dict__["subsets"] = found
         return self.subsets

@@ -384,7 +384,7 @@ def quick_formulation(
 ) -> Formulation | None:
     """Return the QUBO of subsets that are found in little time; None if that was interrupted."""
     subsets = quick_subsets(candidates, method, workers, on_progress)
-    if subsets.status != "finished":
+    if not subsets.complete:
         return None
     return formulate(candidates, subsets, order=order, penalty=penalty, workers=workers)
 

@@ -64,7 +64,7 @@ class Subsets:
     lower_bounds: Ints  # (n,) the least number of subsets that any cover of the vertex has
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
-    status: str = "finished"  # or why it stopped early; the subsets cover all candidate sets in any case
+    complete: bool = True  # False if interrupted; the subsets cover all candidate sets in any case
     preparing: float = 0.0  # seconds of reductions and of setting up programs, summed over vertices; not in files
     solving: float = 0.0  # seconds of what follows that, summed likewise
 
@@ -84,6 +84,11 @@ class Subsets:
         proved: Bools = self.families.sizes == self.lower_bounds
         return proved
 
+    @property
+    def status(self) -> str:
+        """How the search ended, in words."""
+        return "finished" if self.complete else "interrupted; the best covers found so far are returned"
+
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes subsets --json` prints."""
         return {
@@ -95,6 +100,7 @@ class Subsets:
             "proved_optimal_vertices": int(self.proved.sum()),
             "method": self.method,
             "seconds": round(self.seconds, 3),
+            "complete": self.complete,
             "status": self.status,
             "subsets": {
                 name: [[self.names[parent] for parent in members] for members in self.families.sets_of(vertex)]
@@ -143,12 +149,12 @@ def cover(
     covered = dict(zip(distinct, results, strict=True))
     named = [system.named(covered[key].sets) for key, system in zip(keys, systems, strict=True)]
     bounds = np.array([covered[key].lower_bound for key in keys], dtype=np.int64)
-    status = "interrupted; the best covers found so far are returned" if task.stop[0] else "finished"
+    complete = not task.stop[0]
     preparing = math.fsum(result.preparing for result in results)
     solving = math.fsum(result.seconds for result in results) - preparing
     seconds = time.perf_counter() - began
     return Subsets(
-        candidates.names, Families.of(named), frozen(bounds), method, seconds, status, preparing, max(0.0, solving)
+        candidates.names, Families.of(named), frozen(bounds), method, seconds, complete, preparing, max(0.0, solving)
     )
 
 
@@ -328,6 +334,9 @@ def _result(incidence: Incidence, columns: Ints, bound: int, preparing: float) -
     return Covered(incidence.sets(np.sort(columns)), lower, preparing)
 
 
+FINISHED, INTERRUPTED = "finished", "interrupted"  # the status in a file
+
+
 def _layout(facts: Facts) -> Layout:
     """Return type and length of vertex_start, set_start, lower_bounds and members."""
     vertices, sets, members = sizes_of(facts)
@@ -357,7 +366,7 @@ def write_subsets(subsets: Subsets, path: str | Path) -> None:
         "names": list(subsets.names),
         "method": subsets.method,
         "seconds": float(subsets.seconds),
-        "status": subsets.status,
+        "status": FINISHED if subsets.complete else INTERRUPTED,
         "sets": len(families.set_start) - 1,
         "members": len(families.members),
     }
@@ -373,9 +382,8 @@ def read_subsets(path: str | Path) -> Subsets:
     try:
         facts, (vertex_start, set_start, lower_bounds, members) = read_arrays(path, _FORMAT)
         families = Families(vertex_start, set_start, members)
-        found = Subsets(
-            tuple(facts["names"]), families, lower_bounds, facts["method"], facts["seconds"], facts["status"]
-        )
+        complete = facts["status"] == FINISHED
+        found = Subsets(tuple(facts["names"]), families, lower_bounds, facts["method"], facts["seconds"], complete)
         _check(found)
         return found
     except FormatError as error:
