@@ -231,7 +231,11 @@ def answer_files(formulation, folder, state):
         (folder / name).write_text(json.dumps(content))
     labels = ['"' + label + '"' for label in sample]
     (folder / "rows.csv").write_text(",".join(labels) + "\n" + ",".join(map(str, sample.values())) + "\n")
-    return [folder / name for name in (*contents, "rows.csv")]
+    table = sampleset.to_pandas_dataframe().assign(chain_break_fraction=0.25, is_feasible=True, is_satisfied="[ True]")
+    table.to_csv(folder / "table.csv")  # with a column of row numbers that has no name
+    table.to_csv(folder / "plain.csv", index=False)
+    table.to_json(folder / "table.json", orient="records")
+    return [folder / name for name in (*contents, "rows.csv", "table.csv", "plain.csv", "table.json")]
 
 
 @pytest.mark.parametrize("model", ["m.bqm", "m.cqm", "m.lp", "m.qplib", "m.json", "m.coo"])
@@ -290,6 +294,7 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
         ("e.json", json.dumps({"solutions": [{"configuration": {"0": True}}]}), "does not set the bits 0 to"),
         ("f.csv", "a,b\n1\n", "as many values"),
         ("g.csv", "a,b\n1,x\n", "give 0 or 1"),
+        ("n.csv", ",energy\n0,-1.5\n", "has no value for bits"),
         ("h.json", json.dumps({"type": "SampleSet"}), "damaged SampleSet"),
     ]:
         (tmp_path / name).write_text(text)

@@ -204,8 +204,11 @@ def to_ommx(model: "dimod.BinaryQuadraticModel | dimod.ConstrainedQuadraticModel
 
 
 def ommx_values(answer: Any) -> list[dict[str, float]]:
-    """Return the values by label of an `ommx.v1.Solution`, or of each sample of an `ommx.v1.SampleSet`."""
-    ommx = optional("ommx.v1", "an OMMX answer", "ommx")
-    if isinstance(answer, ommx.SampleSet):
+    """Return the values by label of an `ommx.v1.Solution`, or of each sample of an `ommx.v1.SampleSet`.
+
+    Variables that an adapter added to the instance, such as `ommx.slack`, are left out.
+    """
+    if hasattr(answer, "sample_ids"):
         return [values for number in sorted(answer.sample_ids) for values in ommx_values(answer.get(number))]
-    return [{variable.name: variable.value for variable in answer.decision_variables}]
+    named = [(str(variable.name), variable.value) for variable in answer.decision_variables]
+    return [{name: value for name, value in named if not name.startswith("ommx.")}]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 CHECKSUM = "checksum"  # name of the formulation's checksum in an answer: a key of JSON files and of SampleSet.info
 FILES = (".json", ".csv")
+# Columns that `SampleSet.to_pandas_dataframe` has beside the bits; the first holds the numbers of the rows.
+_FACTS = frozenset({"", "energy", "num_occurrences", "chain_break_fraction", "is_feasible", "is_satisfied"})
 
 
 class SampleSetLike(Protocol):
@@ -109,11 +111,12 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
         constrained = "is_feasible" in answer.record.dtype.names  # made by the samplers of constrained models
         return _Labelled(values, [str(label) for label in answer.variables], constrained)
     if isinstance(answer, Mapping):
-        return _Labelled([list(answer.values())], [str(label) for label in answer], several=False)
+        labels = [label for label in answer if label not in _FACTS]
+        return _Labelled([[answer[label] for label in labels]], [str(label) for label in labels], several=False)
     if isinstance(answer, list | tuple) and all(isinstance(sample, Mapping) for sample in answer):
-        labels = list(answer[0]) if answer else []
+        labels = [label for label in answer[0] if label not in _FACTS] if answer else []
         for number, sample in enumerate(answer):
-            if set(sample) != set(labels):
+            if sample.keys() - _FACTS != set(labels):
                 raise QubayesError(f"sample {number} has other labels than sample 0; give every bit in each sample")
         return _Labelled([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
     if isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(label, str) for label in answer[1]):
@@ -151,7 +154,8 @@ def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples
 
     `.json`: a mapping from labels to values or a list of them, {"labels": [...], "samples": [[...]]}, a SampleSet as
     `to_serializable` writes it, or the answer of a Digital Annealer. `.csv`: labels in the first line, a sample in each
-    other line. An object may hold the checksum of its formulation.
+    other line. An object may hold the checksum of its formulation. What a table of a SampleSet has beside the bits
+    (energy, num_occurrences, ...) is ignored.
     """
     kind = ending(path)
     if kind not in FILES:
@@ -161,8 +165,10 @@ def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples
         rows = [row for row in csv.reader(text.splitlines()) if row]
         if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
             raise FormatError(f"{path}: give the labels in the first line, and as many values in each other line")
+        bits = [column for column, label in enumerate(rows[0]) if label not in _FACTS]
         try:
-            return np.array(rows[1:], np.float64), rows[0]
+            values = np.array([[row[column] for column in bits] for row in rows[1:]], np.float64)
+            return values, [rows[0][column] for column in bits]
         except ValueError as error:
             raise FormatError(f"{path}: {error}; give 0 or 1 for each bit") from error
     try:
