@@ -96,7 +96,7 @@ def test_a_model_too_large_for_the_licence():
 @pytest.mark.parametrize("backend", ["scip", "gurobi"])
 def test_a_missing_package_is_named(monkeypatch, backend):
     monkeypatch.setattr(bqp, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=rf"pip install 'qubayes\[{backend}\]'"):
+    with pytest.raises(MissingPackageError, match=rf"pip install '\.\[{backend}\]'"):
         solve(formulated(random_candidates(4, 0)), solver_named("bqp", backend=backend))
 
 

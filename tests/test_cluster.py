@@ -353,5 +353,5 @@ def test_a_cluster_with_another_version(client, monkeypatch):
 
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'qubayes\[dask\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '\.\[dask\]'"):
         list(run_tasks(measure, {}, [1], Workers(cluster="tcp://127.0.0.1:9")))

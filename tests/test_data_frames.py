@@ -291,9 +291,9 @@ assert len(learned.network.edges) == 1
 for name in ("x.qubo", "x.coo", "x.mtx", "x.json"):
     learned.formulation.write(name)
 for needed, call in (
-    ("qubayes[frames]", lambda: qb.read("x.parquet")),
-    ("qubayes[frames]", lambda: qb.data.write(learned.dataset, "y.parquet")),
-    ("qubayes[networkx]", lambda: to_networkx(learned.network)),
+    (".[frames]", lambda: qb.read("x.parquet")),
+    (".[frames]", lambda: qb.data.write(learned.dataset, "y.parquet")),
+    (".[networkx]", lambda: to_networkx(learned.network)),
 ):
     try:
         call()

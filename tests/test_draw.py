@@ -156,7 +156,7 @@ def test_png_shows_labels(tmp_path):
 
 def test_png_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'qubayes\[png\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install '\.\[png\]'"):
         write_drawing(CHAIN, tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
 

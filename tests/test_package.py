@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,37 @@ HEAVY = ("numba", "polars", "dimod", "scipy", "highspy", "networkx", "pandas", "
 @pytest.mark.parametrize("name", qubayes.__all__)
 def test_every_public_name_is_there(name):
     assert getattr(qubayes, name) is not None
+
+
+def test_the_page_of_names_has_the_names_of_the_package():
+    page = re.findall(r"^::: ([\w.]+)\.(\w+)$", (ROOT / "docs/reference.md").read_text(), re.M)
+    assert sorted([*(name for _, name in page), "__version__"]) == dir(qubayes)
+    for home, name in page:
+        found = getattr(qubayes, name)
+        assert found is getattr(import_module(home), name) or found is sys.modules["qubayes.quadratize"]
+
+
+@pytest.mark.parametrize("first", ["pass", "import qubayes.quadratize", "from qubayes.quadratize import Polynomial"])
+def test_quadratize_is_a_function_and_a_module(first):
+    code = (
+        f"{first}; import qubayes as qb; small = {{('a', 'b', 'c'): 1.0, ('a', 'b', 'd'): 1.0}};"
+        "print(type(qb.quadratize(small)).__name__);"
+        "import qubayes.quadratize as module; print(module.Polynomial.__name__, module.quadratize is not module)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Quadratization", "Polynomial", "True"]
+
+
+def test_the_package_is_listed_without_scikit_learn():
+    code = (
+        "import inspect, sys; sys.modules['sklearn'] = None\n"
+        "import qubayes; from qubayes import *; print(len(inspect.getmembers(qubayes)))\n"
+        "try: qubayes.BayesianNetworkEstimator\n"
+        "except qubayes.QubayesError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, message = done.stdout.splitlines()
+    assert int(count) == len(qubayes.__all__) and "pip install '.[sklearn]'" in message
 
 
 def test_unknown_names_are_attribute_errors():
@@ -98,6 +130,17 @@ def test_the_readme_has_two_commands():
     commands = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(commands) == 2 and all(command.count("\n") == 1 for command in commands)
     assert commands[1] == "sh scripts/test.sh\n" and "scripts/test.sh" in (ROOT / ".ci/run").read_text()
+
+
+def test_every_extra_that_is_named_can_be_installed():
+    """Packages of extras are installed in a clone: `pip install '.[embed]'`."""
+    sources = [path for folder in ("src", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path.read_text() for path in [*sources, ROOT / "README.md"] if path.suffix in (".py", ".md")]
+    named = re.findall(r"pip install [^\n]*?(\S*)\[([\w,]+)\]", "\n".join(texts))
+    named += [("'.", extra) for extra in re.findall(r"how_to_install\([\"'](\w+)", "\n".join(texts))]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert len(named) > 10 and {place for place, _ in named} == {"'."}
+    assert {extra for _, names in named for extra in names.split(",")} <= extras.keys()
 
 
 def test_versions_agree():

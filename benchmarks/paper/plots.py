@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qubayes.foundation.environment import how_to_install
 from qubayes.foundation.errors import MissingPackageError
 from qubayes.foundation.files import replacing
 
@@ -52,7 +53,7 @@ def _figure() -> Iterator[tuple[Any, Any]]:
     try:
         import matplotlib
     except ImportError:
-        raise MissingPackageError("plots need matplotlib; run: pip install 'qubayes[bench]'") from None
+        raise MissingPackageError(f"plots need matplotlib; {how_to_install('bench')}") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -9,6 +9,7 @@ walks the upper wing in one call.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .foundation.errors import QubayesError
@@ -19,15 +20,19 @@ if TYPE_CHECKING:
     from .data import Dataset, ReadSettings
     from .data.read import read
     from .foundation.workers import Workers
-    from .learning import Confidence, Judgement, Learned, bootstrap
+    from .learning import Confidence, Judgement, Learned, LearnSettings, bootstrap, plan
+    from .learning.estimator import BayesianNetworkEstimator as BayesianNetworkEstimator
     from .learning.judge import judge
     from .learning.pipeline import learn
     from .network import Network, compare, cpdag, fit, log_likelihood, read_network, sample, score, write_network
+    from .quadratize import quadratize
     from .qubo import Formulation, decode, formulate
     from .qubo.subsets import Subsets
     from .qubo.subsets.cover import cover
+    from .report import write_drawing, write_report
     from .scores import Score, local_score
     from .search import Limits, Solution
+    from .search.exact import Alternatives
     from .search.exact.alternatives import alternatives
     from .search.exact.exact import presolve, upper_bound
     from .search.exact.posterior import posterior
@@ -41,7 +46,8 @@ _HOMES = {
     "foundation.workers": ("Workers",),
     "data": ("Dataset", "ReadSettings", "read"),
     "qubo": ("Formulation", "decode", "formulate"),
-    "learning": ("Confidence", "Judgement", "Learned", "bootstrap", "judge", "learn"),
+    "learning": ("Confidence", "Judgement", "Learned", "LearnSettings", "bootstrap", "judge", "learn", "plan"),
+    "learning.estimator": ("BayesianNetworkEstimator",),
     "network": (
         "Network",
         "compare",
@@ -53,20 +59,23 @@ _HOMES = {
         "score",
         "write_network",
     ),
+    "report": ("write_drawing", "write_report"),
     "scores": ("Score", "local_score"),
     "search": ("Limits", "Solution", "solve"),
-    "search.exact": ("alternatives", "posterior", "presolve", "upper_bound"),
+    "search.exact": ("Alternatives", "alternatives", "posterior", "presolve", "upper_bound"),
     "qubo.subsets": ("Subsets", "cover"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Alternatives",
     "Candidates",
     "Confidence",
     "Dataset",
     "Formulation",
     "Judgement",
     "Knowledge",
+    "LearnSettings",
     "Learned",
     "Limits",
     "Network",
@@ -91,8 +100,10 @@ __all__ = [
     "learn",
     "local_score",
     "log_likelihood",
+    "plan",
     "posterior",
     "presolve",
+    "quadratize",
     "read",
     "read_candidates",
     "read_network",
@@ -101,11 +112,16 @@ __all__ = [
     "solve",
     "upper_bound",
     "write_candidates",
+    "write_drawing",
     "write_network",
+    "write_report",
 ]
+_ESTIMATOR = "BayesianNetworkEstimator"  # not in __all__: `from qubayes import *` does without scikit-learn
 
 
 def __getattr__(name: str) -> Any:
+    if name == "quadratize":  # a module that can be called as the function of its name
+        return import_module(".quadratize", __name__)
     if name not in _HOME_OF:
         raise AttributeError(f"module 'qubayes' has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
@@ -114,4 +130,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, _ESTIMATOR] if find_spec("sklearn") else __all__)

@@ -245,17 +245,19 @@ def quadratize(
     as_json: AsJson = False,
 ) -> None:
     """Turn a polynomial of bits into a quadratic model with as few bits as possible, and say what is proved."""
-    from .. import quadratize as room
+    from ..quadratize import quadratize as as_quadratic
+    from ..quadratize import read_polynomial
+    from ..quadratize import trade_off as rows_of_trade_off
 
-    polynomial = room.read_polynomial(poly)
+    polynomial = read_polynomial(poly)
     common: dict[str, Any] = {"assumptions": assumptions, "time_limit": time_limit}
     settings: dict[str, Any] = {"mode": mode, "fewest_couplers": fewest_couplers, "penalty": penalty}
-    result = room.quadratize(polynomial, **common, **settings)
+    result = as_quadratic(polynomial, **common, **settings)
     if output is not None:
         result.write(output)
     if decoder is not None:
         result.decoder.write(decoder)
-    rows = () if trade_off is None else room.trade_off(polynomial, extra_bits=trade_off, **common)
+    rows = () if trade_off is None else rows_of_trade_off(polynomial, extra_bits=trade_off, **common)
     if as_json:
         print_json(result.as_json() | ({"trade_off": [row._asdict() for row in rows]} if rows else {}))
     else:

@@ -84,12 +84,17 @@ def versions() -> dict[str, str]:
     return found
 
 
+def how_to_install(extra: str) -> str:
+    """Return the end of a message: how to install the packages of an extra."""
+    return f"in a clone of qubayes run: pip install '.[{extra}]'"
+
+
 def optional(package: str, purpose: str, extra: str) -> Any:
     """Return the module of an optional package; raise an error that names the extra to install."""
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingPackageError(f"{purpose} needs {error.name}; run: pip install 'qubayes[{extra}]'") from error
+        raise MissingPackageError(f"{purpose} needs {error.name}; {how_to_install(extra)}") from error
 
 
 class _Lazy:
@@ -122,6 +127,7 @@ __all__ = [
     "dimod",
     "gurobipy",
     "highspy",
+    "how_to_install",
     "limit_address_space",
     "memory_here",
     "narwhals",

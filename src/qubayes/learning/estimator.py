@@ -1,4 +1,4 @@
-"""A scikit-learn estimator around `learn` (extra: `pip install 'qubayes[sklearn]'`)."""
+"""A scikit-learn estimator around `learn` (in a clone: `pip install '.[sklearn]'`)."""
 
 from typing import Any, Self
 
@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 from ..candidates import Knowledge
 from ..data import Dataset, ReadSettings, read
 from ..data.columns import MISSING_STATE
+from ..foundation.environment import how_to_install
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers
 from ..network import Network, log_likelihood, sample_dataset
@@ -18,7 +19,7 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
-    raise MissingPackageError("the estimator needs scikit-learn; run: pip install 'qubayes[sklearn]'") from None
+    raise MissingPackageError(f"the estimator needs scikit-learn; {how_to_install('sklearn')}") from None
 
 Randomness = int | np.random.RandomState | np.random.Generator | None
 

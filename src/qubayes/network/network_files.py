@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..data import Dataset
+from ..foundation.environment import optional
 from ..foundation.errors import FormatError, MissingPackageError, QubayesError
 from ..foundation.files import ending, parse_json, read_bytes, read_text, replacing, shown
 from .bif import bif_text, parse_bif
@@ -321,14 +322,13 @@ def _check_names(names: Sequence[str], states: Sequence[Sequence[str]], path: st
             raise FormatError(f"{found}; write .json instead, or rename it")
 
 
-def _package(name: str, install: str) -> Any:
-    """Return the module of an optional package; raise if it is not installed."""
+def _package(name: str) -> Any:
+    """Return the module of a package of others; raise if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingPackageError(
-            f"{name.partition('.')[0]} cannot be imported ({error}); run: pip install {install}"
-        ) from None
+        package = name.partition(".")[0]
+        raise MissingPackageError(f"{package} cannot be imported ({error}); run: pip install {package}") from None
 
 
 def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGraph":
@@ -336,7 +336,7 @@ def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGr
 
     The nodes and edges are added to a new graph, or to the one that is given.
     """
-    graph = _package("networkx", "'qubayes[networkx]'").DiGraph() if graph is None else graph
+    graph = optional("networkx", "a graph of networkx", "networkx").DiGraph() if graph is None else graph
     graph.add_nodes_from(network.names)
     graph.add_edges_from(network.edges)
     return graph
@@ -354,8 +354,8 @@ def from_networkx(graph: "nx.DiGraph") -> Network:
 
 def to_pgmpy(network: Network) -> Any:
     """Return a pgmpy DiscreteBayesianNetwork: the graph, and a TabularCPD for each vertex if there are tables."""
-    tabular = _package("pgmpy.factors.discrete", "pgmpy").TabularCPD
-    model = to_networkx(network, _package("pgmpy.models", "pgmpy").DiscreteBayesianNetwork())
+    tabular = _package("pgmpy.factors.discrete").TabularCPD
+    model = to_networkx(network, _package("pgmpy.models").DiscreteBayesianNetwork())
     if network.tables is None or network.states is None:
         return model
     for vertex, (its, table) in enumerate(zip(network.parents, network.tables, strict=True)):
@@ -390,7 +390,7 @@ def from_pgmpy(model: Any) -> Network:
 
 def to_pyagrum(network: Network) -> Any:
     """Return a pyAgrum BayesNet: labelled variables, the arcs and the probabilities."""
-    gum = _package("pyagrum", "pyagrum")
+    gum = _package("pyagrum")
     states, tables = network.parameters
     model = gum.BayesNet(network.name or "network")
     for name, its in zip(network.names, states, strict=True):

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from ..foundation.arrays import Bools
+from ..foundation.environment import how_to_install
 from ..foundation.errors import MissingPackageError, SettingError
 from ..foundation.files import replacing
 from ..foundation.graph import find_cycle
@@ -107,7 +108,7 @@ def png(picture: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise MissingPackageError(
-            "PNG needs the package resvg-py; run pip install 'qubayes[png]', or give a name that ends in .svg"
+            f"PNG needs the package resvg-py; {how_to_install('png')}, or give a name that ends in .svg"
         ) from None
     if bytes(svg_to_bytes(svg_string=_LETTER)) == bytes(svg_to_bytes(svg_string=_LETTER.replace("H", " "))):
         raise MissingPackageError(

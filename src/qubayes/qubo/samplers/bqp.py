@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...foundation.environment import gurobipy, sparse
+from ...foundation.environment import gurobipy, how_to_install, sparse
 from ...foundation.errors import MissingPackageError, QubayesError, SettingError
 from ...foundation.graph import find_cycle
 from ...machines.qubo import upper_triangle
@@ -101,7 +101,7 @@ class QuadraticProgram:
         found = [backend for backend in asked if find_spec(PACKAGES[backend])]
         if not found:
             raise MissingPackageError(
-                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; pip install 'qubayes[{asked[-1]}]'"
+                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; {how_to_install(asked[-1])}"
             )
         return found
 
