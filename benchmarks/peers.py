@@ -8,7 +8,7 @@ one, and annealers that count sweeps are given as many as take about that long. 
 repaired by qubayes, which the notes tell. The seconds of qubayes' solvers are those of the search; candidate sets and
 formulation are told beside the table. A package that is not installed is a row that says so:
 
-    pip install pgmpy pyagrum dwave-samplers openjij gurobipy pyscipopt
+    pip install pgmpy pyagrum dwave-samplers openjij gurobipy ./benchmarks/paper/baselines
 """
 
 import argparse
@@ -31,9 +31,9 @@ from qubayes import Candidates, Dataset, Formulation, Score, Search, cover, form
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import to_bqm
 from qubayes.search import SOLVERS, Limits, Solver, solve, solver_named
+from qubayes.search.run import BASELINES
 
 Parents = Mapping[str, Sequence[str]]
-APART = ("dimod", "bqp")  # solvers that have rows of their own
 READS = 4  # of annealers that count sweeps
 
 
@@ -121,13 +121,11 @@ def _case(options: argparse.Namespace) -> Case:
 
 def _entrants() -> list[Entrant]:
     dwave, openjij = "dwave.samplers:SimulatedAnnealingSampler", "openjij:SASampler"
+    baselines = "qubayes-baselines", "qubayes_baselines"
     return [
-        *(
-            Entrant(name, "qubayes", "qubayes", partial(_ours, name))
-            for name in SOLVERS
-            if name not in ("dimod", "bqp")
-        ),
-        Entrant("hillclimb on data", "qubayes", "qubayes", _hillclimb_on_data),
+        *(Entrant(name, "qubayes", "qubayes", partial(_ours, name)) for name in SOLVERS if name != "dimod"),
+        *(Entrant(name, *baselines, partial(_ours, name)) for name in BASELINES if name != "bqp"),
+        Entrant("hillclimb on data", *baselines, _hillclimb_on_data),
         Entrant("bqp on SCIP", "pyscipopt", "pyscipopt", partial(_bqp, "scip")),
         Entrant("bqp on Gurobi", "gurobipy", "gurobipy", partial(_bqp, "gurobi")),
         Entrant("HillClimbSearch", "pgmpy", "pgmpy", _pgmpy),

@@ -18,7 +18,7 @@ import polars
 from qubayes import Candidates, Score, Search, cover, formulate, identify, read
 from qubayes.machines.embedding import embed
 from qubayes.machines.qubo import Qubo
-from qubayes.qubo import formulate_ogorman
+from qubayes_baselines import formulate_ogorman
 
 
 def formulations(candidates: Candidates) -> Iterator[tuple[str, Qubo]]:

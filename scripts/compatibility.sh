@@ -28,7 +28,8 @@ run() { # name, interpreter, how versions are chosen; then options of pytest
         return 0
     fi
     [ -x "$home/$name/bin/python" ] || uv venv -q --python "$python" "$home/$name"
-    if ! uv pip install -q --python "$home/$name/bin/python" --resolution "$resolution" --reinstall-package qubayes '.[test]'
+    if ! uv pip install -q --python "$home/$name/bin/python" --resolution "$resolution" --reinstall-package qubayes \
+        --reinstall-package qubayes-baselines '.[test]' ./benchmarks/paper/baselines
     then
         missing="$missing $name(no-packages)"
         return 0

@@ -9,12 +9,12 @@ install=yes
 if [ "${1:-}" = --fast ]; then
     shift
     set -- -m "not slow" --hypothesis-profile fast "$@"
-    export PYTHONPATH="$PWD/src" # absolute: tests start processes in other folders
+    export PYTHONPATH="$PWD/src:$PWD/benchmarks/paper/baselines" # absolute: tests start processes in other folders
     [ ! -x .venv-test/bin/ruff ] || install=no
 fi
 if [ "$install" = yes ]; then
     [ -x .venv-test/bin/python ] || "$python" -m venv .venv-test
-    .venv-test/bin/pip install --quiet --disable-pip-version-check '.[test]'
+    .venv-test/bin/pip install --quiet --disable-pip-version-check '.[test]' ./benchmarks/paper/baselines
 fi
 .venv-test/bin/ruff check .
 .venv-test/bin/ruff format --check .

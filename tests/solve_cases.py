@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from qubayes.candidates import Candidates, prune
+from qubayes.data import Dataset
 from qubayes.qubo import Formulation, formulate
 from qubayes.qubo.subsets import cover
 
@@ -70,3 +71,14 @@ def best_score(candidates: Candidates) -> float:
         return max((score for members, score in families[vertex] if members <= allowed), default=-np.inf)
 
     return best(frozenset(range(candidates.n)))
+
+
+def dataset_of(n: int, rows: int, seed: int, states: int = 3) -> Dataset:
+    """A chain with noise: each column repeats the one before it more often than not."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, states, (n, rows))
+    for column in range(1, n):
+        same = random.random(rows) < 0.7
+        codes[column, same] = (codes[column - 1, same] + codes[max(0, column - 2), same]) % states
+    names = tuple(f"x{v}" for v in range(n))
+    return Dataset(names, (tuple("abcd"[: states + 1]),) * n, codes.astype(np.uint8))

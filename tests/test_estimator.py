@@ -102,11 +102,11 @@ def test_a_random_state_is_a_seed_or_draws_one():
 
 def test_settings_reach_learn():
     known = Knowledge(required=[("x4", "x0")])
-    given = {"knowledge": known, "time_limit": None, "moves": 500, "solver": "hillclimb", "workers": Workers(1)}
+    given = {"knowledge": known, "time_limit": None, "moves": 500, "solver": "anneal", "workers": Workers(1)}
     estimator = pickle.loads(pickle.dumps(clone(BayesianNetworkEstimator(1, **given)))).fit(TABLE)
     assert estimator.network_.parent_names()["x0"] == ("x4",)
     settings = estimator.result_.settings
-    assert settings.knowledge == known and settings.solver == "hillclimb"
+    assert settings.knowledge == known and settings.solver == "anneal"
     assert (settings.limits.seconds, settings.limits.moves) == (None, 500)
 
 

@@ -101,7 +101,7 @@ def test_the_best_network_is_optimal():
 
 def test_the_best_network_found_is_not_called_optimal_without_a_proof():
     dataset = data(0)
-    found = qb.judge(dataset, qb.learn(dataset).network, 3, solver="hillclimb", moves=1000)
+    found = qb.judge(dataset, qb.learn(dataset).network, 3, solver="digital", moves=1000)
     assert found.below == 0.0 < found.below_at_most and not found.optimal
     assert "this network is optimal" not in "\n".join(found.describe())
 
@@ -137,7 +137,7 @@ def test_an_order_against_an_edge_or_a_path_is_outside():
 
 
 def test_without_a_proof_the_distance_is_a_range():
-    found = qb.judge(data(0), qb.Network(NAMES, ((),) * 4), 3, solver="hillclimb", moves=1000)
+    found = qb.judge(data(0), qb.Network(NAMES, ((),) * 4), 3, solver="digital", moves=1000)
     assert not found.learned.solution.proved and found.below < found.below_at_most
     assert f"to {found.below_at_most:,.3f} nats below the optimum" in "\n".join(found.describe())
 

@@ -27,7 +27,7 @@ from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score, local_score
-from qubayes.search import Limits, solve
+from qubayes.search import Limits, registered, solve
 from qubayes.search.solve import read_solution, write_solution
 
 DATA = dependent_data(8, 300, seed=1)
@@ -274,7 +274,7 @@ def test_solve_command_for_every_solver(tmp_path, capsys):
     path = tmp_path / "x.jkl"
     qubayes.write_candidates(identify(dependent_data(5, 200, seed=3), Search(2)), path)
     scores = {}
-    for solver in ("anneal", "exact", "auto", "digital", "sa", "hillclimb", "order-sa", "asobs", "bqp", "dimod"):
+    for solver in registered():
         code, text, err = run(capsys, "solve", path, "--solver", solver, "--time-limit", 1, "--seed", 1, "--json")
         assert code == 0, (solver, err)
         value = json.loads(text)

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -21,7 +20,6 @@ from qubayes.foundation.workers import Workers
 from qubayes.network import Network
 from qubayes.qubo import Formulation
 from qubayes.search import (
-    SOLVERS,
     Ending,
     Limits,
     Reason,
@@ -29,6 +27,7 @@ from qubayes.search import (
     Solution,
     Solver,
     read_solution,
+    registered,
     solve,
     solver_named,
     write_solution,
@@ -37,7 +36,7 @@ from qubayes.search import run as run_module
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
 CLOCK = [0.0]
-NAMES = [name for name in SOLVERS if name != "bqp" or find_spec("pyscipopt")]
+NAMES = list(registered())  # those of plug-ins too, such as the package in benchmarks/paper/baselines
 COUNTING = [name for name in NAMES if solver_named(name).counts]
 
 

@@ -1,51 +1,11 @@
 """The end of a search: a bound that is reached, a time limit; and its progress."""
 
-import json
-import subprocess
-import sys
-import time
-from importlib.util import find_spec
-
 import pytest
 
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.workers import Workers
-from qubayes.qubo.samplers import bqp
 from qubayes.search import Limits, solve, solver_named
 from solve_cases import best_score, formulated, random_candidates
-
-LOOK_FOR_KERNELS = """
-import gc, json
-import numpy as np
-from numba.core.dispatcher import Dispatcher
-from qubayes.candidates import Candidates
-from qubayes.foundation.families import Families
-from qubayes.search import Limits, solve, solver_named
-
-def loaded():
-    kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
-    return {(each.__module__, each.__name__, str(types)) for each in kernels for types in each.overloads}
-
-def candidates(edges):
-    lists = [[()]] + [[(0,), ()] if child <= edges else [()] for child in (1, 2)]
-    scores = [-1.0] + [score for its in lists[1:] for score in range(-1, -1 - len(its), -1)]
-    return Candidates(("a", "b", "c"), Families.of(lists), np.array(scores, float))
-
-late = {}
-for name in ("hillclimb", "asobs", "order-sa"):
-    solver_named(name).prepare()
-    before = loaded()
-    for edges in range(3):
-        solve(candidates(edges), name, limits=Limits(None, moves=50))
-        late[f"{name} {edges}"] = sorted(name for module, name, types in loaded() - before)
-print(json.dumps(late))
-"""
-
-
-def test_hardly_any_edges_need_no_other_kernels():
-    done = subprocess.run([sys.executable, "-c", LOOK_FOR_KERNELS], capture_output=True, text=True, check=True)
-    late = json.loads(done.stdout)
-    assert len(late) == 9 and not any(late.values()), late
 
 
 @pytest.mark.parametrize("limits", [Limits(60.0), Limits(None, moves=2**40)])
@@ -111,43 +71,6 @@ def test_our_samplers_tell_how_far_they_are(sampler):
     solve(formulated(random_candidates(12, 7, sets=20)), solver, limits=Limits(600.0), on_progress=enough)
     parts = [progress.done / progress.total for progress in told[:4]]
     assert len(parts) == 4 and parts == sorted(parts) and 0 < parts[-1] < 1
-
-
-@pytest.mark.skipif(not (find_spec("pyscipopt") and find_spec("gurobipy")), reason="needs both backends")
-def test_the_program_is_made_once(monkeypatch):
-    made, make = [], bqp.constrained_program
-    monkeypatch.setattr(bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1])
-    formulation = formulated(random_candidates(9, 3, sets=12))
-
-    def refuse(program, run):
-        raise bqp.LicenceError("too large")
-
-    for limited in (True, False):  # told beforehand; found out at the end
-        made.clear()
-        monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda limited=limited: limited)
-        monkeypatch.setattr(bqp, "solve_with_gurobi", refuse)
-        solve(formulation, "bqp", limits=Limits(0.5))
-        assert len(made) == 1
-
-
-@pytest.mark.skipif(not find_spec("gurobipy"), reason="needs gurobipy")
-def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
-    import gurobipy
-
-    monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda: False)
-    monkeypatch.setattr(bqp, "ROWS", 10)
-    add, pieces = gurobipy.Model.addMConstr, []
-
-    def slow(*arguments):
-        pieces.append(arguments)
-        time.sleep(0.6)
-        return add(*arguments)
-
-    monkeypatch.setattr(gurobipy.Model, "addMConstr", slow)
-    formulation = formulated(random_candidates(20, 1, sets=20))
-    solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.5))
-    assert "while the model was built for Gurobi" in solution.status
-    assert len(pieces) <= 1 and 2 * len(formulation.order.triangles) > 20
 
 
 def test_a_time_that_is_too_short_for_digital():

@@ -7,16 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from qubayes import Score, Search, identify
-from qubayes.candidates import read_candidates, write_candidates
-from qubayes.cli import app
-from qubayes.data import read, write
-from qubayes.foundation.errors import FormatError, QubayesError, SettingError
-from qubayes.search import SOLVERS, Limits, solve, solver_named
+from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes.search import Limits, registered, solve, solver_named
 from solve_cases import formulated, random_candidates
-from test_hillclimb import dataset_of
 
 
 @pytest.mark.parametrize(
@@ -77,7 +71,7 @@ def test_a_setting_of_the_right_kind(name, settings):
     assert {setting: getattr(solver, setting) for setting in settings} == settings
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", registered())
 def test_every_setting_accepts_its_default(name):
     solver = solver_named(name)
     assert solver_named(name, **{field: getattr(solver, field) for field in solver.__slots__}) == solver
@@ -116,32 +110,6 @@ def test_arguments_of_the_wrong_kind(given, words):
 
 def test_a_formulation_is_a_problem_too():
     assert solve(formulated(random_candidates(3, 0)), "exact", limits=Limits(5.0)).proved
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Candidate sets and the data that they come from."""
-    data = dataset_of(6, 200, 5, states=2)
-    write(data, tmp_path / "data.csv")
-    write_candidates(identify(read(tmp_path / "data.csv"), Search(3, Score("bds"))), tmp_path / "x.qbc")
-    return tmp_path
-
-
-def test_hillclimb_reads_the_data_that_it_climbs_on(files):
-    candidates, limits = read_candidates(files / "x.qbc"), Limits(None, moves=500, seed=2)
-    given = [read(files / "data.csv"), files / "data.csv", str(files / "data.csv")]
-    found = [solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given]
-    assert len({each.choice.tobytes() for each in found}) == 1
-    assert len({each.statistics["climbs"] for each in found}) == 1
-    with pytest.raises(FormatError, match="ends in 'nothing'"):
-        solve(candidates, solver_named("hillclimb", dataset="x"), limits=limits)
-
-
-def test_hillclimb_on_data_from_the_command_line(files):
-    command = ["solve", str(files / "x.qbc"), "--solver", "hillclimb", "--moves", "500"]
-    done = CliRunner().invoke(app, [*command, "--set", f"dataset={files / 'data.csv'}"])
-    assert done.exit_code == 0, done.output
-    assert "score -" in done.output and "hillclimb: all moves made" in done.output
 
 
 PLUGIN = """
@@ -183,6 +151,17 @@ def test_a_solver_of_another_package(plugin):
         solver_named("magic")
     with pytest.raises(SettingError, match="registered as the solver 'wrong', but does not follow"):
         solver_named("wrong")
+
+
+@pytest.mark.parametrize("name", ["order-sa", "asobs", "hillclimb", "bqp"])
+def test_a_solver_that_has_moved_says_where_it_is(monkeypatch, name):
+    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])  # as if nothing else were installed
+    with pytest.raises(MissingPackageError) as caught:
+        solver_named(name)
+    assert str(caught.value) == (
+        f"solver {name!r} is now in the package qubayes-baselines. "
+        "In a clone of qubayes run: pip install ./benchmarks/paper/baselines"
+    )
 
 
 def test_a_search_over_candidates_loads_nothing_of_the_qubo():

@@ -34,9 +34,9 @@ from qubayes.qubo import Formulation, Qubo, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import NAMES, Score, local_score
 from qubayes.search.exact import presolve
-from qubayes.search.orders.hillclimb import data_of, new_climb, possible_edges
-from qubayes.search.orders.hillclimb_kernels import climb_edges
 from qubayes.search.run import Limits, Run
+from qubayes_baselines.hillclimb import data_of, new_climb, possible_edges
+from qubayes_baselines.hillclimb_kernels import climb_edges
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)

@@ -1,4 +1,7 @@
-"""`python -m benchmarks paper`: the paper's tables, reproduced."""
+"""`python -m benchmarks paper`: the paper's tables, reproduced.
+
+The methods that they compare are a package of its own: pip install . ./benchmarks/paper/baselines
+"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,7 +58,7 @@ def bench(
 
     from qubayes.foundation.workers import Workers
 
-    from .bench import QUICK, SOLVERS, Plan, parsed_instances, parsed_tables, tables_of, write_tables
+    from .bench import QUICK, SOLVERS, Plan, check_installed, parsed_instances, parsed_tables, tables_of, write_tables
     from .bench import bench as measure
     from .programs import parsed_peers
     from .store import Store
@@ -72,6 +75,7 @@ def bench(
     else:
         plan = Plan(**chosen, seeds=tuple(range(trials)), time_limit=time_limit, vertex_seconds=vertex_seconds)
     if measuring:
+        check_installed(plan)
         with progress_bar() as show:
             folder = data or _downloaded(plan, results, show)
             store = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.files import lock_folder, replacing
 from qubayes.foundation.progress import OnProgress, Progress, silent
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_all
+from qubayes.search import solver_named
+from qubayes.search.run import WHERE_BASELINES_ARE
 
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance
@@ -57,7 +60,7 @@ class Plan:
         if "D.2" in self.tables:
             for sample, score in product(samples, ("bds", "bdeu")):
                 yield Trial("candidates", *sample, score=score, **common)
-        for approach in self._approaches():
+        for approach in self.approaches_measured():
             for sample in samples:
                 yield Trial("bits", *sample, approach, seconds=self.vertex_seconds, **common)
         if "3" in self.tables:
@@ -69,7 +72,8 @@ class Plan:
             for axis in AXES:
                 yield from axis.trials
 
-    def _approaches(self) -> list[str]:
+    def approaches_measured(self) -> list[str]:
+        """Return the approaches of which the tables need the bits."""
         wanted = {"1": APPROACHES, "2": ("auto", "ilp"), "D.5": ("auto", "ilp-only")}
         found = [approach for table in self.tables for approach in wanted.get(table, ())]
         return [approach for approach in dict.fromkeys(found) if approach in self.approaches]
@@ -83,6 +87,15 @@ QUICK = Plan(
     vertex_seconds=1.0,
     rows=200,
 )
+
+
+def check_installed(plan: Plan) -> None:
+    """Raise unless all that the plan compares is installed; the other programs of Table 3 were checked before."""
+    if "3" in plan.tables:
+        for name in plan.solvers:
+            solver_named(name)
+    if "ogorman" in plan.approaches_measured() and find_spec("qubayes_baselines") is None:
+        raise MissingPackageError(f"O'Gorman's formulation is {WHERE_BASELINES_ARE}")
 
 
 def bench(

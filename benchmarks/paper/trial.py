@@ -212,7 +212,7 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
 
 def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
     """The size of O'Gorman's formulation; it is counted, not assembled."""
-    from qubayes.qubo import ogorman_bits
+    from qubayes_baselines import ogorman_bits
 
     began = time.perf_counter()
     bits = ogorman_bits(candidates)

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def solve_options(
-    solver: Annotated[
-        str, typer.Option(help="anneal, exact, auto, digital, sa, bqp, hillclimb, order-sa, asobs or dimod.")
-    ] = "anneal",
+    solver: Annotated[str, typer.Option(help="anneal, exact, auto, digital, sa or dimod.")] = "anneal",
     limits: "Limits" = made_by(limit_options),
     patience: Patience = None,
     setting: Annotated[

@@ -109,7 +109,6 @@ class _Lazy:
         return value
 
 
-gurobipy: Any = _Lazy("gurobipy")  # optional
 # Packages whose import takes 20 to 120 ms, and which short runs of a command do without.
 if TYPE_CHECKING:
     import dimod
@@ -125,7 +124,6 @@ __all__ = [
     "address_limit",
     "csgraph",
     "dimod",
-    "gurobipy",
     "highspy",
     "how_to_install",
     "limit_address_space",

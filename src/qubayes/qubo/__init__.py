@@ -1,4 +1,4 @@
-"""Stage 5: the QUBO H(u, r, z), its constrained form, its decoder, and O'Gorman's formulation beside it."""
+"""Stage 5: the QUBO H(u, r, z), its constrained form and its decoder."""
 
 from ..machines.qubo import Qubo, coefficient_range, energy, from_bqm, qubo_from_couplers, to_bqm
 from .answers import read_answer, states_of
@@ -25,7 +25,6 @@ from .formulation import (
 )
 from .formulation_files import companion_of, write_formulation
 from .gains import data_scores
-from .ogorman import OGorman, formulate_ogorman, ogorman_bits
 from .on_demand import Demand
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "Decoded",
     "Demand",
     "Formulation",
-    "OGorman",
     "Qubo",
     "Violation",
     "annealer_problem",
@@ -49,10 +47,8 @@ __all__ = [
     "encode_sets",
     "energy",
     "formulate",
-    "formulate_ogorman",
     "from_bqm",
     "implied_order",
-    "ogorman_bits",
     "qubo_from_couplers",
     "quick_formulation",
     "quick_subsets",

@@ -4,7 +4,7 @@
 searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`.
 """
 
-from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, solver_named
+from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, registered, solver_named
 from .solve import Solution, read_solution, solve, write_solution
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Solution",
     "Solver",
     "read_solution",
+    "registered",
     "solve",
     "solver_named",
     "write_solution",

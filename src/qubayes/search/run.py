@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from ..candidates import Candidates, example
 from ..foundation.arrays import Bools, Ints, frozen
-from ..foundation.errors import ConstraintError, QubayesError, SettingError
+from ..foundation.errors import ConstraintError, MissingPackageError, QubayesError, SettingError
 from ..foundation.graph import cycle_path, find_cycle
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers
@@ -42,14 +42,14 @@ SOLVERS = {
     "anneal": "qubayes.search.orders.anneal:Anneal",
     "digital": "qubayes.qubo.samplers.digital:Digital",
     "sa": "qubayes.qubo.samplers.sa:SimulatedAnnealing",
-    "bqp": "qubayes.qubo.samplers.bqp:QuadraticProgram",
-    "hillclimb": "qubayes.search.orders.hillclimb:HillClimb",
-    "order-sa": "qubayes.search.orders.swaps:OrderAnnealing",
-    "asobs": "qubayes.search.orders.swaps:AcyclicSelection",
     "exact": "qubayes.search.exact:Exact",
     "auto": "qubayes.search.exact:ExactThenAnneal",
     "dimod": "qubayes.qubo.samplers.dimod_bridge:DimodSampler",
 }
+BASELINES = ("order-sa", "asobs", "hillclimb", "bqp")  # solvers that the paper compares
+WHERE_BASELINES_ARE = (
+    "in the package qubayes-baselines. In a clone of qubayes run: pip install ./benchmarks/paper/baselines"
+)
 _KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -134,12 +134,19 @@ class Solver(Protocol):
         """Search the problem, which is of the kind that `takes` says."""
 
 
+def registered() -> dict[str, str]:
+    """Return "module:class" of each solver by its name: those of SOLVERS, then those of other packages."""
+    added = {point.name: point.value for point in entry_points(group=GROUP) if point.name not in SOLVERS}
+    return SOLVERS | added
+
+
 def solver_named(name: str, **settings: Any) -> Solver:
     """Return the solver of this name with these settings; the others keep their defaults."""
-    added = {} if name in SOLVERS else {point.name: point.value for point in entry_points(group=GROUP)}
-    target = SOLVERS.get(name) or added.get(name)
+    target = SOLVERS.get(name) or registered().get(name)
+    if target is None and name in BASELINES:
+        raise MissingPackageError(f"solver {name!r} is now {WHERE_BASELINES_ARE}")
     if target is None:
-        raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join({**SOLVERS, **added})}")
+        raise SettingError(f"solver {name!r} is unknown; choose one of {', '.join(registered())}")
     kind = load(target)
     follows = is_dataclass(kind) and is_solver(kind)
     if not follows:

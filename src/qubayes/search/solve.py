@@ -227,7 +227,7 @@ def solve(
     A `bound` on the score of every network gives the result a gap, and ends the search once it is reached;
     `bound_seconds` are spent on finding one before the search.
 
-    Solvers of the QUBO (`digital`, `sa`, `bqp`, `dimod`) need a formulation; the others take it or the candidates
+    Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the candidates
     alone. `anneal`, and with it `auto`, runs on a cluster if `workers` has one; the others on threads of this process.
     With a formulation the result has its bits, and their energy is checked to be -score. An interrupted search
     returns the best network so far. Kernels are compiled, and packages and files loaded, before the time limit begins.

@@ -7,9 +7,9 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores, state_of
 from qubayes.foundation.errors import QubayesError
-from qubayes.qubo import formulate_ogorman, ogorman_bits
 from qubayes.qubo.gains import relate
-from qubayes.qubo.ogorman import edge_subsets, products_of, score_monomials
+from qubayes_baselines import formulate_ogorman, ogorman_bits
+from qubayes_baselines.ogorman import edge_subsets, products_of, score_monomials
 from reference import energies as reference
 from test_formulation_minimum import all_energies
 

@@ -9,9 +9,9 @@ import pytest
 from formulation_cases import candidates_of, crowded_scores
 from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.qubo import formulate
-from qubayes.qubo.samplers import bqp
 from qubayes.qubo.subsets import cover
 from qubayes.search import Limits, solve, solver_named
+from qubayes_baselines import bqp
 from solve_cases import TickingClock, best_score, formulated, random_candidates, with_required_edge
 
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
@@ -96,10 +96,47 @@ def test_a_model_too_large_for_the_licence():
 @pytest.mark.parametrize("backend", ["scip", "gurobi"])
 def test_a_missing_package_is_named(monkeypatch, backend):
     monkeypatch.setattr(bqp, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=rf"pip install '\.\[{backend}\]'"):
+    with pytest.raises(MissingPackageError, match=f"pip install {PACKAGES[backend]}$"):
         solve(formulated(random_candidates(4, 0)), solver_named("bqp", backend=backend))
 
 
 def test_an_unknown_backend():
     with pytest.raises(SettingError, match="choose one of auto, scip, gurobi"):
         solver_named("bqp", backend="cplex")
+
+
+@pytest.mark.skipif(len(BACKENDS) < 2, reason="needs both backends")
+def test_the_program_is_made_once(monkeypatch):
+    made, make = [], bqp.constrained_program
+    monkeypatch.setattr(bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1])
+    formulation = formulated(random_candidates(9, 3, sets=12))
+
+    def refuse(program, run):
+        raise bqp.LicenceError("too large")
+
+    for limited in (True, False):  # told beforehand; found out at the end
+        made.clear()
+        monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda limited=limited: limited)
+        monkeypatch.setattr(bqp, "solve_with_gurobi", refuse)
+        solve(formulation, "bqp", limits=Limits(0.5))
+        assert len(made) == 1
+
+
+@pytest.mark.skipif("gurobi" not in BACKENDS, reason="needs gurobipy")
+def test_gurobi_looks_at_the_clock_while_it_builds(monkeypatch):
+    import gurobipy
+
+    monkeypatch.setattr(bqp, "gurobi_limited_in_size", lambda: False)
+    monkeypatch.setattr(bqp, "ROWS", 10)
+    add, pieces = gurobipy.Model.addMConstr, []
+
+    def slow(*arguments):
+        pieces.append(arguments)
+        time.sleep(0.6)
+        return add(*arguments)
+
+    monkeypatch.setattr(gurobipy.Model, "addMConstr", slow)
+    formulation = formulated(random_candidates(20, 1, sets=20))
+    solution = solve(formulation, solver_named("bqp", backend="gurobi"), limits=Limits(0.5))
+    assert "while the model was built for Gurobi" in solution.status
+    assert len(pieces) <= 1 and 2 * len(formulation.order.triangles) > 20

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...candidates.counting import add_member, count_rows
-from ...foundation.jit import inner, kernel
-from ...foundation.random import below
-from ...scores import OBSERVED
-from ...scores.score import LARGE, priors, rising
-from ...scores.sums import TIMES, VALUES
-from .walks import holds
+from qubayes.candidates.counting import add_member, count_rows
+from qubayes.foundation.jit import inner, kernel
+from qubayes.foundation.random import below
+from qubayes.scores import OBSERVED
+from qubayes.scores.score import LARGE, priors, rising
+from qubayes.scores.sums import TIMES, VALUES
+from qubayes.search.orders.walks import holds
 
 TABU = 10  # steps for which a pair may not be changed again, and steps without a better network that end a climb
 KICKS = 10  # random edges that are changed after a climb

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...foundation.environment import gurobipy, how_to_install, sparse
-from ...foundation.errors import MissingPackageError, QubayesError, SettingError
-from ...foundation.graph import find_cycle
-from ...machines.qubo import upper_triangle
-from ...search.run import Ending, Run
-from .. import Formulation, encode_sets
-from ..assembly import ConstrainedForm, Row, constrain, order_rows, subset_rows
-from ..decoding import closure_sets
+from qubayes.foundation.environment import sparse
+from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes.foundation.graph import find_cycle
+from qubayes.machines.qubo import upper_triangle
+from qubayes.qubo import Formulation, encode_sets
+from qubayes.qubo.assembly import ConstrainedForm, Row, constrain, order_rows, subset_rows
+from qubayes.qubo.decoding import closure_sets
+from qubayes.search.run import Ending, Run
 
 BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
@@ -101,7 +101,7 @@ class QuadraticProgram:
         found = [backend for backend in asked if find_spec(PACKAGES[backend])]
         if not found:
             raise MissingPackageError(
-                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; {how_to_install(asked[-1])}"
+                f"bqp needs {PACKAGES[asked[-1]]}, which is not installed; pip install {PACKAGES[asked[-1]]}"
             )
         return found
 
@@ -234,6 +234,8 @@ def build_scip_model(model: Any, program: ConstrainedProgram, run: Run) -> tuple
 @cache
 def gurobi_limited_in_size() -> bool:
     """Return True if the licence allows small models only. Tries the smallest that is too large: up to a second."""
+    import gurobipy
+
     with _gurobi_model() as model:
         bits = model.addMVar(MOST_WITH_PRODUCTS + 1, vtype=gurobipy.GRB.BINARY)
         model.setObjective(bits[0] * bits[1])
@@ -257,6 +259,8 @@ def check_gurobi_licence(formulation: Formulation) -> None:
 @contextmanager
 def _gurobi_model() -> Iterator[Any]:
     """Open an empty model that prints nothing."""
+    import gurobipy
+
     try:
         with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
             yield model
@@ -276,6 +280,8 @@ def _too_large(variables: int, constraints: int) -> LicenceError:
 
 def solve_with_gurobi(program: ConstrainedProgram, run: Run) -> Ending:
     """Search with Gurobi until optimality, the time limit or an interrupt, the products in the objective."""
+    import gurobipy
+
     codes = gurobipy.GRB
 
     def listen(model: Any, where: int) -> None:
@@ -311,6 +317,8 @@ def solve_with_gurobi(program: ConstrainedProgram, run: Run) -> Ending:
 
 def build_gurobi_model(model: Any, program: ConstrainedProgram, run: Run) -> Any:
     """Add variables, rows, the start and the settings; return the bits. Incomplete if the run is over before."""
+    import gurobipy
+
     score, count = program.form.score, len(program.form.labels)
     bits = model.addMVar(count, vtype=gurobipy.GRB.BINARY)
     low, high, weights = upper_triangle(score)

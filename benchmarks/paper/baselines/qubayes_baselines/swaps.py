@@ -16,14 +16,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...candidates import Candidates
-from ...foundation.arrays import Floats, Ints, SmallInts, Words
-from ...foundation.errors import SettingError
-from ...foundation.jit import inner, kernel
-from ...foundation.random import below, random_stream, uniform
-from ...foundation.words import lowest_bit
-from ..run import Ending, Run, warm_up
-from .walks import Advance, OrderProblem, Pace, holds, order_problem, random_order, walk_all
+from qubayes.candidates import Candidates
+from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words
+from qubayes.foundation.errors import SettingError
+from qubayes.foundation.jit import inner, kernel
+from qubayes.foundation.random import below, random_stream, uniform
+from qubayes.foundation.words import lowest_bit
+from qubayes.search.orders.walks import OrderProblem, holds, order_problem, random_order
+from qubayes.search.run import Ending, Run, warm_up
+
+from .walks import Advance, Pace, walk_all
 
 EPSILON = 1e-9  # in `asobs` a network is better if its score is larger by more than this
 

@@ -2,19 +2,22 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from qubayes import Score, Search, identify
-from qubayes.candidates import Candidates, Stamp
-from qubayes.data import Dataset
-from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.candidates import Candidates, Stamp, read_candidates, write_candidates
+from qubayes.cli import app
+from qubayes.data import Dataset, read, write
+from qubayes.foundation.errors import FormatError, QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
-from qubayes.search.orders import hillclimb
-from qubayes.search.orders.hillclimb import Climber, data_of, most_parents, new_climb, possible_edges, sets_of
-from qubayes.search.orders.hillclimb_kernels import (
+from qubayes.search.run import Run
+from qubayes_baselines import hillclimb
+from qubayes_baselines.hillclimb import Climber, data_of, most_parents, new_climb, possible_edges, sets_of
+from qubayes_baselines.hillclimb_kernels import (
     ANCESTORS,
     CLIMBS,
     FIRST,
@@ -28,12 +31,11 @@ from qubayes.search.orders.hillclimb_kernels import (
     TOTAL,
     TRIES,
 )
-from qubayes.search.orders.walks import Pace
-from qubayes.search.run import Run
+from qubayes_baselines.walks import Pace
 from reference import searches
 from reference.annealing import Draws
 from reference.scores import local_score as reference_score
-from solve_cases import best_score, random_candidates, with_required_edge
+from solve_cases import best_score, dataset_of, random_candidates, with_required_edge
 
 PACE = Pace(0.0, 0.0)
 
@@ -175,17 +177,6 @@ def test_most_parents(given, largest, most):
     assert most_parents(Candidates(("a", "b", "c"), families, np.zeros(int(families.sizes.sum())), stamp)) == most
 
 
-def dataset_of(n: int, rows: int, seed: int, states: int = 3) -> Dataset:
-    """A chain with noise: each column repeats the one before it more often than not."""
-    random = np.random.default_rng(seed)
-    codes = random.integers(0, states, (n, rows))
-    for column in range(1, n):
-        same = random.random(rows) < 0.7
-        codes[column, same] = (codes[column - 1, same] + codes[max(0, column - 2), same]) % states
-    names = tuple(f"x{v}" for v in range(n))
-    return Dataset(names, (tuple("abcd"[: states + 1]),) * n, codes.astype(np.uint8))
-
-
 @pytest.mark.parametrize("name", ["bdeu", "bds", "k2", "bic", "aic", "loglik"])
 def test_steps_on_data(name):
     data, most = dataset_of(5, 60, 1), 2
@@ -271,3 +262,29 @@ def test_data_that_do_not_fit_are_refused():
     same = Candidates(data.names, nameless.families, nameless.scores)
     with pytest.raises(SettingError, match="must be one of bdeu"):
         solve(same, solver_named("hillclimb", dataset=data))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Candidate sets and the data that they come from."""
+    data = dataset_of(6, 200, 5, states=2)
+    write(data, tmp_path / "data.csv")
+    write_candidates(identify(read(tmp_path / "data.csv"), Search(3, Score("bds"))), tmp_path / "x.qbc")
+    return tmp_path
+
+
+def test_hillclimb_reads_the_data_that_it_climbs_on(files):
+    candidates, limits = read_candidates(files / "x.qbc"), Limits(None, moves=500, seed=2)
+    given = [read(files / "data.csv"), files / "data.csv", str(files / "data.csv")]
+    found = [solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given]
+    assert len({each.choice.tobytes() for each in found}) == 1
+    assert len({each.statistics["climbs"] for each in found}) == 1
+    with pytest.raises(FormatError, match="ends in 'nothing'"):
+        solve(candidates, solver_named("hillclimb", dataset="x"), limits=limits)
+
+
+def test_hillclimb_on_data_from_the_command_line(files):
+    command = ["solve", str(files / "x.qbc"), "--solver", "hillclimb", "--moves", "500"]
+    done = CliRunner().invoke(app, [*command, "--set", f"dataset={files / 'data.csv'}"])
+    assert done.exit_code == 0, done.output
+    assert "score -" in done.output and "hillclimb: all moves made" in done.output

@@ -13,16 +13,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...candidates import Candidates
-from ...candidates.counting import Labels, make_counts, make_labels, prepare_rows
-from ...data import Dataset, read
-from ...foundation.arrays import Floats, Ints, SmallInts, Words, frozen
-from ...foundation.errors import QubayesError, SettingError
-from ...foundation.random import random_stream
-from ...scores import NAMES, OBSERVED, Formula, Score, is_score
-from ..run import Ending, Run, warm_up
+from qubayes.candidates import Candidates
+from qubayes.candidates.counting import Labels, make_counts, make_labels, prepare_rows
+from qubayes.data import Dataset, read
+from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words, frozen
+from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes.foundation.random import random_stream
+from qubayes.scores import NAMES, OBSERVED, Formula, Score, is_score
+from qubayes.search.orders.walks import order_problem
+from qubayes.search.run import Ending, Run, warm_up
+
 from .hillclimb_kernels import BEST, CLIMBS, FIRST, KEY, KICKS, POSSIBLE, SIZE, climb_edges
-from .walks import Advance, Pace, order_problem, walk_all
+from .walks import Advance, Pace, walk_all
 
 MEMORY = 64 << 20  # bytes for rows that were scored before
 

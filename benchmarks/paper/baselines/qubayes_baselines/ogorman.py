@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..candidates import Candidates
-from ..foundation.arrays import Floats, Ints, SmallInts, frozen
-from ..foundation.errors import QubayesError
-from ..foundation.families import Families, VertexSet
-from ..machines.qubo import Qubo, check_bits
-from .assembly import QuboPart, order_terms, summed
-from .gains import LocalSets, RelativeSets, closure_gains, look_up, relate
-from .order_bits import Order, choose_order, eliminations
-from .penalties import MARGIN, Penalties, order_bounds
-from .subsets import Subsets
+from qubayes.candidates import Candidates
+from qubayes.foundation.arrays import Floats, Ints, SmallInts, frozen
+from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.families import Families, VertexSet
+from qubayes.machines.qubo import Qubo, check_bits
+from qubayes.qubo.assembly import QuboPart, order_terms, summed
+from qubayes.qubo.gains import LocalSets, RelativeSets, closure_gains, look_up, relate
+from qubayes.qubo.order_bits import Order, choose_order, eliminations
+from qubayes.qubo.penalties import MARGIN, Penalties, order_bounds
+from qubayes.qubo.subsets import Subsets
 
 MOST_PARENTS = 4
 _BLOCK = 1 << 16  # sets whose parts are looked up at once
