@@ -1,7 +1,8 @@
-"""Candidate sets among scored parent sets: those that beat each of their proper subsets (Definition 2).
+"""Candidate sets of scores computed elsewhere (files, own functions): sets that beat each of their proper subsets.
 
-Only the sets that are given compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table;
-where they far outnumber the sets of its vertex, the set is compared with each of those instead.
+Paper, Definition 2. From data they are found by `levels` instead. Only the sets that are given compete. The 2^k - 1
+proper subsets of a set of k parents are looked up in a hash table; where they far outnumber the sets of its vertex,
+the set is compared with each of those instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from ..foundation.families import Families, VertexSet, neighbours
 from ..foundation.jit import inner, kernel
 from ..foundation.words import slot_of, table_slots
 from .candidates import Candidates, Stamp, in_order, tolerance
-from .knowledge import Knowledge, refuse_ancestors
+from .knowledge import Allowed, Knowledge, refuse_ancestors
 
 _FINE, _OUTSIDE, _REPEATED, _COLLISION = range(4)
 
@@ -66,45 +67,58 @@ def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
     negative priors. With required edges and positive priors this does not hold: a listed subset may lack the parent,
     so they are refused.
     """
-    refuse_ancestors(knowledge)
-    for parent, child, nats in knowledge.priors:
-        if nats > 0.0:
-            raise ConstraintError(
-                f"the prior {nats:g} of {parent} -> {child} needs scores that a file of candidate sets leaves out; find"
-                " candidate sets from data with `qubayes candidates --knowledge`, or `qubayes learn`"
-            )
+    _refuse_what_needs_data(knowledge)
     if candidates.plain is not None:
         raise ConstraintError("the candidate sets hold an order of variables already; give all knowledge at once")
+    most = int(candidates.families.set_sizes.max(initial=0))
+    resolved = knowledge.resolve(candidates.names, most)
+    left = _only_allowed(candidates, resolved)
+    if resolved.priors:
+        left = _with_priors(left, resolved.prior_matrix())
+    return with_order(left, resolved.before)
+
+
+def _refuse_what_needs_data(knowledge: Knowledge) -> None:
+    """Raise if the knowledge can make a set best that a file of candidate sets leaves out."""
+    refuse_ancestors(knowledge)
+    remedy = (
+        "needs scores that a file of candidate sets leaves out; find candidate sets from data with"
+        " `qubayes candidates --knowledge`, or `qubayes learn`"
+    )
+    for parent, child, nats in knowledge.priors:
+        if nats > 0.0:
+            raise ConstraintError(f"the prior {nats:g} of {parent} -> {child} {remedy}")
     if knowledge.required:
-        raise ConstraintError(
-            f"the required edge {' -> '.join(knowledge.required[0])} needs scores that a file of candidate sets leaves"
-            " out; find candidate sets from data with `qubayes candidates --knowledge`, or `qubayes learn`"
-        )
+        raise ConstraintError(f"the required edge {' -> '.join(knowledge.required[0])} {remedy}")
+
+
+def _only_allowed(candidates: Candidates, resolved: Allowed) -> Candidates:
+    """Return the sets of allowed parents that are no larger than the limit of their vertex."""
     families = candidates.families
-    sizes = np.diff(families.set_start)
-    owners = np.repeat(np.arange(candidates.n), families.sizes)
-    resolved = knowledge.resolve(candidates.names, int(sizes.max(initial=0)))
+    owners = families.owners
     allowed = np.zeros((candidates.n, candidates.n), np.bool_)
     for vertex, parents in enumerate(resolved.allowed):
         allowed[vertex, list(parents)] = True
-    wrong = ~allowed[np.repeat(owners, sizes), families.members]
-    outside = np.bincount(np.repeat(np.arange(len(sizes)), sizes), wrong, minlength=len(sizes))
-    kept = np.flatnonzero((outside == 0) & (sizes <= np.array(resolved.limits, np.int64)[owners]))
-    bases = families.vertex_start[1:] - 1
-    if len(lost := np.setdiff1d(bases, kept)):
+    forbidden = families.sets_of_members[~allowed[families.member_owners, families.members]]
+    fits = families.set_sizes <= np.array(resolved.limits, np.int64)[owners]
+    fits[forbidden] = False
+    kept = np.flatnonzero(fits)
+    lost = np.setdiff1d(families.vertex_start[1:] - 1, kept)  # the last set of a vertex is its base
+    if len(lost):
         name = candidates.names[int(owners[lost[0]])]
         raise ConstraintError(
             f"the smallest set of {name!r} in the file has a forbidden parent; allow it, or list a set without it"
         )
-    left = replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
-    if resolved.priors:
-        priors = resolved.prior_matrix()
-        lists = [
-            [(members, score + float(priors[vertex, list(members)].sum())) for members, score in left.of(vertex)]
-            for vertex in range(left.n)
-        ]
-        left = prune(left.names, lists, left.stamp.with_priors())
-    return with_order(left, resolved.before)
+    return replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
+
+
+def _with_priors(candidates: Candidates, priors: Floats) -> Candidates:
+    """Return the candidate sets with the logarithms of prior probabilities of edges in their scores."""
+    lists: list[list[tuple[VertexSet, float]]] = []
+    for vertex in range(candidates.n):
+        scored = candidates.of(vertex)
+        lists.append([(members, score + float(priors[vertex, list(members)].sum())) for members, score in scored])
+    return prune(candidates.names, lists, candidates.stamp.with_priors())
 
 
 def prune_families(names: tuple[str, ...], families: Families, scores: Floats, stamp: Stamp) -> Candidates:
@@ -201,7 +215,7 @@ def _find_survivors(
 
     Returns (fault, set); `keys` and `places` are an empty hash table.
     """
-    n, scores = len(sets.scores), sets.scores
+    n = len(sets.scores)
     for which in range(n):
         if not _contains(sets, which, base):
             return _OUTSIDE, which
@@ -210,32 +224,55 @@ def _find_survivors(
             other = places[slot]
             same = _contains(sets, which, other) and _contains(sets, other, which)
             return (_REPEATED if same else _COLLISION), which
-        keys[slot], places[slot] = sets.hashes[which], which
+        keys[slot] = sets.hashes[which]
+        places[slot] = which
     for which in range(n):
-        first, size = sets.start[which], sets.start[which + 1] - sets.start[which]
-        kept[which] = which == base or scores[which] > scores[base] + margin
-        if which == base or not kept[which]:
-            continue
-        if size >= 24 or (1 << size) > 8 * n:
-            for other in range(n):
-                beaten = other != which and not scores[which] > scores[other] + margin
-                if beaten and _contains(sets, which, other):
-                    kept[which] = False
-                    break
-            continue
-        chosen, key = 0, words[-1]
-        for step in range(1, 1 << size):  # a Gray code: each step adds or removes one member
-            bit = 0
-            while not (step >> bit) & 1:
-                bit += 1
-            chosen ^= 1 << bit
-            word = words[sets.members[first + bit]]
-            key = key + word if (chosen >> bit) & 1 else key - word
-            slot = slot_of(keys, key)
-            if chosen == (1 << size) - 1 or keys[slot] == 0:
-                continue
-            other = places[slot]
-            if not scores[which] > scores[other] + margin and _contains(sets, which, other):
-                kept[which] = False
-                break
+        if which == base:
+            kept[which] = True
+        elif not sets.scores[which] > sets.scores[base] + margin:
+            kept[which] = False
+        elif _has_fewer_subsets(sets, which):
+            kept[which] = _beats_subsets(sets, which, margin, words, keys, places)
+        else:
+            kept[which] = _beats_sets_inside(sets, which, margin)
     return _FINE, 0
+
+
+@inner
+def _has_fewer_subsets(sets: _Sets, which: int) -> bool:
+    """Return whether the subsets of the set are few beside the sets of the vertex."""
+    size = int(sets.start[which + 1] - sets.start[which])
+    return size < 24 and (1 << size) <= 8 * len(sets.scores)
+
+
+@inner
+def _beats_sets_inside(sets: _Sets, which: int, margin: float) -> bool:
+    """Return whether the set beats all others that it contains; looks at each set of the vertex."""
+    for other in range(len(sets.scores)):
+        beaten = other != which and not sets.scores[which] > sets.scores[other] + margin
+        if beaten and _contains(sets, which, other):
+            return False
+    return True
+
+
+@inner
+def _beats_subsets(sets: _Sets, which: int, margin: float, words: Ints, keys: Ints, places: SmallInts) -> bool:
+    """Return whether the set beats its proper subsets; looks each of them up in the hash table."""
+    first = sets.start[which]
+    everything = (1 << (sets.start[which + 1] - first)) - 1
+    chosen = 0
+    key = words[-1]
+    for step in range(1, everything + 1):  # a Gray code: each step adds or removes one member
+        bit = 0
+        while not (step >> bit) & 1:
+            bit += 1
+        chosen ^= 1 << bit
+        word = words[sets.members[first + bit]]
+        key = key + word if (chosen >> bit) & 1 else key - word
+        slot = slot_of(keys, key)
+        if chosen == everything or keys[slot] == 0:
+            continue
+        other = places[slot]
+        if not sets.scores[which] > sets.scores[other] + margin and _contains(sets, which, other):
+            return False
+    return True

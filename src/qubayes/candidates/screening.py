@@ -168,19 +168,12 @@ def candidates_of_child(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, 
     """Return the candidate sets of one child: a search in which no other variable may have parents."""
     dataset, score, allowed, kept = shared
     members = np.array(sorted((child, *kept[child])))
-    n, place = len(members), int(np.searchsorted(members, child))
-    states = tuple(dataset.states[i] for i in members.tolist())
-    part = Dataset(tuple(dataset.names[i] for i in members.tolist()), states, dataset.codes[members])
-    needed = tuple(np.searchsorted(members, allowed.required[child]).tolist())
-    most = min(allowed.limits[child], n - 1)
-    own = Allowed(
-        tuple(needed if i == place else () for i in range(n)),
-        tuple((i,) for i in range(n)),
-        tuple(most if i == place else 0 for i in range(n)),
-        tuple((i, place, float(nats)) for i, nats in enumerate(allowed.prior_of(child)[members]) if nats),
-    )
+    place = int(np.searchsorted(members, child))
+    part = dataset.select(members)
+    own = _only_parents_of(place, members, allowed)
     rows = prepare_rows(part)
     rule = prepare_rule(part, rows, score, own.required, [place])
+    most = own.limits[place]
     level = start_level(rows, rule, prepare_constraints(own), most + 1)
     found: list[Block] = []
     while True:
@@ -194,3 +187,17 @@ def candidates_of_child(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, 
         if last:
             return found
         level = next_level(level, above)
+
+
+def _only_parents_of(place: int, members: Ints, allowed: Allowed) -> Allowed:
+    """Return what is allowed among these variables if only the one at this place may have parents."""
+    child = int(members[place])
+    n = len(members)
+    required: list[VertexSet] = [()] * n
+    required[place] = tuple(np.searchsorted(members, allowed.required[child]).tolist())
+    limits = [0] * n
+    limits[place] = min(allowed.limits[child], n - 1)
+    nats = allowed.prior_of(child)[members].tolist()
+    priors = [(parent, place, value) for parent, value in enumerate(nats) if value]
+    itself = [(vertex,) for vertex in range(n)]
+    return Allowed(tuple(required), tuple(itself), tuple(limits), tuple(priors))

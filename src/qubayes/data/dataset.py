@@ -63,6 +63,13 @@ class Dataset:
         digest.update(np.ascontiguousarray(self.codes).astype("<u4").tobytes())
         return digest.hexdigest()
 
+    def select(self, variables: Ints) -> "Dataset":
+        """Return the data of these variables, by number and in this order."""
+        numbers = variables.tolist()
+        names = tuple(self.names[v] for v in numbers)
+        states = tuple(self.states[v] for v in numbers)
+        return Dataset(names, states, self.codes[variables], self.arities_from, self.dropped)
+
     def with_plain_states(self) -> "Dataset":
         """Return the data with other names for states that mean a missing value in a text file: NA becomes state_NA."""
 
