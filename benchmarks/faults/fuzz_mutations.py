@@ -5,13 +5,16 @@ is inside them, with sums and sizes made right again, so that the reader gets pa
 """
 
 import gzip
+import hashlib
 import io
+import json
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 LARGEST = 1 << 17  # bytes of a mutant
 
@@ -31,6 +34,11 @@ _NESTS = ((b"[", b"]"), (b"{", b"}"), (b"(", b")"), (b'{"a":', b"}"), (b"<a>", b
 _DEPTHS = (3, 30, 120, 400, 900, 980, 1000, 3000, 20_000)
 _TOKEN = re.compile(rb'[A-Za-z_][A-Za-z0-9_]*|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|"[^"\n]{0,200}"|\s+|.', re.DOTALL)
 _NUMBER = re.compile(rb"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_VALUES = (
+    None, True, 0, 1, -1, 3, 201, 1 << 63, 10**400, 0.5, -1e308, float("inf"), float("-inf"), float("nan"),
+    "", "1", "3", "ff", "-1", "0x1", "1e99999999", "f" * 5000, "v0", "root",
+    "search", "branch", [], {}, [[]], [0, 1], ["v1", "v0"],
+)  # fmt: skip
 _WORDS = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63), 10**12, 255, 65536)
 
 
@@ -67,6 +75,82 @@ def zip_damage(seeds: Sequence[bytes], random: Random) -> bytes:
             archive.writestr(name, content)
     head = mutated([whole[:start]], random) if start > 0 and random.random() < 0.2 else whole[: max(start, 0)]
     return head + packed.getvalue()
+
+
+def formulation_damage(seeds: Sequence[bytes], random: Random) -> bytes:
+    """A formulation (.qbf) with one damaged part, all sums right; or a damaged archive."""
+    if random.random() < 0.2:
+        return zip_damage(seeds, random)
+    with zipfile.ZipFile(io.BytesIO(random.choice(seeds))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    chosen = random.choice(list(members))
+    content = members[chosen]
+    if chosen.endswith(".npy"):
+        at = content.index(b"\n") + 1
+        if random.random() < 0.8:
+            content = content[:at] + _words(content[at:], seeds, random)
+        else:
+            content = mutated([content], random)
+    elif chosen.endswith(".json"):
+        content = mutated([content], random)
+    else:
+        content = checked_damage([content], random)
+    members[chosen] = content
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, part in members.items():
+            archive.writestr(name, part)
+    return packed.getvalue()
+
+
+def certificate_damage(seeds: Sequence[bytes], random: Random) -> bytes:
+    """Scores and certificate (a line with a length, then both), one of them damaged.
+
+    A certificate is changed in its text or its values, and mostly signed again.
+    """
+    whole = random.choice(seeds)
+    line, rest = whole.split(b"\n", 1)
+    scores, certificate = rest[: int(line)], rest[int(line) :]
+    kind = random.random()
+    if kind < 0.3:
+        scores = mutated([scores], random) if random.random() < 0.5 else gzip_damage([scores], random)
+    elif kind < 0.6:
+        certificate = signed(mutated([certificate], random))
+    else:
+        value = json.loads(certificate)
+        for _ in range(random.choice((1, 1, 2, 4))):
+            value = _other_value(value, random)
+        certificate = signed(json.dumps(value).encode())
+    return b"%d\n" % len(scores) + scores + certificate
+
+
+def signed(certificate: bytes) -> bytes:
+    """The certificate with the digest that belongs to it, if it can have one."""
+    try:
+        value = json.loads(certificate)
+        del value["digest"]
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        value["digest"] = hashlib.sha256(text.encode()).hexdigest()
+        return json.dumps(value).encode()
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return certificate
+
+
+def _other_value(value: Any, random: Random) -> Any:
+    """The JSON value with one value in it replaced, doubled or lost."""
+    if isinstance(value, dict) and value and random.random() < 0.9:
+        key = random.choice(list(value))
+        if random.random() < 0.05:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: _other_value(value[key], random)}
+    if isinstance(value, list) and value and random.random() < 0.9:
+        at = random.randrange(len(value))
+        kind = random.randrange(8)
+        middle = [] if kind == 0 else [value[at]] * 2 if kind == 1 else [_other_value(value[at], random)]
+        return value[:at] + middle + value[at + 1 :]
+    if type(value) is int and random.random() < 0.5:
+        return value + random.choice((-1, 1, 2, -value - 1, 1 << 64, 10 ** random.randrange(4000)))
+    return random.choice(_VALUES)
 
 
 def checked_damage(seeds: Sequence[bytes], random: Random) -> bytes:

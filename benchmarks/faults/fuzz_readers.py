@@ -361,7 +361,110 @@ def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
     return seeds, lambda path, random: (read_model if random.random() < 0.5 else read_qubo)(path)
 
 
+def _formulations(folder: Path) -> tuple[list[bytes], Read]:
+    """A formulation; behind the checksum of its QUBO too, as if it were that of the damaged one."""
+    from qubayes.foundation.workers import Workers
+    from qubayes.qubo import decode, formulate, formulation_files, read_formulation
+    from qubayes.qubo.formulation import Coefficients, assembled
+    from qubayes.qubo.subsets import cover
+
+    candidates, workers = _candidates(3), Workers(1)
+    variants: list[dict[str, Any]] = [
+        {},
+        {"order": "adjacent"},
+        {"order": "scc", "penalty": "paper"},
+        {"coefficients": Coefficients({"order": 1.5}, digits=2)},
+        {"union_scores": lambda v, sets: [-50.0 - v - sum(p) / 7 for p in sets]},
+    ]
+    made = [formulate(candidates, cover(candidates), workers=workers, **more) for more in variants]
+    seeds = [
+        _bytes(folder, ".qbf", lambda path, one=one: formulation_files.write_formulation(one, path)) for one in made
+    ]
+
+    def read(path: Path, random: Random) -> object:
+        if random.random() < 0.3:
+            return read_formulation(path, workers)
+        problem, settings = formulation_files.read_problem(path)
+        with np.errstate(all="ignore"):
+            found = assembled(problem, settings["step"], workers)
+            return found.checksum, decode(found, np.zeros(found.qubo.bits, np.int8), repair=True)
+
+    return seeds, read
+
+
 # Results and answers
+
+
+def _certificates(folder: Path) -> tuple[list[bytes], Read]:
+    """Scores and a certificate, given to the checker; it imports nothing of ours, so its error is its own."""
+    from qubayes.candidates import write_candidates
+    from qubayes.foundation.files import read_bytes
+    from qubayes.search import Limits, checker, solve, solver_named
+    from qubayes.search.exact import proof
+
+    found: list[bytes] = []
+    place, scores_place = folder / "proof.json", folder / "scores.jkl"
+    limits = proof.LARGEST, proof.FEW, proof.LEAST
+    for largest, few, least in (limits, (0, 0, 0.9)):  # mode root, and mostly mode branch
+        proof.LARGEST, proof.FEW, proof.LEAST = largest, few, least
+        for seed in range(3):
+            candidates = _random_candidates(6, seed)
+            solve(candidates, solver_named("exact", certificate=place), limits=Limits(None))
+            scores = _bytes(folder, ".jkl", lambda path, these=candidates: write_candidates(these, path))
+            found.append(b"%d\n" % len(scores) + scores + read_bytes(place))
+            searched = json.loads(read_bytes(place))
+            for part in searched["parts"]:
+                part["mode"], part["cuts"] = "search", [step[:2] for step in part["cuts"]]
+            content = damage.signed(json.dumps(searched).encode())
+            found.append(b"%d\n" % len(scores) + scores + content)
+    proof.LARGEST, proof.FEW, proof.LEAST = limits
+
+    def read(path: Path, random: Random) -> object:
+        line, rest = path.read_bytes().split(b"\n", 1)
+        scores_place.write_bytes(rest[: int(line)])
+        place.write_bytes(rest[int(line) :])
+        try:
+            verdict = checker.check(str(scores_place), str(place))
+            scores = checker.read_scores(str(scores_place))
+            if len(scores) <= 8:
+                most = float(_best_score(scores))
+                assert verdict.score >= most - 1e-9 * max(1.0, abs(verdict.score)) * (1 + 1e-6)
+            return verdict.describe()
+        except checker.RefusedError as refused:
+            assert len(str(refused)) < 1000
+            raise QubayesError(str(refused)) from None
+
+    return found, read
+
+
+def _best_score(scores: dict[str, dict[frozenset[str], Any]]) -> Any:
+    """The score of the best acyclic network, by the set of variables that come first."""
+    best: dict[frozenset[str], Any] = {frozenset(): 0}
+    for _ in scores:
+        after: dict[frozenset[str], Any] = {}
+        for first, total in best.items():
+            for child in scores.keys() - first:
+                usable = [score for members, score in scores[child].items() if members <= first]
+                if usable:
+                    whole = first | {child}
+                    after[whole] = max(after.get(whole, total + max(usable)), total + max(usable))
+        best = after
+    return max(best.values())
+
+
+def _random_candidates(n: int, seed: int) -> Any:
+    """Candidate sets whose best network is not found by taking the best sets."""
+    from itertools import combinations
+
+    from qubayes.candidates.prune import prune
+
+    rng = np.random.default_rng(seed)
+    lists = []
+    for child in range(n):
+        others = [v for v in range(n) if v != child]
+        every = [chosen for size in (1, 2) for chosen in combinations(others, size)]
+        lists.append([((), -10.0), *((chosen, -9.0 * float(rng.random())) for chosen in every)])
+    return prune([f"v{v}" for v in range(n)], lists)
 
 
 def _solutions(folder: Path) -> tuple[list[bytes], Read]:
@@ -560,6 +663,8 @@ READERS = {
     "model .lp": Reader(".lp", 40, lambda folder: _models(folder, ".lp")),
     "model .json (Digital Annealer)": Reader(".json", 30, lambda folder: _models(folder, ".json")),
     "answers of the Digital Annealer": Reader(".json", 60, _answers),
+    "formulation .qbf": Reader(".qbf", 12, _formulations, damage.formulation_damage),
+    "certificate and scores (checker)": Reader(".proof", 40, _certificates, damage.certificate_damage),
     "solution .json": Reader(".json", 20, _solutions),
     "bootstrap .json": Reader(".json", 15, _bootstraps),
     "run folder of learn": Reader(".run", 2, _runs, _run_damage),

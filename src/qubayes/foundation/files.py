@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 import threading
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -222,6 +223,21 @@ def unpacked_limit(packed: int) -> int:
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 18):
         raise SettingError(f"{LIMIT_VARIABLE} = {limit[:40]!r}; give a number of bytes, such as 20000000000")
     return int(limit)
+
+
+def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
+    """Raise if the parts of the archive claim more bytes than there are, overlap, or unpack to too many."""
+    size = file.seek(0, os.SEEK_END)
+    for info in archive.infolist():
+        if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
+            name = repr(info.filename[:40])
+            raise FormatError(f"the part {name} claims more bytes than can be packed in its place")
+    packed = sum(info.compress_size for info in archive.infolist())
+    unpacked = sum(info.file_size for info in archive.infolist())
+    if packed > size:
+        raise FormatError("the parts of the file overlap, or it was cut short")
+    if unpacked > unpacked_limit(size):
+        raise FormatError(f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it")
 
 
 class _Bounded(io.RawIOBase):

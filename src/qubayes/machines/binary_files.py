@@ -8,7 +8,6 @@ and indices in the file.
 
 import copy
 import json
-import os
 import shutil
 import struct
 import tempfile
@@ -21,7 +20,7 @@ import numpy as np
 from ..foundation.arrays import AnyArray
 from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
-from ..foundation.files import LIMIT_VARIABLE, json_object, parse_json, shown, unpacked_limit
+from ..foundation.files import check_archive, json_object, parse_json, shown
 from .qubo import MOST_BITS_OF_FILE, ModelTerms, Qubo, check_size, to_bqm, upper_triangle
 
 _ALIGNMENT = 64  # bytes, of the sections of dimod's files
@@ -141,7 +140,7 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
     names = "format", "shape", "data", "indptr", "indices", "row", "col", "offset", "labels"
     arrays: dict[str, AnyArray] = {}
     with zipfile.ZipFile(file) as archive:
-        _check_archive(archive, file)
+        check_archive(archive, file)
         for name in names:
             if f"{name}.npy" in archive.namelist():
                 with archive.open(f"{name}.npy") as member:
@@ -196,7 +195,7 @@ def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
         if type(variables) is not int or not 0 <= variables <= MOST_BITS_OF_FILE:
             raise FormatError("no number of variables in the header of the .cqm file")
         with zipfile.ZipFile(content) as archive:
-            _check_archive(archive, content)
+            check_archive(archive, content)
             damaged = archive.testzip()
             if damaged is not None:
                 raise FormatError(f"the part {damaged[:40]!r} of the .cqm file is damaged")
@@ -273,16 +272,3 @@ def _read_exactly(file: IO[bytes], size: int, what: str) -> bytes:
 def _json_header(file: IO[bytes]) -> dict[str, Any]:
     (length,) = struct.unpack("<I", _read_exactly(file, 4, "header"))
     return json_object(_read_exactly(file, length, "header"))
-
-
-def _check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
-    """Raise if the members of the archive claim more bytes than there are, overlap, or unpack to too many."""
-    size = file.seek(0, os.SEEK_END)
-    for info in archive.infolist():
-        if info.file_size > 1100 * info.compress_size + 4096:  # deflate packs at most 1032 : 1
-            raise FormatError(f"the part {info.filename[:40]!r} claims more bytes than can be packed in its place")
-    packed, unpacked = (sum(getattr(i, key) for i in archive.infolist()) for key in ("compress_size", "file_size"))
-    if packed > size:
-        raise FormatError("the parts of the file overlap, or it was cut short")
-    if unpacked > unpacked_limit(size):
-        raise FormatError(f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it")

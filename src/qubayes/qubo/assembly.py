@@ -134,6 +134,16 @@ def coupled_terms(bits: int, relative: RelativeSets, order: Order, penalties: Pe
     return QuboPart(np.zeros(bits), np.concatenate(rows), np.concatenate(cols), np.concatenate(weights))
 
 
+def coupled_pairs(relative: RelativeSets, order: Order) -> int:
+    """Return the number of couplers of `coupled_terms`."""
+    subsets, parents, n = relative.subset_sets, relative.parents, relative.candidates.n
+    edges = parents.start[subsets.member_owners] + subsets.members - 1
+    holding = np.bincount(edges, minlength=len(parents.vertices))
+    first, second = order.coupled.astype(np.int64).T
+    there, back = (np.searchsorted(parents.keys, keys) for keys in (second * n + first, first * n + second))
+    return int((holding[there].astype(np.float64) * holding[back]).sum())
+
+
 def _signed(order: Order, parents: Parents, deltas: Floats) -> tuple[Ints, Floats]:
     """Return for each edge its r bit, -1 without one, and delta, negative where the parent is the pair's first."""
     r = order.pair_of(parents.vertices, parents.children)

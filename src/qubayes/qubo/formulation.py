@@ -21,7 +21,7 @@ from ..foundation.workers import Workers, run
 from ..machines import CONSTRAINED_ENDINGS, ModelSize, to_ommx, write_model, write_qubo
 from ..machines.qubo import Qubo, coefficient_range, to_bqm
 from .answers import Samples, State
-from .assembly import annealer_problem, assemble, slack_bits, to_cqm
+from .assembly import annealer_problem, assemble, coupled_pairs, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
 from .formulation_files import Problem, companion_of, model_companion, read_problem, write_formulation
 from .gains import RelativeSets, UnionScores, relate
@@ -281,7 +281,6 @@ def formulate(
         pairs = choose_order(candidates, order)
     else:
         raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
-    _check_memory(subsets, len(pairs.triangles))
     problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
     step = 10.0**-written.digits if written.digits is not None else None
     made = assembled(problem, step, workers)
@@ -303,6 +302,7 @@ def assembled(problem: Problem, step: float | None, workers: Workers) -> Formula
         scores = bases + np.rint((candidates.scores - bases) / step) * step
         candidates = replace(candidates, scores=frozen(scores))
     relative = relate(candidates, problem.subsets, problem.union_scores)
+    _check_memory(relative.subsets, 3 * len(pairs.triangles) + coupled_pairs(relative, pairs))
     gains = vertex_gains(relative, workers)
     proved = tight(relative, pairs, gains, step) if problem.penalty == "tight" else paper(relative, pairs, gains)
     penalties = scaled(proved, problem.scale, step)
@@ -336,7 +336,8 @@ def read_formulation(path: str | Path, workers: Workers | None = None) -> Formul
     """Return the formulation in a `.qbf` file, or in the one beside a model file."""
     place = model_companion(path)
     problem, settings = read_problem(place)
-    made = assembled(problem, settings["step"], workers or Workers())
+    with np.errstate(all="ignore"):  # of numbers that no formulation has: the checksum tells
+        made = assembled(problem, settings["step"], workers or Workers())
     if made.checksum != settings["checksum"]:
         raise FormatError(f"{place} was written by another version and gives another QUBO now; formulate again")
     return replace(made, order_kind=settings["order"], order_status=settings["order_status"])
@@ -398,10 +399,10 @@ def _check_penalty(penalty: str) -> None:
         raise SettingError(f"penalty = {penalty!r}; choose one of {', '.join(PENALTIES)}")
 
 
-def _check_memory(subsets: Subsets, triangles: int = 0) -> None:
-    """Raise if memory cannot hold the couplers between u bits of a vertex and those of this many triangles."""
+def _check_memory(subsets: Subsets, others: int = 0) -> None:
+    """Raise if memory cannot hold the couplers between u bits of a vertex and so many others."""
     sizes, here = subsets.families.sizes, memory_here()
-    needed = BYTES_OF_PAIR * (int((sizes * (sizes - 1) // 2).sum()) + 3 * triangles)
+    needed = BYTES_OF_PAIR * (int((sizes * (sizes - 1) // 2).sum()) + others)
     if here is not None and needed > here:
         raise TooLargeError(
             f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "

@@ -6,13 +6,14 @@ were given, the scores of unions. The QUBO is assembled again when it is read, a
 
 import io
 import json
+import re
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,17 +21,26 @@ from ..candidates import Candidates, read_candidates, write_candidates
 from ..foundation.arrays import AnyArray, frozen
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.families import VertexSet
-from ..foundation.files import json_object, opened, replacing, unpacked_limit
+from ..foundation.files import check_archive, json_object, opened, replacing, shown
 from .gains import RelativeSets, UnionScores, relate
-from .order_bits import Order
+from .order_bits import Order, well_formed
+from .penalties import KINDS, PENALTIES
 from .subsets import Subsets, read_subsets, write_subsets
 
 if TYPE_CHECKING:
     from .formulation import Formulation
 
+T = TypeVar("T")
+
 ENDING = ".qbf"
 CANDIDATES, SUBSETS, SETTINGS = "candidates.qbc", "subsets.qbs", "settings.json"
 PAIRS, TRIANGLES, COUPLED, UNIONS = "pairs.npy", "triangles.npy", "coupled.npy", "unions.npy"
+LARGEST_FACTOR = 1e100  # of a penalty, and the largest step
+_ARRAY = re.compile(  # the header that numpy writes, which it would read as a Python expression
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<kind>[<|>a-z0-9]+)', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>[0-9]{1,15},(?: [0-9]{1,15})?)\), \} *\n",
+    re.DOTALL,
+)
 
 
 class Problem(NamedTuple):
@@ -93,36 +103,98 @@ def model_companion(path: str | Path) -> Path:
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     """Return what the formulation in the file is assembled from, and its settings."""
     try:
-        with opened(path, packed=False) as file, zipfile.ZipFile(file) as archive:
-            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-            if sum(sizes.values()) > unpacked_limit(path.stat().st_size):
-                raise FormatError(f"{path} would unpack to {sum(sizes.values()):,} bytes; formulate again")
-            contents = {name: archive.read(name) for name in sizes}
-        with tempfile.TemporaryDirectory() as folder:
-            for name in (CANDIDATES, SUBSETS):
-                Path(folder, name).write_bytes(contents[name])
-            candidates, subsets = read_candidates(Path(folder, CANDIDATES)), read_subsets(Path(folder, SUBSETS))
-        arrays = {
-            name: np.lib.format.read_array(io.BytesIO(contents[name]), allow_pickle=False)
-            for name in (PAIRS, TRIANGLES, COUPLED, UNIONS)
-            if name in sizes
-        }
-        order = Order(*(frozen(arrays[name].astype(np.int32)) for name in (PAIRS, TRIANGLES, COUPLED)))
-        found = json_object(contents[SETTINGS])
-        settings = {key: found[key] for key in ("order", "order_status", "step", "checksum", "penalty", "scale")}
+        contents = _contents(path)
+        candidates = _part(contents, CANDIDATES, read_candidates)
+        subsets = _part(contents, SUBSETS, read_subsets)
+        relative = relate(candidates, subsets)
+        order = Order(*(_array(contents[name], "<i4") for name in (PAIRS, TRIANGLES, COUPLED)))
+        _check_order(order, relative)
+        settings = _settings(contents[SETTINGS])
         unions: UnionScores | None = None
-        if UNIONS in arrays:
-            listed = [(vertex, one) for vertex, sets in _unions(relate(candidates, subsets)) for one in sets]
-            table = dict(zip(listed, arrays[UNIONS].tolist(), strict=True))
-
-            def unions(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
-                return [table[vertex, members] for members in sets]
-
-        return Problem(candidates, subsets, order, settings["penalty"], settings["scale"], unions), settings
-    except QubayesError:
-        raise
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
+        if UNIONS in contents:
+            unions = _union_scores(relative, _array(contents[UNIONS], "<f8"))
+    except QubayesError as error:
+        if str(path) in str(error):
+            raise
+        raise FormatError(f"{path} is not a formulation, or is damaged: {error}") from error
+    except (KeyError, ValueError) as error:
         raise FormatError(f"{path} is not a formulation, or is damaged; formulate again") from error
+    problem = Problem(candidates, subsets, order, settings["penalty"], settings["scale"], unions)
+    return problem, settings
+
+
+def _contents(path: Path) -> dict[str, bytes]:
+    """Return the parts of the archive."""
+    with opened(path, packed=False) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                check_archive(archive, file)
+                return {name: archive.read(name) for name in archive.namelist()}
+        except QubayesError:
+            raise
+        except Exception as error:  # zipfile and what unpacks raise errors of many kinds
+            raise FormatError(f"no whole archive ({type(error).__name__}); formulate again") from error
+
+
+def _part(contents: Mapping[str, bytes], name: str, read: Callable[[Path], T]) -> T:
+    """Return what the reader of files makes of a part of the archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, name)
+        place.write_bytes(contents[name])
+        try:
+            return read(place)
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(place), name)) from None
+
+
+def _array(content: bytes, kind: str) -> AnyArray:
+    """Return an array as `write_formulation` writes it; nothing is allocated for what is not there."""
+    header = _ARRAY.match(content)
+    if not header or header["kind"].decode() != kind:
+        raise FormatError("an array is not one that qubayes wrote; formulate again")
+    shape = [int(size) for size in header["shape"].split(b",") if size.strip()]
+    return frozen(np.frombuffer(content, kind, offset=header.end()).reshape(shape))
+
+
+def _check_order(order: Order, relative: RelativeSets) -> None:
+    """Raise unless these are order bits of the vertices; two that are coupled can be parents of each other."""
+    n, keys = relative.candidates.n, relative.parents.keys
+    if well_formed(order, n):
+        first, second = order.coupled.astype(np.int64).T
+        if np.isin(first * n + second, keys).all() and np.isin(second * n + first, keys).all():
+            return
+    raise FormatError("the order bits are not those of its candidate sets; formulate again")
+
+
+def _settings(content: bytes) -> dict[str, Any]:
+    """Return the settings, each of its kind."""
+    found = json_object(content)
+    keys = ("order", "order_status", "step", "checksum", "penalty", "scale")
+    settings = {key: found[key] for key in keys}
+    scale, step = settings["scale"], settings["step"]
+    if not all(isinstance(settings[key], str) for key in ("order", "order_status", "checksum")):
+        raise FormatError("the settings order, order_status and checksum are not texts")
+    if settings["penalty"] not in PENALTIES:
+        raise FormatError(f"the penalty is {shown(settings['penalty'])}; known are {', '.join(PENALTIES)}")
+    if not isinstance(scale, dict) or not scale.keys() <= KINDS.keys():
+        raise FormatError(f"the scale is {shown(scale)}; give factors of {', '.join(KINDS)}")
+    for factor in (*scale.values(), *([] if step is None else [step])):
+        if type(factor) not in (int, float) or not 0.0 < factor <= LARGEST_FACTOR:
+            raise FormatError(f"a scale or a step is {shown(factor)}; give a positive number")
+    return settings
+
+
+def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:
+    """Return the function that looks up these scores of unions, one for each union."""
+    if not np.isfinite(scores).all():
+        raise FormatError("a score of a union is not finite; formulate again")
+    listed = [(vertex, union) for vertex, unions in _unions(relative) for union in unions]
+    table = dict(zip(listed, scores.tolist(), strict=True))
+
+    def unions(vertex: int, sets: Sequence[VertexSet]) -> list[float]:
+        return [table[vertex, members] for members in sets]
+
+    return unions
 
 
 def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:

@@ -61,6 +61,33 @@ class Order(NamedTuple):
         return np.where(found, places, -1)
 
 
+def well_formed(order: Order, n: int) -> bool:
+    """Return whether these are order bits of n vertices; for arrays from outside.
+
+    Pairs are written smaller vertex first, each once and ascending; a triangle names the three
+    pairs of its corners.
+    """
+    if not (_are_pairs(order.pairs, n) and _are_pairs(order.coupled, n)):
+        return False
+    triangles = order.triangles
+    if triangles.ndim != 2 or triangles.shape[1] != 3:
+        return False
+    if not ((triangles >= 0) & (triangles < len(order.pairs))).all():
+        return False
+    ab, bc, ac = (order.pairs[triangles[:, side]] for side in range(3))
+    meet = (ab[:, 1] == bc[:, 0]) & (ab[:, 0] == ac[:, 0]) & (bc[:, 1] == ac[:, 1])
+    return bool(meet.all())
+
+
+def _are_pairs(pairs: SmallInts, n: int) -> bool:
+    """Return whether these are different pairs of n vertices, each and all ascending."""
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        return False
+    first, second = pairs.astype(np.int64).T
+    inside = (first >= 0) & (first < second) & (second < n)
+    return bool(inside.all() and (np.diff(first * n + second) > 0).all())
+
+
 class Filled(NamedTuple):
     """The useful arcs of an elimination: those that can be part of what closes a cycle."""
 
