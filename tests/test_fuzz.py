@@ -23,6 +23,7 @@ from benchmarks.paper.trial import Trial
 from candidate_cases import dependent_data
 from qubayes.candidates import Knowledge, Search, identify, read_candidates, read_knowledge, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
+from qubayes.candidates.prune import prune
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import (
@@ -41,6 +42,7 @@ from qubayes.machines import DigitalAnnealer, Patience, annealer_client, read_mo
 from qubayes.machines.annealer_client import Answer
 from qubayes.network import Network, read_network
 from qubayes.quadratize import Decoder, read_polynomial
+from qubayes.qubo import formulate, read_formulation
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
 from qubayes.search.solve import read_solution, write_solution
@@ -69,7 +71,16 @@ def quickly(limit: float, call: object, *arguments: object) -> object:
 # The experiment
 
 
-@pytest.mark.parametrize("reader", ["network .bif", "native .qbc", "bench trials.jsonl"])
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "network .bif",
+        "native .qbc",
+        "bench trials.jsonl",
+        "formulation .qbf",
+        "certificate and scores (checker)",
+    ],
+)
 def test_the_experiment_at_a_tiny_size(reader: str) -> None:
     command = [
         sys.executable,
@@ -340,6 +351,129 @@ def test_archives_whose_parts_overlap_or_swell(tmp_path: Path, monkeypatch: pyte
     path.write_bytes(content)
     with pytest.raises(FormatError, match="overlap"):
         read_model(path)
+
+
+# Formulations
+
+
+@pytest.fixture(scope="module")
+def parts_of_formulation(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The parts of a .qbf file with pairs, triangles, coupled pairs and scores of unions."""
+    lists = [[((), -10.0), *(((p,), -9.0 + p / 10) for p in range(5) if p != v)] for v in range(5)]
+    names = tuple(f"v{i}" for i in range(5))
+    candidates = prune(names, [[s for s in its if s[1] > -10.5] for its in lists])
+    folder = tmp_path_factory.mktemp("formulation")
+    found = formulate(candidates, union_scores=lambda v, sets: [-8.0 - len(s) for s in sets])
+    found.write(folder / "x.bqm")
+    with zipfile.ZipFile(folder / "x.bqm.qbf") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def archived(folder: Path, parts: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(folder / "x.qbf", "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return folder / "x.qbf"
+
+
+def saved(array: object) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def i4(*rows: object) -> bytes:
+    return saved(np.array(rows, np.int32))
+
+
+HUGE = 2**31 - 1
+WRONG_PARTS = {
+    "a vertex that is not there": {"pairs.npy": lambda a: i4(*a[:-1], [0, HUGE])},
+    "one vertex too many": {"pairs.npy": lambda a: i4(*a[:-1], [3, 5])},
+    "a negative vertex": {"pairs.npy": lambda a: i4([-1, 0], *a[1:])},
+    "a pair of one": {"pairs.npy": lambda a: i4([0, 0], *a[1:])},
+    "a pair twice": {"pairs.npy": lambda a: i4(a[1], *a[1:])},
+    "descending pairs": {"pairs.npy": lambda a: i4(a[1], a[0], *a[2:])},
+    "a pair turned round": {"pairs.npy": lambda a: i4(a[0][::-1], *a[1:])},
+    "three vertices in a pair": {"pairs.npy": lambda a: i4(*([*x, 4] for x in a))},
+    "a flat array": {"pairs.npy": lambda a: saved(a.ravel())},
+    "real numbers": {"pairs.npy": lambda a: saved(a.astype(np.float64))},
+    "64 bits": {"pairs.npy": lambda a: saved(a.astype(np.int64))},
+    "columns first": {"pairs.npy": lambda a: saved(np.asfortranarray(a))},
+    "objects": {"pairs.npy": lambda a: b"\x93NUMPY\x01\x00" + b"x" * 200},
+    "a triangle of no pair": {"triangles.npy": lambda a: i4(*a[:-1], [0, 1, HUGE])},
+    "one pair too many": {"triangles.npy": lambda a: i4(*a[:-1], [8, 9, 10])},
+    "a negative pair": {"triangles.npy": lambda a: i4(*a[:-1], [-1, 0, 1])},
+    "pairs that make no triangle": {"triangles.npy": lambda a: i4(*a[:-1], [0, 1, 2])},
+    "sides in another order": {"triangles.npy": lambda a: i4(*a[:-1], a[-1][::-1])},
+    "two sides": {"triangles.npy": lambda a: i4(*(x[:2] for x in a))},
+    "coupled without candidates": {"coupled.npy": lambda a: i4([0, HUGE])},
+    "coupled with itself": {"coupled.npy": lambda a: i4([2, 2])},
+    "one score too few": {"unions.npy": lambda a: saved(a[:-1])},
+    "a score that is none": {"unions.npy": lambda a: saved(a * np.nan)},
+    "another penalty": {"settings.json": {"penalty": "none"}},
+    "a penalty that is a list": {"settings.json": {"penalty": []}},
+    "another scale": {"settings.json": {"scale": {"all": 2.0}}},
+    "a scale that is a number": {"settings.json": {"scale": 2.0}},
+    "a scale of a text": {"settings.json": {"scale": {"edge": "2"}}},
+    "a negative scale": {"settings.json": {"scale": {"edge": -2.0}}},
+    "a huge scale": {"settings.json": {"scale": {"edge": 10**400}}},
+    "a step of 0": {"settings.json": {"step": 0}},
+    "a step that is a text": {"settings.json": {"step": "1"}},
+    "an order that is a number": {"settings.json": {"order": 3}},
+    "another checksum": {"settings.json": {"checksum": "0" * 64}},
+}
+
+
+def test_a_formulation_in_parts_is_read(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+    found = read_formulation(archived(tmp_path, parts_of_formulation))
+    assert found.bits["r"] == 10 and len(found.order.triangles) > 3
+
+
+@pytest.mark.parametrize("fault", WRONG_PARTS)
+def test_a_formulation_with_a_wrong_part_is_refused(
+    tmp_path: Path, parts_of_formulation: dict[str, bytes], fault: str
+) -> None:
+    [(name, change)] = WRONG_PARTS[fault].items()
+    content = parts_of_formulation[name]
+    if isinstance(change, dict):
+        changed = json.dumps(json.loads(content) | change).encode()
+    else:
+        changed = change(np.load(io.BytesIO(content)))
+    path = archived(tmp_path, parts_of_formulation | {name: changed})
+    with pytest.raises(FormatError, match=r"x\.qbf"):
+        quickly(2.0, read_formulation, path)
+
+
+def test_an_array_is_as_large_as_its_part(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+    """A header that claims 10^14 numbers, and one that numpy would read as a Python expression."""
+    for header in (b"(100000000000000,)", b"(" * 90 + b"1" + b",)" * 90):
+        content = parts_of_formulation["unions.npy"]
+        start = content.index(b"(")
+        stop = content.index(b")") + 1
+        path = archived(tmp_path, parts_of_formulation | {"unions.npy": content[:start] + header + content[stop:]})
+        with pytest.raises(FormatError, match=r"x\.qbf"):
+            read_formulation(path)
+
+
+def test_every_archive_that_is_damaged_is_refused(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+    """One bit flipped in the directory and in the head of each part: a formulation, or one error."""
+    content = archived(tmp_path, parts_of_formulation).read_bytes()
+    directory = content.index(b"PK\x01\x02")
+    refused = 0
+    for place in (*range(30), *range(directory, directory + 46), *range(len(content) - 22, len(content))):
+        for bit in range(8):
+            changed = bytearray(content)
+            changed[place] ^= 1 << bit
+            try:
+                assert read_formulation(file(tmp_path, "y.qbf", changed)).bits["r"] == 10
+            except FormatError as error:
+                refused += "y.qbf" in str(error)
+    assert refused > 200
+    for name in parts_of_formulation.keys() - {"unions.npy"}:
+        parts = {key: part for key, part in parts_of_formulation.items() if key != name}
+        with pytest.raises(FormatError, match=r"x\.qbf"):
+            read_formulation(archived(tmp_path, parts))
 
 
 # The Digital Annealer
