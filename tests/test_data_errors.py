@@ -108,11 +108,16 @@ def test_fimi_that_is_none(tmp_path):
 def test_ignore(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("a,b,c\n1,,3\n2,,4\n")
+    path.with_name("four.csv").write_text('a,b,c,"d,e"\n1,0,3,5\n2,0,4,5\n')
     assert read(path, ReadSettings(ignore=("b",))).names == ("a", "c")
     for one in ("b", ["b"], ("b",)):
         assert read(path, ignore=one).names == ("a", "c")
     for none in (None, (), []):
         assert read(path, ignore=none, missing="state").names == ("a", "b", "c")
+    for several in ("b,c", ["c, b"], ("b", "c"), ["b,c", "b"]):
+        assert read(path.with_name("four.csv"), ignore=several).names == ("a", "d,e")
+    assert read(path.with_name("four.csv"), ignore="d,e").names == ("a", "b", "c")
+    assert "no column is named 'z'" in complaint(path, ReadSettings(ignore=("a,z",)))
     for wrong in (5, [5], {"b": 1}):
         with pytest.raises(SettingError, match="give names of columns, such as"):
             read(path, ignore=wrong)

@@ -444,6 +444,14 @@ def test_a_column_of_identifiers_is_doubted(tmp_path, capsys, rows, doubtful):
     assert ("'id' has 40 states in 40 rows" in error and "--ignore id" in error) == doubtful
 
 
+def test_columns_to_ignore_are_listed_or_repeated(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text("id,name,a,b\n" + "".join(f"{i},n{i},{i % 2},{i % 3}\n" for i in range(40)))
+    for ignored in (("--ignore", "id,name"), ("--ignore", "id", "--ignore", "name")):
+        code, out, error = run(capsys, "learn", path, *ignored)
+        assert code == 0 and "2 variables" in out and not error
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

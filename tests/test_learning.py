@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import polars
 import pytest
 import typer
@@ -375,9 +376,31 @@ def test_the_log_has_stages_and_doubts(caplog, tmp_path, capsys):
     learn(polars.DataFrame({"id": range(40), "b": [0, 1] * 20}), 1)
     assert "40 rows of 2 variables" in caplog.text and "candidates: " in caplog.text
     [doubt] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert "'id' has 40 states in 40 rows" in doubt and "ignore=['id']" in doubt
+    assert "'id' has 40 states in 40 rows" in doubt and "ignore=['id']" in doubt and "bins={'id': 3}" in doubt
     code, _, error = run(capsys, "--verbose", "learn", data_file(tmp_path, DATA), "-m", 1)
     assert code == 0 and "qubayes: candidates: " in error
+
+
+DAYS = pandas.date_range("2026-01-01", periods=40)
+
+
+@pytest.mark.parametrize(
+    ("column", "bins", "doubts"),
+    [
+        (DAYS, None, "'x' has 40 states in 40 rows and may be an identifier; leave it out with ignore=['x']"),
+        ([f"P{i}" for i in range(40)], 3, "'x' has 40 states in 40 rows and may be an identifier; leave it out with"),
+        (range(40), 3, "'x' has another whole number in each of 40 rows and may be an identifier; leave it out with"),
+        (range(40), {"x": 3}, ""),
+        ([*range(39), 38], 3, ""),
+        ([i + 0.5 for i in range(40)], 3, ""),
+    ],
+)
+def test_a_column_whose_values_all_differ_is_doubted(caplog, column, bins, doubts):
+    """Bins are advised for numbers only; a column that is named in `bins` is not doubted."""
+    learn(pandas.DataFrame({"x": column, "b": [0, 1] * 20}), 1, bins=bins)
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(messages) == (1 if doubts else 0)
+    assert all(doubts in message and "bins" not in message for message in messages)
 
 
 # What a search would cost

@@ -5,6 +5,7 @@ import gzip
 import json
 import tempfile
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -450,6 +451,21 @@ def test_a_thousand_declarations_of_attributes_are_read(tmp_path, count):
     else:
         with pytest.raises(FormatError, match="declares more than 1000 attributes"):
             read_network(tmp_path / "x.xml")
+
+
+def test_a_bif_file_that_pyagrum_refuses_is_written_with_a_warning(tmp_path, caplog):
+    graph = Network(("a", "b", "c"), ((), (0,), ()), (("x",), ("u", "v"), ("y",)))
+    tables = (np.array([1.0]), np.array([[0.5, 0.5]]), np.array([1.0]))
+    one_state = replace(graph, tables=tables)
+    for name in ("x.bifxml", "x.json", "x.bif"):
+        write_network(one_state, tmp_path / name)
+    [record] = caplog.records
+    assert "'a', 'c' have one state" in record.getMessage() and "pyAgrum" in record.getMessage()
+    assert read_network(tmp_path / "x.bif").states == one_state.states
+    gum = pytest.importorskip("pyagrum")
+    with pytest.raises(gum.FatalError):
+        gum.loadBN(str(tmp_path / "x.bif"))
+    assert gum.loadBN(str(tmp_path / "x.bifxml")).size() == 3
 
 
 def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):

@@ -141,7 +141,8 @@ def reading_options(
     ] = "quantile",
     arities: ArityFile = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN,...", help="Leave these columns out; may be repeated."),
     ] = None,
     format: Annotated[
         str | None,
@@ -210,7 +211,7 @@ def worker_options(
 
 
 def parsed_bins(texts: list[str]) -> int | dict[str, int | list[float]] | None:
-    """Return 5 for "5", {"age": 5} for "age=5", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
+    """Return 3 for "3", {"age": 3} for "age=3", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
     named: dict[str, int | list[float]] = {}
     for text in texts:
         name, equals, number = text.rpartition("=")

@@ -1,7 +1,18 @@
 """Files and data frames to integer codes."""
 
-from .columns import state_of
+from .columns import ADVISED_BINS, code_of, state_of
 from .dataset import Dataset, ReadSettings, make_frame, write, write_rows
 from .read import read, read_evidence
 
-__all__ = ["Dataset", "ReadSettings", "make_frame", "read", "read_evidence", "state_of", "write", "write_rows"]
+__all__ = [
+    "ADVISED_BINS",
+    "Dataset",
+    "ReadSettings",
+    "code_of",
+    "make_frame",
+    "read",
+    "read_evidence",
+    "state_of",
+    "write",
+    "write_rows",
+]

@@ -1,8 +1,9 @@
 """The distinct values of a column, and its states: declared, observed, or intervals of numbers."""
 
+import logging
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, time
 from itertools import pairwise
@@ -16,7 +17,10 @@ from ..foundation.errors import DataError, option, some
 from ..foundation.files import shown
 from .dataset import MISSING_TOKENS, MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
 
+log = logging.getLogger("qubayes")
+
 MISSING_STATE = "missing"
+ADVISED_BINS = 3  # with more, few rows fall into each cell, and edges are missed
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
 _NUMBER = re.compile(
@@ -84,11 +88,33 @@ def state_of(states: tuple[str, ...], value: Any, name: str = "") -> int:
     >>> state_of(("<1.5", ">=1.5"), 2), state_of(("false", "true"), True)
     (1, 1)
     """
-    column = Column(name, [text_of(name, value)], np.zeros(1, np.uint8))
-    code = int(codes_in(column, states)[0])
+    code = code_of(states, value, name)
     if code < 0:
         raise DataError(f"{value!r} is a missing value, not a state of {name!r}; its states are {some(states)}")
     return code
+
+
+def code_of(states: tuple[str, ...], value: Any, name: str = "") -> int:
+    """Return the index of the state that a value means; -1 for a missing value, unless missing is a state.
+
+    >>> code_of(("no", "yes"), None), code_of(("no", "yes", "missing"), float("nan"))
+    (-1, 2)
+    """
+    texts = [] if is_missing(value) else [text_of(name, value)]
+    column = Column(name, texts, np.zeros(1, np.uint8))
+    return int(codes_in(column, states)[0])
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for None and for a value that is not equal to itself (NaN, NaT, NA of pandas)."""
+    if value is None:
+        return True
+    try:
+        return not bool(value == value)
+    except TypeError:  # NA of pandas is neither true nor false
+        return True
+    except Exception:  # an array in a cell
+        return False
 
 
 def text_of(name: str, value: Any) -> str:
@@ -121,13 +147,18 @@ def missing_values(column: Column) -> Bools:
     return np.array([*(value in tokens for value in column.distinct), True])
 
 
-def complete_rows(columns: list[Column], settings: ReadSettings) -> list[Column]:
-    """Return the columns without the rows that have missing values; raise, or keep them, as the settings say."""
+def complete_rows(columns: list[Column], settings: ReadSettings, with_state: Container[str] = ()) -> list[Column]:
+    """Return the columns without the rows that have missing values; raise, or keep them, as the settings say.
+
+    Missing values of the columns `with_state` are a state already; they are refused nowhere, but dropped where asked.
+    """
     if settings.missing == "state":
         return columns
     lost: Bools = np.zeros(len(columns[0].codes), dtype=np.bool_)
     counts: dict[str, int] = {}
     for column in columns:
+        if settings.missing == "error" and column.name in with_state:
+            continue
         missing = missing_values(column)[column.codes]
         if (count := int(missing.sum())) > 0:
             lost |= missing
@@ -236,13 +267,18 @@ def _number_states(
         values = np.array([float(number) for number in numbers])
         return _interval_names(bounds, bounds[0]), np.searchsorted(bounds, values, side="right")
     if bins is not None and len(numbers) and (by_name is not None or not whole or len(numbers) > MOST_CODES):
+        if whole and by_name is None and len(numbers) == counts.sum():
+            log.warning(
+                "%r has another whole number in each of %d rows and may be an identifier; leave it out with %s",
+                *(name, len(numbers), option("ignore", [name])),
+            )
         return cut(numbers, counts, bins, settings.bin_method)
     if not whole:
         fractions = (float(x) for x in numbers if float(x) != round(float(x)))
         raise DataError(
             f"column {name!r} is continuous ({len(numbers)} values such as"
             f" {next(fractions, float(numbers[0]))!r}); cut it into intervals with"
-            f" {option('bins', 5)} ({option('bin_method')} quantile or width), or declare its states with"
+            f" {option('bins', ADVISED_BINS)} ({option('bin_method')} quantile or width), or declare its states with"
             f" {option('arities')}"
         )
     return _sorted_states(name, [str(int(number)) for number in numbers], whole=True)
@@ -252,7 +288,7 @@ def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[s
     """Return the distinct texts as states in the order of text or of numbers, and the state of each text."""
     different = set(texts)
     if len(different) > MOST_STATES:
-        bins = f", cut it into intervals with {option('bins', {name: 5})}" if whole else ""
+        bins = f", cut it into intervals with {option('bins', {name: ADVISED_BINS})}" if whole else ""
         raise DataError(
             f"column {name!r} has {len(different)} states, at most {MOST_STATES} are allowed; is it an identifier?"
             f" leave it out with {option('ignore', [name])}{bins}"

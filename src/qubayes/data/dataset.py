@@ -144,7 +144,7 @@ class ReadSettings:
     bins: int | Mapping[str, int | Sequence[float]] | None = None
     bin_method: BinMethod = "quantile"  # intervals with equally many rows, or equally wide ones
     arities: str | Path | Arities | None = None  # a .bif network, a .json file, or the same as a mapping
-    ignore: Sequence[str] = ()  # names of columns that are left out, or one name
+    ignore: Sequence[str] = ()  # names of columns that are left out; one name, or several with commas
     format: DataFormat | None = None  # of a file; by default from its ending (and, for .dat, its content)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from importlib.util import find_spec
@@ -26,7 +26,17 @@ from ..foundation.environment import limit_address_space, optional
 from ..foundation.environment import narwhals as nw
 from ..foundation.errors import DataError, FormatError, QubayesError, SettingError, option, some
 from ..foundation.files import ending, opened, parse_json, read_text, shown
-from .columns import Column, Intervals, codes_in, complete_rows, encode, one_spelling, text_of
+from .columns import (
+    MISSING_STATE,
+    Column,
+    Intervals,
+    codes_in,
+    complete_rows,
+    encode,
+    is_missing,
+    one_spelling,
+    text_of,
+)
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
 
 _FORMATS = {
@@ -68,7 +78,8 @@ def read(
     which is returned as it is. The options are the fields of `ReadSettings`, by name or as `settings`: missing, bins,
     bin_method, arities, ignore, format. States come in the declared order if the column's type or `arities` declares
     them, else in numeric order if all are whole numbers, else sorted as text. Numbers whose states are intervals in
-    `like` (a Network or a Dataset) are put into these intervals.
+    `like` (a Network or a Dataset) are put into these intervals, and missing values are the state `missing` where it
+    has one.
 
     >>> import pandas
     >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), bins=2)
@@ -86,7 +97,8 @@ def read(
         return source
     columns, arities_from = _load(source, settings)
     names = [column.name for column in columns]
-    asked = [*settings.ignore, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
+    ignored = [part for name in settings.ignore for part in _listed(name, names)]
+    asked = [*ignored, *(settings.bins if isinstance(settings.bins, Mapping) else ())]
     if unknown := [name for name in asked if name not in names]:
         raise DataError(f"no column is named {unknown[0]!r}; columns are {some(names, 10)}")
     if "" in names:
@@ -94,7 +106,7 @@ def read(
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"two columns are named {twice!r}; give every column its own name")
-    columns = [column for column in columns if column.name not in settings.ignore]
+    columns = [column for column in columns if column.name not in ignored]
     if len(columns) < 2:
         raise DataError(
             f"the data have {len(columns)} column; a network needs two or more (fields are separated by commas in .csv,"
@@ -109,8 +121,14 @@ def read(
     ]
     if settings.arities is not None:
         columns, arities_from = _declare(columns, settings.arities)
-    rows, columns = len(columns[0].codes), complete_rows(columns, settings)
+    with_state = [name for name, its in states.items() if MISSING_STATE in its]
+    rows, columns = len(columns[0].codes), complete_rows(columns, settings, with_state)
     return encode(columns, settings, arities_from, rows - len(columns[0].codes))
+
+
+def _listed(text: str, names: Container[str]) -> list[str]:
+    """Return the column of this name; if there is none, the columns of a list with commas."""
+    return [text] if text in names else [part.strip() for part in text.split(",")]
 
 
 def read_evidence(source: Any, like: HasStates, settings: ReadSettings | None = None) -> dict[str, Ints]:
@@ -234,7 +252,7 @@ def _frame_columns(frame: Any) -> list[Column]:
         ) from None
     except ValueError as error:  # names that repeat
         raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
-    return [_frame_column("" if _is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
+    return [_frame_column("" if is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
 
 
 def _frame_column(name: str, series: "nw.Series[Any]") -> Column:
@@ -305,7 +323,7 @@ def _number_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
 
 def _object_column(name: str, values: list[Any]) -> Column:
     """Return a column of Python objects of one type: as numbers, or as their text."""
-    values = [None if _is_missing(v) else v.item() if isinstance(v, np.generic) else v for v in values]
+    values = [None if is_missing(v) else v.item() if isinstance(v, np.generic) else v for v in values]
     kinds = {type(value) for value in values if value is not None}
     if kinds and kinds != {int} and kinds <= {int, float, Decimal}:
         try:
@@ -319,18 +337,6 @@ def _object_column(name: str, values: list[Any]) -> Column:
     index = {text: code for code, text in enumerate(sorted({text for text in texts if text is not None}))}
     codes = [len(index) if text is None else index[text] for text in texts]
     return Column(name, list(index), np.array(codes, np.min_scalar_type(len(index))))
-
-
-def _is_missing(value: Any) -> bool:
-    """Return True for None and for a value that is not equal to itself (NaN, NaT, NA of pandas)."""
-    if value is None:
-        return True
-    try:
-        return not bool(value == value)
-    except TypeError:  # NA of pandas is neither true nor false
-        return True
-    except Exception:  # an array in a cell
-        return False
 
 
 def _read_frame_file(path: Path, kind: str) -> list[Column]:

@@ -50,13 +50,13 @@ def some(names: Iterable[str], most: int = 5) -> str:
 
 
 def option(name: str, value: object = None) -> str:
-    """Return an option as the caller writes it: `bins=5` in Python, `--bins 5` on the command line.
+    """Return an option as the caller writes it: `bins=3` in Python, `--bins 3` on the command line.
 
-    >>> option("bins", {"age": 5}), option("run_dir")
-    ("bins={'age': 5}", 'run_dir')
+    >>> option("bins", {"age": 3}), option("run_dir")
+    ("bins={'age': 3}", 'run_dir')
     >>> with flags_in_messages():
-    ...     option("bins", {"age": 5}), option("ignore", ["id"]), option("run_dir")
-    ('--bins age=5', '--ignore id', '--run-dir')
+    ...     option("bins", {"age": 3}), option("ignore", ["id"]), option("run_dir")
+    ('--bins age=3', '--ignore id', '--run-dir')
     """
     if not _as_flags:
         return name if value is None else f"{name}={value!r}"

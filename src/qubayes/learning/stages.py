@@ -16,7 +16,7 @@ from ..candidates import (
     restrict,
     write_candidates,
 )
-from ..data import Dataset, ReadSettings, read
+from ..data import ADVISED_BINS, Dataset, ReadSettings, read
 from ..data.dataset import MOST_CODES
 from ..foundation.errors import SettingError, option
 from ..foundation.files import check_places, ending
@@ -40,11 +40,13 @@ def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
     """Return the data, and warn of each column in which nearly every row has a state of its own."""
     dataset = read(data, reading)
     limit = max(MOST_CODES, dataset.rows // 2)
-    for name, arity in zip(dataset.names, dataset.arities.tolist(), strict=True):
-        if arity > limit:
+    for name, states in zip(dataset.names, dataset.states, strict=True):
+        if len(states) > limit:
+            numbers = all(state.removeprefix("-").isdecimal() for state in states)
+            remedy = f", or cut it into intervals with {option('bins', {name: ADVISED_BINS})}" if numbers else ""
             log.warning(
-                "%r has %d states in %d rows and may be an identifier; leave it out with %s, or cut numbers with %s",
-                *(name, arity, dataset.rows, option("ignore", [name]), option("bins", {name: 5})),
+                "%r has %d states in %d rows and may be an identifier; leave it out with %s%s",
+                *(name, len(states), dataset.rows, option("ignore", [name]), remedy),
             )
     return dataset
 

@@ -15,6 +15,7 @@ the first parent slowest.
 
 import gzip
 import json
+import logging
 import math
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -27,7 +28,7 @@ import numpy as np
 
 from ..data import Dataset
 from ..foundation.environment import optional
-from ..foundation.errors import FormatError, MissingPackageError, QubayesError
+from ..foundation.errors import FormatError, MissingPackageError, QubayesError, some
 from ..foundation.files import ending, parse_json, read_bytes, read_text, replacing, shown
 from .bif import bif_text, parse_bif
 from .equivalence import cpdag
@@ -48,6 +49,8 @@ from .other_formats import (
 
 if TYPE_CHECKING:
     import networkx as nx
+
+log = logging.getLogger("qubayes")
 
 # Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041 vertices; a hostile file
 # of this size costs up to 25 times as much memory (empty JSON lists).
@@ -234,6 +237,12 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
     """
     chosen = _format(path)
     _check_held(network, path)
+    single = [name for name, states in zip(network.names, network.states or (), strict=False) if len(states) == 1]
+    if single and chosen.text is bif_text:
+        log.warning(
+            "%s: %s %s one state, with which pyAgrum reads no .bif file; it reads .bifxml",
+            *(path, some(single), "has" if len(single) == 1 else "have"),
+        )
     _write(json_text(network, about) if chosen.text is json_text else chosen.text(network), path)
 
 
