@@ -1,8 +1,10 @@
 """Reading text tables: values as written, states in order, arities, missing values, intervals."""
 
 import gzip
+import hashlib
 import json
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -123,6 +125,19 @@ def test_more_than_256_states_take_two_bytes(save):
     data = read(save("a,b\n" + rows))
     assert data.codes.dtype == np.uint16
     assert data.codes[0].tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_the_checksum_is_that_of_all_codes_at_once_without_their_memory(kind):
+    codes = np.arange(20 * 50_000, dtype=kind).reshape(50_000, 20).T % 200  # no row is contiguous
+    data = Dataset(tuple(map(str, range(20))), (tuple(map(str, range(200))),) * 20, codes)
+    text = repr((data.names, data.states)).encode()
+    expected = hashlib.sha256(text + codes.astype("<u4").tobytes()).hexdigest()
+    tracemalloc.start()
+    found = data.checksum
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == expected and most < 1_000_000
 
 
 FIELDS = st.text(st.sampled_from('ab01,"\n .-'), max_size=4).map(str.strip)

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,7 +32,7 @@ _SHOWN = 20  # variables in the text of a Dataset
 _BLOCK = 1 << 14  # rows that are in memory as text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Dataset:
     """Rows of discrete values: `codes[i, row]` is the state of variable i, an index into `states[i]`."""
 
@@ -56,11 +57,12 @@ class Dataset:
         """Declared number of states of each variable."""
         return np.array([len(states) for states in self.states], dtype=np.int64)
 
-    @property
+    @cached_property
     def checksum(self) -> str:
         """sha256 of names, states and codes: the same data give the same checksum from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
-        digest.update(np.ascontiguousarray(self.codes).astype("<u4").tobytes())
+        for codes in self.codes:  # as one array of four bytes a code they would take eight times their memory
+            digest.update(codes.astype("<u4"))
         return digest.hexdigest()
 
     def select(self, variables: Ints) -> "Dataset":
