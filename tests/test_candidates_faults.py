@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from candidate_cases import assert_one_line, data_file, dependent_data, finish, run, start
-from qubayes.candidates import Knowledge, Search, identify, write_candidates
+from qubayes.candidates import Knowledge, Search, fingerprint, identify, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.candidates.identify import fingerprint
 from qubayes.data import read
 from qubayes.foundation.errors import FormatError
 from qubayes.foundation.workers import Workers

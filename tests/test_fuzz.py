@@ -291,7 +291,7 @@ def test_blocks_with_a_right_sum_and_wrong_numbers_are_made_anew(tmp_path: Path)
     table, search = dependent_data(5, 60, 3), Search(2, Score("bdeu"))
     path, workers = tmp_path / "x.blocks", Workers(1)
     expected = identify(table, search, checkpoint=path, workers=workers)
-    from qubayes.candidates.identify import fingerprint
+    from qubayes.candidates import fingerprint
 
     for index, change in ((0, {"child": 99}), (0, {"parents": -1}), (0, {"score": np.nan}), (77, {})):
         with Checkpoint(path, fingerprint(table, search), resume=True) as kept:

@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 from common import Run, dependent_data, files_in, finish, start, table
 
-from qubayes.candidates import Search, read_candidates
+from qubayes.candidates import Search, fingerprint, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.candidates.identify import fingerprint
 from qubayes.data import read, write
 from qubayes.foundation.files import json_object, read_text
 from qubayes.foundation.workers import Workers

@@ -2,7 +2,7 @@
 
 from .candidate_files import check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
-from .identify import Search, identify
+from .identify import Search, fingerprint, identify
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict
 
@@ -13,6 +13,7 @@ __all__ = [
     "Stamp",
     "check_output",
     "example",
+    "fingerprint",
     "identify",
     "prune",
     "read_candidates",

@@ -1,6 +1,5 @@
 """Exact identification of the candidate parent sets (Definition 2)."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.errors import DataError, SettingError, option
 from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.settings import facts
 from ..foundation.workers import Workers, run
 from ..scores import Score
 from ..scores.score import check_joint_states
@@ -128,9 +128,14 @@ def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progr
 
 def stamp_of(dataset: Dataset, search: Search) -> Stamp:
     """Return where the scores of the search come from."""
-    score = search.score
-    facts = score.name, score.stamped_ess, search.max_parents, dataset.rows, dataset.arities_from
-    stamp = Stamp(*facts, search.possible_parents)
+    stamp = Stamp(
+        search.score.name,
+        search.score.stamped_ess,
+        search.max_parents,
+        dataset.rows,
+        dataset.arities_from,
+        search.possible_parents,
+    )
     return stamp.with_priors() if search.knowledge.priors else stamp
 
 
@@ -219,15 +224,8 @@ def _blocks(level: Level, above: Above, ranges: list[tuple[int, int]], workers: 
 
 
 def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
-    """Return what a checkpoint belongs to."""
-    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    return {
-        "data": dataset.checksum,
-        "score": search.score.name,
-        "ess": search.score.ess,
-        "max_parents": search.max_parents,
-        "knowledge": hashlib.sha256(repr(allowed).encode()).hexdigest(),
-    }
+    """Return what the candidate sets depend on: the data and every field of the search."""
+    return {"data": dataset.checksum, **facts(search)}
 
 
 def assemble(dataset: Dataset, search: Search, blocks: list[Block]) -> Candidates:

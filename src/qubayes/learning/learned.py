@@ -325,7 +325,7 @@ class RunFolder:
 
 def key_of(depends_on: dict[str, Any]) -> str:
     """Return a checksum of what a result was made from, and of this version."""
-    text = json.dumps({"version": __version__, **depends_on}, sort_keys=True, default=str)
+    text = json.dumps({"version": __version__, **depends_on}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..candidates import Candidates, identify, read_candidates, write_candidates
+from ..candidates import Candidates, fingerprint, identify, read_candidates, write_candidates
 from ..data import Dataset
 from ..foundation.arrays import Bools
 from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
 from ..foundation.files import json_object, replacing
 from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, raising, silent, stopping
+from ..foundation.settings import facts
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
 from ..search import Limits, Reason, Solution, solve, solver_named
@@ -147,10 +148,7 @@ class _Pipeline:
 
         Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are still missing.
         """
-        settings = self.settings.as_json()
-        self.inputs = {"data": dataset.checksum} | {
-            key: settings[key] for key in ("max_parents", "score", "ess", "knowledge", "possible_parents")
-        }
+        self.inputs = fingerprint(dataset, self.settings.search)
         if self.settings.knowledge is not None:  # raises for contradictions that the search would not meet
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
@@ -212,7 +210,7 @@ class _Pipeline:
             with replacing(path) as file:
                 json.dump(choice, file)
 
-        inputs = {"data": dataset.checksum, **self.settings.as_json()}
+        inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("plan"):
             choice = self.folder.kept("choice.json", inputs, make, lambda path: json_object(path.read_bytes()), write)
         self.settings, self.fitted = replace(self.settings, **choice), True
@@ -260,14 +258,13 @@ class _Pipeline:
         return made
 
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
-        name, limits, left = self.settings.solver_name, self.settings.limits, self.limits_left
-        inputs = {**self.inputs, "solver": name, "limits": [limits.seconds, limits.moves, limits.seed]}
-        inputs |= {} if self.settings.patience is None else {"patience": repr(self.settings.patience)}
+        name, solver, left = self.settings.solver_name, self.settings.solver_with_settings, self.limits_left
+        inputs = {**self.inputs, "solver": {"name": name, **facts(solver)}, "limits": facts(self.settings.limits)}
 
         def make() -> Solution:
             return solve(
                 problem,
-                self.settings.solver_with_settings,
+                solver,
                 limits=left,
                 start=self.earlier_network(problem),
                 workers=self.workers,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from ..candidates import Knowledge, Search, read_knowledge
 from ..data import Dataset, ReadSettings
 from ..foundation.errors import SettingError, check_options, option
+from ..foundation.settings import facts
 from ..scores import Score
 from ..search import Limits, Solver, solver_named
 from ..search.exact.alternatives import check_wanted
@@ -148,24 +149,15 @@ class LearnSettings:
         return replace(self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings by name, for provenance and for the keys of a run folder."""
-        score, limits, reading = self.chosen_score, self.limits, self.reading
-        return {
-            "max_parents": self.max_parents,
-            "score": score.name,
-            "ess": score.stamped_ess,
-            "knowledge": asdict(self.knowledge or Knowledge()),
-            "possible_parents": self.possible_parents,
+        """Return the settings in force by name, for provenance."""
+        in_force = {
+            "score": self.chosen_score.name,
+            "ess": self.chosen_score.stamped_ess,
+            "knowledge": facts(self.knowledge or Knowledge()),
             "solver": self.solver_name,
-            "time_limit": limits.seconds,
-            "moves": limits.moves,
-            "seed": limits.seed,
-            "bootstrap": self.bootstrap,
-            "best": self.best,
-            "within": self.within,
-            "patience": None if self.patience == math.inf else self.patience,
-            "reading": reading and {each.name: _plain(getattr(reading, each.name)) for each in fields(reading)},
+            "time_limit": self.limits.seconds,
         }
+        return {**facts(self), **in_force}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +204,3 @@ class FormulateSettings:
             if self.subsets and value:
                 given = f"{option('subsets', str(self.subsets))} and {option(name, value)}"
                 raise SettingError(f"{given}; give one: the file has its subsets")
-
-
-def _plain(value: Any) -> Any:
-    """Return the value as JSON has it."""
-    if isinstance(value, Path):
-        return str(value)
-    return dict(value) if isinstance(value, Mapping) else value

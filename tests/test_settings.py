@@ -1,0 +1,147 @@
+"""What is kept is found again only by the settings that it was made with."""
+
+import json
+import math
+import os
+import signal
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from candidate_cases import dependent_data
+from qubayes.candidates import Knowledge, Search, fingerprint
+from qubayes.data import ReadSettings
+from qubayes.foundation.settings import facts
+from qubayes.learning import LearnSettings, bootstrap, learn
+from qubayes.scores import Score
+from qubayes.search import SOLVERS, Limits, solver_named
+
+DATA = dependent_data(5, 100, seed=1)
+
+# Other values of fields whose default is not a number, a truth value or None.
+OTHERS = {
+    (Score, "name"): "bds",
+    (Search, "score"): Score("bic"),
+    (LearnSettings, "score"): "bic",
+    (LearnSettings, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
+    (LearnSettings, "solver"): "anneal",
+    (LearnSettings, "reading"): ReadSettings(missing="drop"),
+    (Search, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
+    (Knowledge, "tiers"): [["v0"], ["v1"]],
+    (Knowledge, "max_parents"): {"v0": 0},
+    (Knowledge, "priors"): [("v0", "v1", 2.0)],
+}
+
+# Fields of LearnSettings that change nothing that is kept under a key of its own.
+NOT_IN_KEYS = {
+    "reading": "the key has the checksum of the data as they were read",
+    "bootstrap": "more samples are added to those in the file, which are the same for any number of them",
+    "best": "the list of networks is not kept",
+    "within": "the list of networks is not kept",
+}
+
+
+def others(settings):
+    """The settings with another value of each field in turn, by name of the field."""
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if (type(settings), each.name) in OTHERS:
+            other = OTHERS[type(settings), each.name]
+        elif value == ():
+            other = [("v0", "v1")]
+        elif isinstance(value, bool):
+            other = not value
+        else:
+            other = 1 if value is None else value + 1
+        yield each.name, replace(settings, **{each.name: other})
+
+
+def kept(folder: Path, settings: LearnSettings) -> set[str]:
+    """Names and keys of what a run keeps."""
+    options = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    learn(DATA, run_dir=folder, **options)
+    keys = json.loads((folder / "run.json").read_text()).items()
+    return {f"{name} {key}" for name, key in keys} | {path.name for path in folder.glob("bootstrap-*")}
+
+
+def test_every_field_that_changes_a_result_changes_the_key_of_the_run_folder(tmp_path):
+    plain = LearnSettings(max_parents=1, bootstrap=1)
+    first = kept(tmp_path, plain)
+    assert {name.split("-")[0].split()[0] for name in first} == {
+        "bootstrap",
+        "candidates.qbc",
+        "search_inputs",
+        "solution.json",
+    }
+    for name, settings in others(plain):
+        same = first & kept(tmp_path / name, settings)
+        if name in NOT_IN_KEYS:
+            assert same == first, name
+        elif settings.search != plain.search:
+            assert not same, name
+        else:
+            assert not any(each.startswith("solution") for each in same), name
+    assert NOT_IN_KEYS.keys() <= {each.name for each in fields(LearnSettings)}
+
+
+@pytest.mark.parametrize("place", ["", "score", "knowledge"])
+def test_every_field_of_a_search_changes_the_key_of_a_checkpoint(place):
+    search = Search(1)
+    for name, other in others(getattr(search, place) if place else search):
+        changed = replace(search, **{place: other}) if place else other
+        assert json.dumps(fingerprint(DATA, changed)) != json.dumps(fingerprint(DATA, search)), name
+
+
+def test_other_data_change_the_key_of_a_checkpoint():
+    other = replace(DATA, codes=DATA.codes[:, ::-1])
+    assert fingerprint(other, Search(1)) != fingerprint(DATA, Search(1))
+
+
+def test_a_run_folder_of_another_version_is_not_used(tmp_path, monkeypatch):
+    first = kept(tmp_path, LearnSettings(max_parents=1, bootstrap=1))
+    monkeypatch.setattr("qubayes.learning.learned.__version__", "99.0")
+    assert not first & kept(tmp_path / "other", LearnSettings(max_parents=1, bootstrap=1))
+
+
+def test_bootstrap_samples_of_another_seed_are_not_used(tmp_path):
+    expected = [bootstrap(DATA, Search(1), 3, seed=seed).frequencies for seed in (0, 1)]
+    found = [learn(DATA, 1, bootstrap=3, seed=seed, run_dir=tmp_path).confidence.frequencies for seed in (0, 1)]
+    assert not np.array_equal(*expected)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupted_search_is_repeated(tmp_path):
+    def press(progress) -> None:
+        if progress.stage == "anneal":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    data = dependent_data(20, 300, seed=1)
+    options = {"solver": "anneal", "moves": 1_000_000, "run_dir": tmp_path}
+    first = learn(data, 2, on_progress=press, **options)
+    assert first.interrupted and first.solution.interrupted
+    again = learn(data, 2, **options)
+    assert not again.interrupted and not again.solution.interrupted
+
+
+@pytest.mark.parametrize("settings", [Limits(), Knowledge(), Score(), Search(), ReadSettings(), LearnSettings()])
+def test_settings_as_json_have_every_field(settings):
+    told = facts(settings)
+    assert list(told) == [each.name for each in fields(settings)]
+    assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_settings_of_solvers_as_json_have_every_field(name):
+    solver = solver_named(name)
+    assert is_dataclass(solver) and list(json.loads(json.dumps(facts(solver)))) == [f.name for f in fields(solver)]
+
+
+def test_values_that_differ_stay_apart_in_json():
+    values = [None, math.inf, -math.inf, 0, 0.5, "", [], {}, [None], np.array([1, 2]), np.array([1, 3]), Path("x")]
+    told = [json.dumps(facts(value), allow_nan=False) for value in values]
+    assert len(set(told)) == len(values)
+    assert facts(np.int64(3)) == 3 and type(facts(np.float64(0.5))) is float
+    assert facts((1, (Path("a") / "b",))) == [1, [os.path.join("a", "b")]]  # noqa: PTH118
