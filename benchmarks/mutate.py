@@ -391,8 +391,8 @@ class Bench:
         process.join()
         return process.exitcode or 0
 
-    def take_kernels(self, changed: bool) -> None:
-        """Use the kernels of the unchanged package, or compile those of this copy where they differ."""
+    def take_kernels(self) -> None:
+        """Use the kernels of earlier mutants wherever their code is the same."""
         from numba.core import caching
 
         from qubayes.foundation import jit
@@ -400,14 +400,12 @@ class Bench:
         stamp: Any = lambda self: 0  # noqa: E731 - the folders' names hold checksums; times and sizes of files do not matter
         caching._SourceFileBackedLocatorMixin.get_source_stamp = stamp
         jit.config.CACHE_DIR = str(self.kernels)
-        if not changed:
-            jit.PACKAGE = ROOT / PACKAGE
 
     def reached(self, tests: Sequence[str]) -> dict[str, tuple[float, list[str]]]:
         """Return the seconds and the functions of each of these tests."""
 
         def prepare() -> Reached:
-            self.take_kernels(False)
+            self.take_kernels()
             return Reached(self.folder)
 
         place = self.folder / "reached.json"
@@ -424,12 +422,11 @@ class Bench:
         """
         place, original = self.folder / mutant.path, (ROOT / mutant.path).read_text()
         place.write_text(original[: mutant.start] + mutant.text + original[mutant.end :])
-        kernels = any(owner.kind == "kernel" for owner in holders(mutant))
         verdict = self.folder / "verdict.txt"
         verdict.write_text("start")
 
         def prepare() -> Watch:
-            self.take_kernels(kernels)
+            self.take_kernels()
             return Watch(tests, verdict)  # it ends the run with the first test that fails
 
         try:

@@ -2,67 +2,156 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from numba import config
 
 from qubayes.foundation import jit
 
-KERNEL = """
-from {jit} import kernel
-from .parts import LIMIT, add
+# A package outside this one, and a module that it imports absolutely.
+FILES = {
+    "plug/__init__.py": "",
+    "plug/kernels.py": """
+import other
+import plug.sizes as sizes
+from qubayes.foundation.jit import inner, kernel
+from .parts import LIMIT, Pair, add
 
 @kernel
 def run(x):
     "A docstring, which -OO removes."
-    return add(x) + LIMIT
-"""
-PARTS = """
-from {jit} import inner
+    pair = Pair(add(x), later(x))
+    return pair.first + pair.second + LIMIT + other.more(x) + sizes.SIZE
 
-LIMIT = {limit}
+@inner
+def later(x):
+    return 1000 * x
+""",
+    "plug/parts.py": """
+from collections import namedtuple
+from qubayes.foundation.jit import inner
+from other import deep
+
+LIMIT = 100
+Pair = namedtuple("Pair", "first second")
 
 @inner
 def add(x):
-    return x + {more}
-"""
+    return deep(x) + 5
+""",
+    "plug/sizes.py": "SIZE = 10000\n",
+    "other.py": """
+from qubayes.foundation.jit import allocating_kernel, inner
+
+@inner
+def deep(x):
+    return x
+
+def made(step):
+    @inner
+    def made_inside(x):
+        return x * step
+    return made_inside
+
+more = made(20)
+""",
+}
 PROGRAM = """
-from pathlib import Path
-from qubayes.foundation import jit
-jit.PACKAGE = Path("package").absolute()
-from package.kernels import run
-print(run(1), sum(run.stats.cache_hits.values()))
+from qubayes.foundation.jit import is_compiled
+from plug.kernels import run
+before = is_compiled(run)
+print(run(1), sum(run.stats.cache_hits.values()), before, is_compiled(run))
 """
 
 
-@pytest.mark.parametrize("change", [{"limit": 200}, {"more": 7}])
-def test_a_change_in_an_imported_module_counts(tmp_path, monkeypatch, change):
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "kernels.py").write_text(KERNEL.format(jit="qubayes.foundation.jit"))
+@pytest.fixture
+def run_plug_in(tmp_path, monkeypatch):
+    """Run the plug-in, with texts of its files replaced, and return (result, whether the kernel was on disk)."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
 
-    def run(*flags, limit=100, more=5) -> list[str]:
-        (package / "parts.py").write_text(PARTS.format(jit="qubayes.foundation.jit", limit=limit, more=more))
-        done = subprocess.run(
-            [sys.executable, "-B", *flags, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        return done.stdout.split()
+    def run(*flags, name="", old="", new="") -> tuple[int, bool]:
+        for path, text in FILES.items():
+            place = tmp_path / path
+            place.parent.mkdir(exist_ok=True)
+            assert path != name or old in text
+            place.write_text(text.replace(old, new) if path == name else text)
+        command = [sys.executable, "-B", *flags, "-c", PROGRAM]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        result, hits, before, after = done.stdout.split()
+        assert (before, after) == (str(hits == "1"), "True")
+        return int(result), hits == "1"
 
-    assert run() == ["106", "0"]
-    assert run() == ["106", "1"]
-    run("-OO")
-    assert run("-OO") == ["106", "1"]
-    assert run() == ["106", "1"]  # those of -OO are kept beside these
-    changed = {"limit": 100, "more": 5} | change
-    assert run(**changed) == [str(1 + changed["more"] + changed["limit"]), "0"]
-    assert run() == ["106", "1"]  # the earlier state of the sources is still there
+    return run
 
 
-def test_kernels_are_kept_outside_the_package_and_the_setting_of_numba_is_restored():
-    from numba import config
+def test_a_change_in_a_module_of_a_plug_in_counts(run_plug_in):
+    first = 1 + 5 + 1000 + 100 + 20 + 10000
+    assert run_plug_in() == (first, False)
+    assert run_plug_in() == (first, True)
+    changes = [
+        ("plug/parts.py", "LIMIT = 100", "LIMIT = 200", 100),
+        ("plug/parts.py", "+ 5", "+ 7", 2),
+        ("plug/sizes.py", "10000", "20000", 10000),
+        ("plug/kernels.py", "1000 * x", "3000 * x", 2000),  # a function below the kernel
+        ("other.py", "return x\n", "return x + 100\n", 100),  # a function that a function of another module calls
+        ("other.py", "made(20)", "made(30)", 10),  # a value that a function keeps from where it was made
+    ]
+    for name, old, new, more in changes:
+        assert run_plug_in(name=name, old=old, new=new) == (first + more, False), (name, old)
+    assert run_plug_in() == (first, True)  # that of the earlier state of the modules is still there
+    assert run_plug_in(name="other.py", old="@inner\ndef deep", new="# Words.\n@inner\ndef deep") == (first, True)
+    inlined = run_plug_in(name="other.py", old="allocating_kernel, inner", new="inlined as inner")
+    assert inlined == (first, False)
+    assert run_plug_in("-OO") == (first, False)
+    assert run_plug_in() == (first, True)
 
-    before = config.CACHE_DIR
-    compiled = jit.kernel(jit._folder.__wrapped__)  # decorated only, never called
-    assert before == config.CACHE_DIR
-    assert compiled.stats.cache_path.startswith(jit._folder("qubayes.foundation.jit"))
+
+def test_an_import_makes_no_folder_and_no_kernel_counts_as_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    program = """
+import qubayes
+from qubayes.foundation.jit import is_compiled
+from qubayes.candidates.scanning import scan
+qubayes.learn
+print(is_compiled(scan))
+"""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout == "False\n" and not (tmp_path / "cache").exists()
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_kernels_are_kept_outside_the_package_and_the_setting_of_numba_is_restored(empty_cache):
+    def plain(x):
+        return x + 1
+
+    compiled = jit.kernel(plain)
+    assert compiled(1) == 2 and jit.is_compiled(compiled)
+    assert str(empty_cache) == config.CACHE_DIR
+    assert Path(compiled.stats.cache_path).is_relative_to(empty_cache / "qubayes")
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_compilations_are_told_once_each():
+    told = []
+
+    @jit.inner
+    def called(x):
+        return x + 2
+
+    @jit.kernel
+    def calls(x):
+        return called(x)
+
+    with jit.compilations(told.append):
+        assert not told
+        calls(1)
+        calls(2)
+    calls(1.0)
+    assert told == [True, False]

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 
 from candidate_cases import dependent_data
 from qubayes import Workers
 from qubayes.candidates import Search, identify, levels, write_candidates
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError
+from qubayes.foundation.jit import kernel
 from qubayes.scores import NAMES, Score
 from strategies import datasets
 from test_candidates import assert_same, by_vertex, expected, knowledge, weighted_rows
@@ -174,16 +176,18 @@ def test_small_problems_do_not_load_the_kernel(monkeypatch):
     identify(dependent_data(8, 100, seed=0), Search(3))
 
 
-def test_the_kernel_is_compiled_only_where_it_pays(monkeypatch):
+def test_the_kernel_is_compiled_only_where_it_pays(monkeypatch, tmp_path):
     rows = levels.Rows(np.zeros((5, 1000), np.uint8), np.full(5, 3), np.zeros(0, np.int32), np.zeros((5, 0)), 1000)
     formula = Score("bdeu").formula(1000)
 
-    class Kernel:
-        __module__ = "qubayes.candidates.bounding"
-        signatures = ()
+    @kernel
+    def anew(x):
+        return x
 
-    monkeypatch.setattr(levels, "find_sets", Kernel)
-    for uncompiled, sets in product([set(), {Kernel.__module__}], [10**3, 10**6, 10**8]):
-        monkeypatch.setattr(levels, "uncompiled", uncompiled)
+    compiled = kernel(anew.py_func)
+    compiled(1)
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    for find_sets, sets in product([compiled, anew], [10**3, 10**6, 10**8]):
+        monkeypatch.setattr(levels, "find_sets", find_sets)
         pays = levels.pays(4, sets, rows, formula)
-        assert pays == (sets == 10**8 or (sets == 10**6 and not uncompiled)), (uncompiled, sets)
+        assert pays == (sets == 10**8 or (sets == 10**6 and find_sets is compiled)), (find_sets, sets)

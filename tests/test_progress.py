@@ -4,6 +4,7 @@ import io
 import sys
 import time
 
+import numba
 import pytest
 
 from qubayes.cli import shell
@@ -26,7 +27,6 @@ def screen_of(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_stage_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screen_of(monkeypatch)
-    monkeypatch.setattr("qubayes.foundation.jit.uncompiled", set())
     with shell.progress_bar() as show:
         show(Progress("candidates", 1, 4, "best so far"))
         time.sleep(0.3)  # a bar is drawn ten times a second
@@ -34,12 +34,16 @@ def test_a_stage_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "candidates" in shown and "25 %" in shown and "best so far" in shown and "compiling" not in shown
 
 
-def test_compilation_is_announced_where_kernels_are_not_on_disk_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compilation_is_shown_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screen_of(monkeypatch)
-    monkeypatch.setattr("qubayes.foundation.jit.uncompiled", {"qubayes.candidates.scanning"})
-    with shell.progress_bar():
+    with shell.progress_bar() as show:
+        numba.njit(lambda x: x + 1)(1)
+        assert "compiling" in screen.getvalue() and "once on this machine" in screen.getvalue()
+        time.sleep(0.3)  # it is drawn no more
+        screen.truncate(0)
+        show(Progress("candidates", 1, 4))
         time.sleep(0.3)
-    assert "compiling" in screen.getvalue() and "once on this machine" in screen.getvalue()
+    assert "candidates" in screen.getvalue() and "compiling" not in screen.getvalue()
 
 
 def test_no_terminal_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

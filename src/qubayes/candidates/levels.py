@@ -10,7 +10,7 @@ import numpy as np
 from ..data.dataset import Dataset
 from ..foundation.arrays import Floats, Ints, SmallInts
 from ..foundation.families import VertexSet
-from ..foundation.jit import uncompiled
+from ..foundation.jit import is_compiled
 from ..foundation.words import LANES, aligned
 from ..scores.score import DECLARED, EACH, OBSERVED, Formula, Score, local_score, rising
 from ..scores.sums import SMALL_PRIOR, TermTables, term_row, term_tables
@@ -281,7 +281,7 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
     seconds = sets * (words * _SECONDS_A_WORD if words else rows.codes.shape[1] * _SECONDS_A_ROW)
     if seconds <= _TO_LOAD:
         return False
-    return seconds > _TO_COMPILE or find_sets.__module__ not in uncompiled or bool(find_sets.signatures)
+    return seconds > _TO_COMPILE or is_compiled(find_sets)
 
 
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:

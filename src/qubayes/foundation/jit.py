@@ -1,68 +1,191 @@
 """Decorators for numba kernels and the folder where compiled kernels are kept.
 
-A compiled kernel holds copies of the functions that it calls, but numba looks for changes in the kernel's own file
-only. Therefore kernels are kept in a folder named by a checksum of their module and of all that it imports from here.
+A compiled kernel holds copies of the functions that it calls and of the globals that they read, but numba looks for
+changes in the kernel's own file only. Therefore each kernel is kept in a folder that is named by a checksum of the code
+of all these functions, wherever they are defined, of these globals, and of the versions of Python, numpy and numba. The
+checksum is computed at the first call: then everything is defined, and an import makes no folder.
 
 Compilation dominates the first run. Keep kernels few and small, pass few arrays, and allocate in the caller.
 """
 
+import hashlib
 import os
-import re
 import sys
-import zlib
-from collections.abc import Callable
-from functools import cache
-from importlib.util import resolve_name
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
+from enum import Enum
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, cast
 
+import llvmlite  # type: ignore[import-untyped]
 import numba
-from numba import njit
+import numpy as np
+from numba import njit, types
+from numba.core.caching import FunctionCache
+from numba.core.event import Listener, install_listener
 from numba.extending import register_jitable
 
 config: Any = numba.config
-uncompiled: set[str] = set()  # modules whose kernels are not on disk yet
-PACKAGE = Path(__file__).parents[1]
+_NumbaCache: Any = FunctionCache
+_VERSIONS = (sys.version, np.__version__, numba.__version__, llvmlite.__version__)
+_FOREIGN = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}  # packages whose versions stand for their code
+_SCALARS = (bool, int, float, complex, str, bytes, None.__class__, range, Enum, np.generic, np.dtype, types.Type)
 
 
-@cache
-def _imports(module: str) -> tuple[bytes, list[str]]:
-    """Return the source of a module of this package and the modules of this package that it imports at the top."""
-    path = PACKAGE.joinpath(*module.split(".")[1:])
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    source = path.read_bytes() if path.exists() else b""
-    home = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return source, [
-        resolve_name(name.decode(), home) for name in re.findall(rb"^from (\.+[\w.]+) import", source, re.M)
-    ]
+def _is_foreign(value: Any) -> bool:
+    """Return whether the module or object belongs to a package of `_FOREIGN`."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return str(name).partition(".")[0] in _FOREIGN
 
 
-@cache
-def _folder(module: str) -> str:
-    """Return the folder of the module's kernels: below NUMBA_CACHE_DIR, or below the user's cache folder."""
-    closure = [module]
-    for name in closure:  # grows while it is read
-        closure += [imported for imported in _imports(name)[1] if imported not in closure]
-    checksum = zlib.crc32(b"".join(_imports(name)[0] for name in sorted(closure)))
-    home = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
-    root = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / home
-    return str(Path(root) / "qubayes" / f"{module.removeprefix('qubayes.')}-{checksum:08x}")
+def _described(value: Any) -> tuple[str, list[FunctionType]]:
+    """Return a value that a kernel reads as text, and the functions that it calls by it."""
+    if isinstance(value, _SCALARS):
+        return repr(value), []
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}", []
+    if isinstance(value, tuple):
+        items = [_described(item) for item in value]
+        return str([text for text, _ in items]), [function for _, its in items for function in its]
+    if isinstance(value, ModuleType):
+        return value.__name__, []
+    if isinstance(value, type):
+        members = getattr(value, "_fields", ()), getattr(value, "__members__", ())  # of a named tuple, an enumeration
+        return f"{value.__module__}.{value.__qualname__} {members}", []
+    function = getattr(value, "py_func", None) or getattr(value, "_defn", value)  # of a kernel, or an intrinsic
+    if isinstance(function, FunctionType) and not _is_foreign(function):
+        return str(getattr(value, "targetoptions", "")), [function]
+    return f"{type(value).__qualname__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}", []
+
+
+def _codes(function: FunctionType) -> Iterator[CodeType]:
+    """Yield the code of the function and of the functions inside it."""
+    codes = [function.__code__]
+    for code in codes:  # grows while it is read
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        yield code
+
+
+def _constants(code: CodeType) -> list[str]:
+    """Return the constants in the code as text, those of sets in one order."""
+    found = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    return [str(sorted(map(repr, each))) if isinstance(each, frozenset) else repr(each) for each in found]
+
+
+def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of what the function reads: globals, attributes of modules and classes, cells, defaults."""
+    names = sorted({name for code in _codes(function) for name in code.co_names})
+    spaces: list[tuple[str, Any]] = [("", function.__globals__)]
+    seen: set[int] = set()
+    for prefix, space in spaces:  # grows while it is read
+        for name in names:
+            if name not in space:
+                continue
+            value = space[name]
+            yield prefix + name, value
+            opens = isinstance(value, ModuleType | type) and not _is_foreign(value)
+            if opens and id(value) not in seen:
+                seen.add(id(value))
+                spaces.append((f"{prefix}{name}.", vars(value)))
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a cell that is still empty
+            yield name, cell.cell_contents
+    yield "defaults", function.__defaults__
+    yield "defaults by name", tuple((function.__kwdefaults__ or {}).items())
+
+
+def _made_from(function: FunctionType) -> Iterator[str]:
+    """Yield as text the code of the function and of all that it calls, their options, and what they read."""
+    functions = [function]
+    for each in functions:  # grows while it is read
+        yield f"{each.__module__}.{each.__qualname__} {getattr(each, 'jit_options', '')}"
+        for code in _codes(each):
+            yield repr((code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames, _constants(code)))
+        for name, value in _read_by(each):
+            text, called = _described(value)
+            yield f"{name} = {text}"
+            functions += [other for other in called if other not in functions]
+
+
+class _Cache:
+    """The compiled forms of a kernel on disk: numba's cache in our folder, made at the first call."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of this kernel: below NUMBA_CACHE_DIR, or below the user's cache folder."""
+        digest = hashlib.sha256(repr(_VERSIONS).encode())
+        for text in _made_from(self._function):
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        home = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+        root = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / home
+        name = self._function.__module__.removeprefix("qubayes.")
+        return Path(root) / "qubayes" / f"{name}-{digest.hexdigest()[:12]}"
+
+    @cached_property
+    def _files(self) -> Any:
+        before, config.CACHE_DIR = config.CACHE_DIR, str(self.folder)
+        try:
+            return _NumbaCache(self._function)
+        finally:
+            config.CACHE_DIR = before
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
 
 
 def _kept(**options: Any) -> Callable[[Any], Any]:
     """Return `njit` with these options and our own cache folder."""
 
     def decorate(function: Any) -> Any:
-        before, folder = config.CACHE_DIR, _folder(function.__module__)
-        if not os.path.isdir(folder):  # noqa: PTH112 - called for every kernel
-            uncompiled.add(function.__module__)
-        config.CACHE_DIR = folder
-        try:
-            return njit(nogil=True, cache=True, **options)(function)
-        finally:
-            config.CACHE_DIR = before
+        function.jit_options = options
+        kernel = njit(nogil=True, **options)(function)
+        kernel._cache = _Cache(function)
+        return kernel
 
     return decorate
+
+
+def _copied(**options: Any) -> Callable[[Any], Any]:
+    """Return `register_jitable` with these options."""
+
+    def decorate(function: Any) -> Any:
+        function.jit_options = options
+        return register_jitable(**options)(function)
+
+    return decorate
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Return whether a compiled form of the kernel is in this process or on disk."""
+    return bool(kernel.signatures) or any(kernel._cache.folder.rglob("*.nbc"))
+
+
+class _Listener(Listener):
+    """Tells a receiver when the first of nested compilations begins and the last one ends."""
+
+    def __init__(self, receive: Callable[[bool], None]) -> None:
+        self.receive = receive
+        self.depth = 0
+
+    def on_start(self, event: Any) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.receive(True)
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.receive(False)
+
+
+def compilations(receive: Callable[[bool], None]) -> AbstractContextManager[None]:
+    """Call `receive` inside `with`: with True where a kernel begins to be compiled, with False where it is done."""
+    return cast(AbstractContextManager[None], install_listener("numba:compile", _Listener(receive)))
 
 
 # Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5 instead of 3.3 µs.
@@ -73,5 +196,5 @@ _INNER: Any = {"nogil": True, "no_cpython_wrapper": True, **_PLAIN}
 
 kernel: Any = _kept(**_PLAIN)  # called from Python; allocates nothing
 allocating_kernel: Any = _kept()  # called from Python; may allocate arrays
-inner: Any = register_jitable(**_INNER)  # called by kernels, which hold a copy: not kept on disk
-inlined: Any = register_jitable(forceinline=True, **_INNER)  # the same, for calls in the innermost loops
+inner: Any = _copied(**_INNER)  # called by kernels, which hold a copy: not kept on disk
+inlined: Any = _copied(forceinline=True, **_INNER)  # the same, for calls in the innermost loops

@@ -42,7 +42,7 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from .jit import uncompiled
+    from .jit import compilations
 
     columns = (
         TextColumn("{task.description:<12}", markup=False),
@@ -54,8 +54,8 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
     )
     with Bars(*columns, console=console or Console(), transient=True) as bars:
         tasks: dict[str, Any] = {}
-        if uncompiled:
-            bars.add_task("compiling", total=None, note="kernels, once on this machine", share="")
+        note = "kernels, once on this machine"
+        compiling = bars.add_task("compiling", total=None, note=note, share="", visible=False)
 
         def show(progress: Progress, /) -> None:
             stage, total = progress.stage, progress.total
@@ -65,7 +65,8 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
             note = "".join(c if c.isprintable() else "\ufffd" for c in progress.note)  # it cannot steer the terminal
             bars.update(tasks[stage], completed=progress.done, total=total, note=note, share=share)
 
-        yield show
+        with compilations(lambda running: bars.update(compiling, visible=running, refresh=running)):
+            yield show
 
 
 def in_notebook() -> bool:
