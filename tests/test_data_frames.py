@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import re
 import subprocess
 import sys
 import uuid
@@ -20,7 +21,6 @@ from hypothesis import strategies as st
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError, SettingError
 from qubayes.learning import learn
-from qubayes.machines import read_model
 from reference import data as oracle
 
 COLUMNS = {
@@ -304,6 +304,12 @@ for needed, call in (
 """
 
 
+def words_of(path):
+    """The words of a file; those that are numbers as numbers, since polars writes 0 as 0.0."""
+    words = path.read_text().split()
+    return [float(word) if re.fullmatch(r"-?\d[\d.]*(e-?\d+)?", word) else word for word in words]
+
+
 @pytest.mark.slow
 def test_without_polars_and_networkx(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + "0,0\n1,1\n" * 20)
@@ -315,7 +321,7 @@ def test_without_polars_and_networkx(tmp_path):
     formulation = learn(tmp_path / "x.csv", max_parents=1).formulation
     for ending in (".qubo", ".coo", ".mtx"):  # here polars writes
         formulation.write(tmp_path / f"y{ending}")
-        assert read_model(tmp_path / f"x{ending}") == read_model(tmp_path / f"y{ending}")
+        assert words_of(tmp_path / f"x{ending}") == words_of(tmp_path / f"y{ending}")
 
 
 def test_options_of_read_by_name():

@@ -325,8 +325,6 @@ def test_tiers_and_chains_in_time(tmp_path: Path) -> None:
     ("name", "text"),
     [
         ("x.coo", "9999999 9999999 1\n"),
-        ("x.qubo", "p qubo 0 9999999 0 0\n"),
-        ("x.mtx", "%%MatrixMarket matrix coordinate real symmetric\n9999999 9999999 0\n"),
     ],
 )
 def test_bits_that_are_claimed_and_not_there(tmp_path: Path, name: str, text: str) -> None:

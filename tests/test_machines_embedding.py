@@ -88,8 +88,8 @@ def test_bad_settings(settings):
 
 
 def test_command(tmp_path):
-    write_qubo(complete(6), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.qubo")
-    arguments = ["embed", str(tmp_path / "m.qubo"), "--topology", "pegasus:3", "--timeout", "30", "--seed", "1"]
+    write_qubo(complete(6), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.coo")
+    arguments = ["embed", str(tmp_path / "m.coo"), "--topology", "pegasus:3", "--timeout", "30", "--seed", "1"]
     result = runner.invoke(app, [*arguments, "--json"])
     assert result.exit_code == 0
     told = json.loads(result.stdout)

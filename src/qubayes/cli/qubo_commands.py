@@ -192,7 +192,7 @@ def embed(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A model without constraints (.bqm .coo .qubo .mtx .npz .cqm .lp .qplib .json), or candidate sets "
+            help="A model without constraints (.bqm .coo .npz .cqm .lp .qplib .json), or candidate sets "
             "(.jkl .scores .pss .qbc): then our formulation and the paper's side by side."
         ),
     ],

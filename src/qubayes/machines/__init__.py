@@ -13,6 +13,7 @@ from .embedding import Embedding, embed
 from .model_files import (
     CONSTRAINED_ENDINGS,
     ENDINGS,
+    READABLE_ENDINGS,
     ommx_values,
     read_model,
     read_qubo,
@@ -26,6 +27,7 @@ __all__ = [
     "CONSTRAINED_ENDINGS",
     "ENDINGS",
     "KEY_VARIABLE",
+    "READABLE_ENDINGS",
     "AnnealerParameters",
     "AnnealerProblem",
     "AnnealerSolutions",

@@ -1,7 +1,7 @@
 """`write_model`, `read_model`: models to files and back; `to_ommx`: models to instances of OMMX.
 
-The ending of the file's name chooses the format. A new format is a line in `_QUADRATIC`: ending -> (writer of a QUBO,
-reader). OMMX is a format that several modelling tools and annealing services share.
+The ending of the file's name chooses the format. A new format is a line in `_WRITERS`: ending -> writer of a QUBO, and
+one in `_READERS` if it is read, too. OMMX is a format that several modelling tools and annealing services share.
 """
 
 import gzip
@@ -18,33 +18,40 @@ from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, wr
 from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
 from .program_files import read_lp, read_qplib, write_lp, write_lp_of_qubo, write_qplib, write_qplib_of_qubo
 from .qubo import ModelSize, ModelTerms, Qubo, check_labels, coefficient_range, from_bqm
-from .text_files import read_coo, read_matrix_market, read_qbsolv, write_coo, write_matrix_market, write_qbsolv
+from .text_files import read_coo, write_coo, write_matrix_market, write_qbsolv
 
 MachineModel: TypeAlias = Union["dimod.BinaryQuadraticModel", "dimod.ConstrainedQuadraticModel", AnnealerProblem]
 Writer: TypeAlias = Callable[[Qubo, Sequence[str] | None, IO[bytes]], None]
 
-_QUADRATIC: dict[str, tuple[Writer, Callable[[IO[bytes]], Any]]] = {
-    ".bqm": (write_bqm, read_bqm),
-    ".npz": (write_npz, read_npz),
-    ".cqm": (write_cqm_of_qubo, read_cqm),
-    ".coo": (write_coo, read_coo),
-    ".qubo": (write_qbsolv, read_qbsolv),
-    ".mtx": (write_matrix_market, read_matrix_market),
-    ".lp": (write_lp_of_qubo, read_lp),
-    ".qplib": (write_qplib_of_qubo, read_qplib),
-    ".json": (
-        lambda qubo, labels, file: file.writelines(digital_annealer_json(problem_of(qubo, labels))),
-        read_annealer_json,
-    ),
+_WRITERS: dict[str, Writer] = {
+    ".bqm": write_bqm,
+    ".npz": write_npz,
+    ".cqm": write_cqm_of_qubo,
+    ".coo": write_coo,
+    ".qubo": write_qbsolv,
+    ".mtx": write_matrix_market,
+    ".lp": write_lp_of_qubo,
+    ".qplib": write_qplib_of_qubo,
+    ".json": lambda qubo, labels, file: file.writelines(digital_annealer_json(problem_of(qubo, labels))),
+}
+_READERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".bqm": read_bqm,
+    ".npz": read_npz,
+    ".cqm": read_cqm,
+    ".coo": read_coo,
+    ".lp": read_lp,
+    ".qplib": read_qplib,
+    ".json": read_annealer_json,
 }
 _CONSTRAINED = {".cqm": write_cqm, ".lp": write_lp, ".qplib": write_qplib}
-ENDINGS = tuple(_QUADRATIC)
+ENDINGS = tuple(_WRITERS)
+READABLE_ENDINGS = tuple(_READERS)
 CONSTRAINED_ENDINGS = tuple(_CONSTRAINED)
 
 
 def write_qubo(qubo: Qubo, labels: Sequence[str] | None, path: str | Path) -> ModelSize:
     """Write the QUBO, streamed from its arrays, and return its size. Without labels the bits are 0..n-1."""
-    write, _ = _QUADRATIC[_ending(path)]
+    write = _WRITERS[_ending(path)]
     if labels is not None:
         check_labels(labels, qubo.bits)
     with _writing(path) as file:
@@ -97,8 +104,8 @@ def _size_of(objective: Any, bits: int, constraints: int) -> ModelSize:
 
 
 def read_model(path: str | Path) -> MachineModel:
-    """Return the model in the file: quadratic from `.bqm .npz .coo .qubo .mtx`, constrained from `.cqm .lp`, one or
-    the other from `.qplib`, and a problem for the Digital Annealer from `.json`."""
+    """Return the model in the file: quadratic from `.bqm .npz .coo`, constrained from `.cqm .lp`, one or the
+    other from `.qplib`, and a problem for the Digital Annealer from `.json`."""
     model = _read(path)
     return model.bqm() if isinstance(model, ModelTerms) else model
 
@@ -123,7 +130,9 @@ def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
 def _read(path: str | Path) -> Any:
     """Return what the reader of the format returns; every error of a damaged file names the file."""
     kind = _ending(path)
-    _, read = _QUADRATIC[kind]
+    read = _READERS.get(kind)
+    if read is None:
+        raise FormatError(f"{path}: {kind} files are written, not read. Give one of {' '.join(READABLE_ENDINGS)}.")
     with opened(path) as file:
         try:
             return read(file)

@@ -1,7 +1,7 @@
 """Text formats with one term on each line: COO (`.coo`), qbsolv (`.qubo`), MatrixMarket (`.mtx`).
 
 They have no labels and no offset: we write both as comments that begin with `qubayes`, which other readers skip.
-Floats are written with the digits that they need to come back bit for bit.
+Floats are written with the digits that they need to come back bit for bit. Only COO is read.
 
 COO is read here, not by dimod: `dimod.serialization.coo` skips damaged lines without an error, knows no exponents, and
 takes four times as long (14.7 s against 3.8 s for 960,000 couplers).
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan")
 class _Header(NamedTuple):
     """The comments at the top of a file."""
 
-    comments: list[str]  # without their mark
+    comments: list[str]  # without `#`
     labels: dict[int, str]
     offset: float = 0.0
 
@@ -49,7 +49,7 @@ def write_coo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
 
 def read_coo(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a COO file; of bits if it names no vartype."""
-    header, lines = _read_header(file, "#")
+    header, lines = _read_header(file)
     found = {match[1] for line in header.comments if (match := re.match(r"vartype[:=]\s*(\w+)", line))}
     if not found <= {"BINARY", "SPIN"} or len(found) > 1:
         raise FormatError(f"vartype {', '.join(sorted(found))}; one of BINARY, SPIN is allowed")
@@ -65,19 +65,6 @@ def write_qbsolv(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> N
     _write_terms(file, qubo)
 
 
-def read_qbsolv(file: IO[bytes]) -> ModelTerms:
-    """Return the terms of a qbsolv file."""
-    header, lines = _read_header(file, "c")
-    match = re.fullmatch(r"p\s+qubo\s+(?:0|unconstrained)\s+(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", next(lines, ""))
-    if not match:
-        raise FormatError("no line `p qubo 0 maxNodes nNodes nCouplers` before the terms")
-    bits, nodes, couplers = (int(group) for group in match.groups())
-    i, j, w = read_terms(lines)
-    if (i > j).any() or (i == j).sum() != nodes or len(i) != nodes + couplers:
-        raise FormatError(f"the first line promises {nodes} lines `i i w` and {couplers} lines `i j w` with i < j")
-    return header.terms(bits, i, j, w)
-
-
 def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
     """Write the lower triangle, from 1, of a symmetric A with x'Ax + offset = E(x): diagonal h, off-diagonal J/2."""
     if not np.array_equal(qubo.weights / 2 * 2, qubo.weights):
@@ -87,27 +74,6 @@ def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
     sizes = f"{qubo.bits} {qubo.bits} {qubo.bits + qubo.couplers}"
     _write_header(file, "%", qubo.offset, labels, before=before, after=[sizes])
     _write_terms(file, qubo, lower=True)
-
-
-def read_matrix_market(file: IO[bytes]) -> ModelTerms:
-    """Return the terms of x'Ax for a real matrix in coordinate form, symmetric or general."""
-    banner = file.readline(1000).decode("utf-8", "replace").strip()
-    match = re.fullmatch(r"%%MatrixMarket\s+matrix\s+coordinate\s+(?:real|integer)\s+(symmetric|general)", banner)
-    if not match:
-        raise FormatError("the first line is not `%%MatrixMarket matrix coordinate real symmetric` (or general)")
-    header, lines = _read_header(file, "%")
-    size = re.fullmatch(r"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", next(lines, ""))
-    if not size or size[1] != size[2]:
-        raise FormatError("no line `n n entries` of a square matrix before the entries")
-    i, j, w = read_terms(lines)
-    if len(i) != int(size[3]):
-        raise FormatError(f"{len(i)} entries where the size line promises {int(size[3])}")
-    if match[1] == "symmetric":
-        if (i < j).any():
-            raise FormatError("an entry above the diagonal of a symmetric matrix; only the lower triangle is stored")
-        with np.errstate(over="ignore"):  # an overflow is refused with the other infinite coefficients
-            w[i != j] *= 2
-    return header.terms(int(size[1]), j - 1, i - 1, w)
 
 
 def label_text(label: str) -> str:
@@ -155,7 +121,7 @@ def lines_of_terms(weights: AnyArray, *indices: AnyArray, scientific: bool | Non
     return frame.write_csv(separator=" ", include_header=False, float_scientific=scientific).encode("ascii")
 
 
-def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
+def _read_header(file: IO[bytes]) -> tuple[_Header, Iterator[str]]:
     """Return the comments at the top, and the other lines, stripped, without blank ones and later comments.
 
     Comments that begin with `qubayes` hold offset and labels; a damaged one raises an error.
@@ -163,10 +129,10 @@ def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
     lines = (line.strip() for line in lines_of(file))
     header, first = _Header([], {}), ""
     for line in lines:
-        if line and not line.startswith(mark):
+        if line and not line.startswith("#"):
             first = line
             break
-        comment = line[len(mark) :].strip()
+        comment = line[1:].strip()
         header.comments.append(comment)
         match comment.split(maxsplit=3):
             case ["qubayes", "offset", number] if _NUMBER.fullmatch(number):
@@ -177,7 +143,7 @@ def _read_header(file: IO[bytes], mark: str) -> tuple[_Header, Iterator[str]]:
                 raise FormatError(f'comment {comment[:80]!r}; give `qubayes offset w` or `qubayes label i "text"`')
     if not all(isinstance(label, str) for label in header.labels.values()):
         raise FormatError("a label in the comments is not text")
-    return header, (line for line in chain([first], lines) if line and not line.startswith(mark))
+    return header, (line for line in chain([first], lines) if line and not line.startswith("#"))
 
 
 def read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
