@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import socketserver
 import stat
 import subprocess
 import sys
@@ -26,7 +27,7 @@ import pytest
 from candidate_cases import dependent_data
 from qubayes.cli import app, shell
 from qubayes.data import Dataset, write
-from qubayes.foundation.errors import QubayesError
+from qubayes.foundation.errors import QubayesError, ServiceError
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
 from qubayes.learning import learn
@@ -356,6 +357,115 @@ def test_the_key_is_in_no_error_trace_or_log(
                 assert KEY not in told
         assert KEY not in repr(client) and KEY not in str(vars(client))
     assert KEY not in caplog.text
+
+
+@contextmanager
+def sender(answers: list[bytes]) -> Iterator[str]:
+    """A server on this machine that sends one of these after the other, as they are, and hangs up."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            length = 0
+            while (line := self.rfile.readline()) not in (b"\r\n", b""):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            self.rfile.read(length)
+            self.wfile.write(answers.pop(0))
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def answers_with(text: str) -> Iterator[bytes]:
+    """Every place of an answer in which a service can put a text."""
+    ok = b"HTTP/1.1 200 OK\r\n"
+    raw = text.encode()
+    yield b"HTTP/1.1 200 " + raw + b"\r\nContent-Length: 2\r\n\r\n{}"
+    yield b"HTTP/1.1 500 " + raw + b"\r\nRetry-After: " + raw + b"\r\nContent-Length: 0\r\n\r\n"
+    yield b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/" + raw + b"\r\n\r\n"
+    yield b"HTTP/9.9 " + raw + b"\r\n\r\n"
+    yield b"HTTP/1.1 " + raw + b"\r\n\r\n"
+    yield raw
+    yield ok + b"Transfer-Encoding: chunked\r\n\r\n" + raw + b"\r\n" + raw
+    yield ok + b"Content-Length: 9999\r\n\r\n" + raw
+    yield ok + b"X: " + raw + b"\r\n" + raw + b"\r\n\r\n" + raw
+    value: object
+    for value in (text, [text, text], {text: text}, {"title": {text: text}, "message": [text]}):
+        for document in (
+            value,
+            {"status": value},
+            {"status": "Error", "message": value},
+            {"status": "Done", "message": value},
+            {"job_id": value},
+            {"error": {"title": value, "message": value}},
+            {"title": value, "message": value},
+            {"status": "Done", "qubo_solution": {"solutions": value}},
+            {"status": "Done", "qubo_solution": {"solutions": [{"configuration": {text: value, "1": True}}]}},
+            {"status": "Done", "qubo_solution": {"solutions": [{"configuration": {"0": value, "1": True}}]}},
+        ):
+            body = json.dumps(document).encode()
+            for status in (b"200", b"400"):
+                yield b"HTTP/1.1 %b X\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body)
+
+
+def parts_in(text: str, key: str) -> list[str]:
+    """The parts of the key of four characters that stand in the text."""
+    parts = {key[i : i + 4] for i in range(len(key) - 3)}
+    return [part for part in parts if part.lower() in text.lower()]
+
+
+@pytest.mark.parametrize("key", [KEY, "QZ'WX\"VB\\JK'QQ\\\\XX", "b03d51f90e28a4c6"])
+@pytest.mark.parametrize("padding", [0, 34, 290])
+def test_no_part_of_the_key_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, key: str, padding: int
+) -> None:
+    """Whatever place the service puts it in, and wherever the text is cut: before the key, in it, after it."""
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    caplog.set_level(logging.DEBUG)
+    problem = problem_of(qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0])))
+    texts = ["-" * padding + key, key[:7] + "-" * padding + key[2:], "-" * padding + key.swapcase() + "!" * 400]
+    answers = [answer for text in texts for answer in answers_with(text)]
+    told = []
+    with sender([answer for answer in answers for _ in range(2)]) as address:
+        client = DigitalAnnealer(address, patience=Patience(5.0, 1, 0.0, 0.0))
+        for _ in answers:
+            for call in (
+                lambda: client.submit(problem),
+                lambda: client.wait("job", 2, 0.0),
+            ):
+                try:
+                    call()
+                except ServiceError as error:
+                    behind = [error, error.__context__, error.__cause__]
+                    told += [str(one) for one in behind]
+                    told += [repr(one) for one in behind if "'" not in key]
+    assert len(told) > 3 * len(answers)
+    assert not [line for line in told if parts_in(line, key) or "\n" in line]
+    assert not parts_in(caplog.text + repr(client) + str(vars(client)), key)
+
+
+def test_a_job_that_is_called_as_the_key_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "qz47-Wx19_Vb"
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    problem = problem_of(qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0])))
+    documents = [{"job_id": key}, {"status": "Running"}, {"job_id": key}, {"status": "Waiting"}, {}]
+    bodies = [json.dumps(document).encode() for document in documents]
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+    with sender([head % len(body) + body for body in bodies]) as address:
+        client = DigitalAnnealer(address, patience=Patience(5.0, 1, 0.0, 0.0))
+        calls = (
+            lambda: client.solve(problem, time_limit=-1.0),
+            lambda: client.fetch(client.submit(problem), 2),
+            lambda: client.poll(f"{key}/"),
+        )
+        for call in calls:
+            with pytest.raises(ServiceError) as caught:
+                call()
+            assert not parts_in("".join(traceback.format_exception(caught.value)), key)
 
 
 def test_the_key_is_in_nothing_that_a_run_leaves(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """A client for the REST interface of the Digital Annealer: submit, poll, fetch, delete, cancel.
 
-The key is read from an environment variable for each request and kept nowhere: it appears in no repr, log or error, not
-even if the service sends it back. Time and size of an answer are bounded; redirects are not followed.
+The key is read from an environment variable for each request and kept nowhere: no part of it of four characters or more
+appears in a repr, log or error, not even if the service sends it back. Time and size of an answer are bounded;
+redirects are not followed.
 """
 
 import http.client
@@ -34,7 +35,10 @@ KEY_VARIABLE = "QUBAYES_DA_API_KEY"
 VERSIONS = ("v4", "v3c")
 
 _BLOCK = 1 << 16
+_PART = 4  # characters of the key that may not appear together
+_LONGEST = 400  # characters of a message
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_NO_JOB = "{!r} is not a job of the Digital Annealer"
 _UNFINISHED = ("Waiting", "Running")
 _FINISHED = ("Done", "Canceled", "Error", "Deleted")
 _REFUSED = (429, 503)  # the service did not accept the request
@@ -142,13 +146,13 @@ class DigitalAnnealer:
 
     def poll(self, job: str) -> str:
         """Return the state of the job: Waiting, Running, Done, Canceled, Error or Deleted."""
-        return self._call(_result_of("GET", job), _status)
+        return self._call(self._result_of("GET", job), _status)
 
     def fetch(self, job: str, bits: int) -> AnnealerSolutions:
         """Return the solutions of a finished job of this many bits."""
-        found = self._call(_result_of("GET", job), lambda answer: _outcome(answer, bits))
+        found = self._call(self._result_of("GET", job), lambda answer: _outcome(answer, bits))
         if isinstance(found, str):
-            raise ServiceError(f"job {job} is {found.lower()}; fetch it when it is done")
+            raise self._error(f"job {job} is {found.lower()}; fetch it when it is done")
         return found
 
     def wait(self, job: str, bits: int, time_limit: float) -> AnnealerSolutions:
@@ -156,21 +160,21 @@ class DigitalAnnealer:
         deadline = time.monotonic() + time_limit
         delay = self._patience.first_delay
         while True:
-            found = self._call(_result_of("GET", job), lambda answer: _outcome(answer, bits))
+            found = self._call(self._result_of("GET", job), lambda answer: _outcome(answer, bits))
             if not isinstance(found, str):
                 return found
             if time.monotonic() + delay > deadline:
-                raise ServiceError(f"job {job} is still {found.lower()} after {time_limit:g} s; fetch it later")
+                raise self._error(f"job {job} is still {found.lower()} after {time_limit:g} s; fetch it later")
             time.sleep(delay)
             delay = min(max(2 * delay, 0.001), self._patience.longest_delay)
 
     def cancel(self, job: str) -> str:
         """Cancel the job and return its state."""
-        return self._call(_Request("POST", "/jobs/cancel", {"job_id": _checked_job(job)}), _status)
+        return self._call(_Request("POST", "/jobs/cancel", {"job_id": self._checked(job)}), _status)
 
     def delete(self, job: str) -> None:
         """Remove the job and its result from the service. On a second attempt it may be gone already."""
-        self._call(_result_of("DELETE", job), lambda answer: None)
+        self._call(self._result_of("DELETE", job), lambda answer: None)
 
     def solve(
         self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None, *, time_limit: float = 3600.0
@@ -189,7 +193,7 @@ class DigitalAnnealer:
                 self.delete(job)
             raise
         except ServiceError as error:
-            raise error if job in str(error) else ServiceError(f"{error} (job {job})") from None
+            raise error if job in str(error) else self._error(f"{error} (job {job})") from None
         with suppress(ServiceError):  # the solutions matter more than a job that could not be deleted
             self.delete(job)
         return solutions
@@ -204,7 +208,7 @@ class DigitalAnnealer:
                 answer = exchange(self._address, request._replace(path=self._prefix + request.path), key, bounds)
             except TransportError as error:
                 if last or not (request.repeatable or isinstance(error, NotSentError)):
-                    raise ServiceError(_redacted(f"{self._address.geturl()}: {error}", key)) from None
+                    raise self._error(f"{self._address.geturl()}: {error}") from None
                 self._pause(attempt, None)
                 continue
             if answer.status in (_PASSING if request.repeatable else _REFUSED) and not last:
@@ -215,9 +219,21 @@ class DigitalAnnealer:
             try:
                 return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
-                message = _redacted(str(error), key)
-            raise ServiceError(message)  # outside of `except`: the other error may hold the key
+                told = self._error(str(error))
+            raise told  # outside of `except`: the other error may hold the key
         raise AssertionError("Patience has at least one attempt")
+
+    def _error(self, text: str) -> ServiceError:
+        """Return the error to raise, without the key."""
+        return ServiceError(_redacted(text, os.environ.get(self._key_variable, "")))
+
+    def _result_of(self, method: str, job: str) -> _Request:
+        return _Request(method, f"/jobs/result/{self._checked(job)}")
+
+    def _checked(self, job: str) -> str:
+        if not _JOB.fullmatch(job):
+            raise self._error(_NO_JOB.format(job[:40]))
+        return job
 
     def _pause(self, attempt: int, retry_after: float | None) -> None:
         """Sleep twice as long each time, with a jitter of up to a half."""
@@ -228,14 +244,10 @@ class DigitalAnnealer:
         time.sleep(delay)
 
 
-def _result_of(method: str, job: str) -> _Request:
-    return _Request(method, f"/jobs/result/{_checked_job(job)}")
-
-
 def _checked_job(job: str) -> str:
     """Return the identifier; raise if it cannot be part of a path."""
     if not _JOB.fullmatch(job):
-        raise ServiceError(f"{job[:40]!r} is not a job of the Digital Annealer")
+        raise ServiceError(_NO_JOB.format(job[:40]))
     return job
 
 
@@ -258,9 +270,24 @@ def _document(answer: Answer, address: str) -> dict[str, Any]:
 
 
 def _redacted(text: str, key: str) -> str:
-    """Return the text on one line, printable, of bounded length, without the key."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line.replace(key, "***")[:400]
+    """Return the text on one line, printable, of bounded length, without any part of the key."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 10 * _LONGEST]).split())
+    return _without(line, key)[:_LONGEST]
+
+
+def _without(line: str, key: str) -> str:
+    """Return the line with *** for each part of the key of four characters or more, in any case.
+
+    Parts, not the whole key: what an answer says may be cut inside the key, by us or by the service.
+    """
+    if not key:
+        return line
+    size = min(_PART, len(key))
+    escaped = key.replace("\\", "\\\\")
+    forms = key, escaped, escaped.replace("'", "\\'"), escaped.replace('"', '\\"')  # by repr
+    starts = {re.escape(form[i : i + size]) for form in forms for i in range(len(form) - size + 1)}
+    pattern = rf"(?:(?={'|'.join(sorted(starts))}).)+.{{{size - 1}}}"
+    return re.sub(pattern, "***", line, flags=re.ASCII | re.IGNORECASE)
 
 
 def _text_of(value: object) -> str:
