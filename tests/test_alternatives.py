@@ -157,4 +157,4 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["solve", "x.jkl", "--within", "20"])
     assert done.exit_code == 0 and "1. score" in done.output and "equivalence classes" in done.output
     wrong = CliRunner().invoke(app, ["solve", "x.jkl", "--within", "20", "--solver", "sa"])
-    assert "needs --solver exact" in str(wrong.exception)
+    assert "--solver sa makes no list of networks; give --solver exact" in str(wrong.exception)

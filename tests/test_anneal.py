@@ -284,7 +284,7 @@ def test_the_population_finds_the_best_of_all(monkeypatch, ties):
 
 def test_small_components_are_proved():
     candidates = random_candidates(9, 2, sets=10)
-    solution = solve(candidates, limits=Limits(None))
+    solution = solve(candidates, "anneal", limits=Limits(None))
     assert solution.proved and solution.status == "proved optimal" and solution.statistics["moves"] == 0
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
 
@@ -292,7 +292,7 @@ def test_small_components_are_proved():
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_vertices_are_proved(n):
     candidates = random_candidates(n, 0)
-    solution = solve(candidates)
+    solution = solve(candidates, "anneal")
     assert solution.proved
     assert solution.score == pytest.approx(best_by_exhaustion(lists_of(candidates)) if n else 0.0)
 
@@ -314,7 +314,7 @@ def test_a_component_whose_bound_is_reached_ends_the_search():
     rings = Families.of([[((v + 1) % n,), ()] for v in range(n)])
     scores = np.tile([1.0, 0.0], n)
     scores[0] = 0.0  # the ring may be broken at vertex 0 for nothing
-    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), limits=Limits(None))
+    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), "anneal", limits=Limits(None))
     assert solution.score == n - 1 and solution.proved
 
 
@@ -354,14 +354,14 @@ def test_progress_of_moves_is_told():
 def test_the_time_limit_is_kept(monkeypatch, seconds):
     candidates, clock = many(300), TickingClock(0.1)
     monkeypatch.setattr(time, "perf_counter", clock)
-    solution = solve(candidates, limits=Limits(seconds), workers=Workers(2))
+    solution = solve(candidates, "anneal", limits=Limits(seconds), workers=Workers(2))
     assert solution.status == "time limit reached; best so far returned"
     assert seconds <= clock.seconds < seconds + 5.0  # 50 looks
     assert solution.score > solution.empty_score
 
 
 def test_a_limit_that_is_too_short_to_prepare_is_told():
-    solution = solve(many(300), limits=Limits(1e-3))
+    solution = solve(many(300), "anneal", limits=Limits(1e-3))
     assert solution.score == solution.empty_score and len(solution.trace) == 1
     assert solution.status == "the time limit is too short to begin; the start is returned"
 

@@ -182,7 +182,7 @@ def test_annealing_with_a_time_limit(client, monkeypatch):
 
 def test_solve_on_the_command_line(cluster, tmp_path, capsys):
     write_candidates(side_by_side(18), tmp_path / "x.jkl")
-    arguments = ["solve", tmp_path / "x.jkl", "--moves", 5000, "--no-bits", "--json"]
+    arguments = ["solve", tmp_path / "x.jkl", "--moves", 5000, "--json"]
     found = []
     for more in (["--threads", 1], ["--cluster", cluster.scheduler_address]):
         code, out, err = run(capsys, *arguments, *more)

@@ -426,7 +426,7 @@ def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, 
         return original(*arguments, **more)
 
     monkeypatch.setattr(module, name, interrupted)
-    options = ["--presolve", 5] if name == "Proof" else []
+    options = ["--presolve", 5] if name == "Proof" else ["--bits"]
     code, out, error = run(
         capsys, "solve", sets, *options, "--start", start, "--time-limit", 100, "--json", "-o", tmp_path / "x.dot"
     )

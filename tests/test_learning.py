@@ -289,10 +289,11 @@ def test_solve_command_options(tmp_path, capsys):
     path, out = tmp_path / "x.jkl", tmp_path / "x.dot"
     qubayes.write_candidates(identify(DATA, Search(2)), path)
     arguments = ("solve", path, "--time-limit", 1, "--bound", 2, "--presolve", 1, "-o", out, "--trace", tmp_path / "t")
+    arguments = (*arguments, "--bits", "--solver", "anneal")
     code, text, err = run(capsys, *arguments)
     assert code == 0, err
     assert "proved optimal" in text and "equal to minus the score" in text
-    code, text, err = run(capsys, "solve", path, "--start", out, "--moves", 0, "--no-bits", "--json")
+    code, text, err = run(capsys, "solve", path, "--start", out, "--moves", 0, "--json")
     assert code == 0, err
     assert json.loads(text)["score"] == pytest.approx(learn(DATA, 2).solution.score)
     code, _, err = run(capsys, "solve", path, "--set", "replicas")

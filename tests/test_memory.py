@@ -65,7 +65,7 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(module, "memory_here", lambda: needed)
     formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: needed - 1)
-    with pytest.raises(TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*--no-bits"):
+    with pytest.raises(TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*without --bits"):
         formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: None)
     formulate(candidates, subsets)
@@ -96,12 +96,12 @@ def test_a_trial_whose_qubo_does_not_fit_counts_its_bits(monkeypatch, tmp_path):
 
 
 def test_the_remedy_works(monkeypatch, tmp_path, capsys):
-    """What the refusal tells: solve with --no-bits; presolve and plan count without a QUBO."""
+    """What the refusal tells: solve without --bits; presolve and plan count without a QUBO."""
     monkeypatch.setattr(module, "memory_here", lambda: 1)
     path = tmp_path / "x.jkl"
     write_candidates(random_candidates(6, 0), path)
-    code, _, told = run(capsys, "solve", path, "--moves", 100)
-    assert code == 1 and "--no-bits" in told
-    assert run(capsys, "solve", path, "--moves", 100, "--no-bits")[0] == 0
+    code, _, told = run(capsys, "solve", path, "--moves", 100, "--bits")
+    assert code == 1 and "without --bits" in told
+    assert run(capsys, "solve", path, "--moves", 100)[0] == 0
     code, told, _ = run(capsys, "presolve", path, "--time-limit", 5, "-o", tmp_path / "y.jkl")
     assert code == 0 and "bits" in told

@@ -163,7 +163,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
 def test_stamps_from_files_do_not_steer_the_terminal(tmp_path: Path) -> None:
     stamp = json.dumps({"score": "\x1b[31mbdeu\u202e", "arities": "\x1b]0;x\x07"})
     (tmp_path / "x.jkl").write_text(f"2\n# qubayes {stamp}\na 1\n-1 0\nb 2\n-2 0\n-1 1 a\n")
-    done = run("solve", "x.jkl", "--moves", "50", "--no-bits", folder=tmp_path)
+    done = run("solve", "x.jkl", "--moves", "50", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\\x1b[31mbdeu\\u202e" in done.stdout and not CONTROL.search(done.stdout)
 

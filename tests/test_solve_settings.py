@@ -7,9 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from qubayes.candidates import write_candidates
+from qubayes.cli import app
 from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
-from qubayes.search import Limits, registered, solve, solver_named
+from qubayes.learning import LearnSettings, SolveSettings
+from qubayes.search import Limits, Reason, registered, solve, solver_named
 from solve_cases import formulated, random_candidates
 
 
@@ -110,6 +114,60 @@ def test_arguments_of_the_wrong_kind(given, words):
 
 def test_a_formulation_is_a_problem_too():
     assert solve(formulated(random_candidates(3, 0)), "exact", limits=Limits(5.0)).proved
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder with candidate sets."""
+    write_candidates(random_candidates(6, 0), tmp_path / "x.qbc")
+    return tmp_path
+
+
+def test_the_default_solver_is_that_of_learn(files):
+    candidates = random_candidates(7, 0)
+    found = solve(candidates)
+    assert (found.solver, found.status, found.reason) == ("auto", "optimal", Reason.PROVED)
+    assert solve(candidates, limits=Limits(None, moves=10)).solver == "anneal"  # a proof counts no moves
+    assert SolveSettings().solver == LearnSettings().solver == "auto"
+    assert SolveSettings(limits=Limits(None, moves=10)).solver_name == "anneal"
+    done = CliRunner().invoke(app, ["solve", str(files / "x.qbc")])
+    assert done.exit_code == 0 and "auto: optimal" in done.output and "energy" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--certificate p.json --solver anneal", "--certificate needs --solver exact"),
+        ("--certificate p.json --solver auto", "--certificate needs --solver exact"),
+        ("--certificate p.json --presolve 3", "--certificate takes no --presolve"),
+        ("--set certificate=p.json --solver exact --presolve 3", "--certificate takes no --presolve"),
+        ("--best 2 --solver anneal", "--solver anneal makes no list"),
+        ("--within 2 --solver auto", "--solver auto makes no list"),
+        ("--best 2 --bound 3", "--bound has no effect"),
+        ("--best 2 --bits", "--bits has no effect"),
+        ("--best 2 --moves 3", "--moves has no effect"),
+        ("--within 2 --trace t.csv", "--trace has no effect"),
+        ("--within 2 --classes", "--classes has no effect without --best"),
+        ("--classes", "--classes has no effect without --best"),
+        ("--solver exact --order scc", "--order scc is about the QUBO"),
+        ("--penalty tight", "--penalty tight is about the QUBO"),
+        ("--cover search --no-bits", "--cover search is about the QUBO"),
+        ("--solver sa --no-bits", "sa solves the QUBO"),
+        ("--solver exact --cluster tcp://127.0.0.1:9", "--cluster has no effect on exact"),
+    ],
+)
+def test_an_option_of_solve_is_obeyed_or_refused(files, options, words, monkeypatch):
+    monkeypatch.chdir(files)
+    done = CliRunner().invoke(app, ["solve", "x.qbc", *options.split()])
+    assert done.exit_code == 1 and words in str(done.exception), done.output
+    assert {path.name for path in files.iterdir()} == {"x.qbc"}
+
+
+@pytest.mark.parametrize(
+    "options", ["--bits --order scc --cover search", "--best 1 --solver exact --threads 1 --seed 3"]
+)
+def test_options_of_solve_that_go_together(files, options):
+    assert CliRunner().invoke(app, ["solve", str(files / "x.qbc"), *options.split()]).exit_code == 0
 
 
 PLUGIN = """

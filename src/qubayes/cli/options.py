@@ -8,7 +8,7 @@ they are called: the command line starts without numpy.
 import functools
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -198,6 +198,23 @@ def limit_options(
     from ..learning import limits_of
 
     return limits_of(time_limit, moves, seed)
+
+
+def given_options(context: typer.Context) -> dict[str, str]:
+    """Return {parameter: flag} of the options that stand on the command line."""
+    found = {}
+    for item in context.command.params:
+        source = context.get_parameter_source(item.name or "")
+        if item.param_type_name == "option" and item.name and source and source.name == "COMMANDLINE":
+            found[item.name] = max(item.opts, key=len)
+    return found
+
+
+def refuse(given: dict[str, str], names: Iterable[str], why: str) -> None:
+    """Raise if one of these options stands on the command line, where it would have no effect."""
+    for name in names:
+        if name in given:
+            raise SettingError(f"{given[name]} has no effect {why}")
 
 
 def worker_options(

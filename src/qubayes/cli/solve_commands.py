@@ -19,9 +19,11 @@ from .options import (
     Threads,
     TraceFile,
     WithinFactor,
+    given_options,
     limit_options,
     made_by,
     parsed_settings,
+    refuse,
     worker_options,
 )
 from .shell import fail_after_printing, print_json, print_result, progress_bar, say
@@ -32,8 +34,12 @@ if TYPE_CHECKING:
     from ..search import Limits
 
 
+# Options that a list of networks obeys; it has one result, whatever the seed, and is made by one thread.
+LISTING = {"best", "within", "classes", "solver", "time_limit", "names", "knowledge", "as_json", "seed", "threads"}
+
+
 def solve_options(
-    solver: Annotated[str, typer.Option(help="anneal, exact, auto, digital, sa or dimod.")] = "anneal",
+    solver: Annotated[str, typer.Option(help="anneal, exact, auto, digital, sa or dimod.")] = "auto",
     limits: "Limits" = made_by(limit_options),
     patience: Patience = None,
     setting: Annotated[
@@ -47,12 +53,12 @@ def solve_options(
     penalty: Penalty = "tight",
     cover: Cover = "auto",
     bits: Annotated[
-        bool | None,
-        typer.Option("--bits/--no-bits", help="Formulate, and check energy = -score on the QUBO; on for anneal."),
+        bool | None, typer.Option("--bits/--no-bits", help="Formulate the QUBO, and check energy = -score on it.")
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
     ] = None,
+    given: dict[str, str] = made_by(given_options),
 ) -> "SolveSettings":
     """Return how the best network is searched for."""
     from ..foundation.errors import SettingError
@@ -60,10 +66,12 @@ def solve_options(
 
     options = parsed_settings(setting) | ({} if patience is None else {"patience": patience})
     if certificate is not None:
-        if solver not in ("anneal", "exact") or presolve:
-            raise SettingError("--certificate needs --solver exact, and no --presolve: it is a proof for all sets")
+        if "solver" in given and solver != "exact":
+            raise SettingError(f"--certificate needs --solver exact, and not {solver}; leave one of the two out")
         solver, options = "exact", {**options, "certificate": certificate}
-    return SolveSettings(solver, options, limits, bound, presolve, bits, order, penalty, cover)
+    model = {"order": order, "penalty": penalty, "cover": cover}
+    model = {name: value for name, value in model.items() if name in given}
+    return SolveSettings(solver, options, limits, bound, presolve, bits, **model)
 
 
 def solve(
@@ -83,28 +91,32 @@ def solve(
     ] = False,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
+    given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Find the best network of candidate parent sets, with a bound where one is known."""
     from ..foundation.errors import SettingError
     from ..learning import read_restricted, solve_file
     from ..search.exact import alternatives
 
+    refuse(given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out")
+    if settings.solver_name not in ("auto", "anneal"):
+        refuse(given, ["cluster"], f"on {settings.solver_name}; leave it out, or choose the solver anneal")
     if best is None and within is None:
-        given = {"start": start, "names": names, "knowledge": knowledge}
+        files = {"start": start, "names": names, "knowledge": knowledge}
         with progress_bar(quiet=as_json) as show:
-            solution = solve_file(file, settings, output, trace, **given, workers=workers, on_progress=show)
+            solution = solve_file(file, settings, output, trace, **files, workers=workers, on_progress=show)
         print_result(solution, [output, trace], as_json=as_json)
         fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
         return
-    limits, other = settings.limits, (settings.options, settings.presolve_seconds, start, output, trace)
-    if settings.solver not in ("anneal", "exact") or limits.moves is not None or any(other):
+    if "solver" in given and settings.solver != "exact":
         raise SettingError(
-            "a list of networks needs --solver exact, and takes no other option but --time-limit, --names,"
-            " --knowledge and --json"
+            f"--solver {settings.solver} makes no list of networks; give --solver exact, or leave it out"
         )
+    others = given.keys() - LISTING
+    refuse(given, sorted(others), "on a list of networks; leave it out, or leave out --best and --within")
     with progress_bar(quiet=as_json) as show:
         problem = read_restricted(file, names, knowledge)
-        found = alternatives(problem, best, within=within, classes=classes, limits=limits, on_progress=show)
+        found = alternatives(problem, best, within=within, classes=classes, limits=settings.limits, on_progress=show)
     print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")
 

@@ -16,6 +16,7 @@ from ..foundation.settings import facts
 from ..scores import Score
 from ..search import Limits, Solver, solver_named
 from ..search.exact.alternatives import check_wanted
+from ..search.run import name_for
 
 DEFAULT_SECONDS = 10.0  # for the solver
 DEFAULT_PARENTS = 3
@@ -124,7 +125,7 @@ class LearnSettings:
     @property
     def solver_name(self) -> str:
         """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
-        return "anneal" if self.solver == "auto" and self.moves is not None else self.solver
+        return name_for(self.solver, self.moves)
 
     @property
     def solver_with_settings(self) -> Solver:
@@ -164,20 +165,43 @@ class LearnSettings:
 class SolveSettings:
     """Settings of `solve_candidates`, shared with `qubayes solve`."""
 
-    solver: str = "anneal"
+    solver: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)  # settings of the solver, by name
     limits: Limits = field(default_factory=Limits)
     bound_seconds: float = 0.0  # spent on a bound before the search
     presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
-    formulate: bool | None = None  # check energy = -score on the QUBO; None: for `anneal` and the solvers of QUBOs
-    order: str = "chordal"  # of the QUBO
-    penalty: str = "tight"  # of the QUBO
-    cover: str = "auto"  # how the subsets of the QUBO are found
+    bits: bool | None = None  # check energy = -score on the QUBO; None: where the solver takes the QUBO
+    order: str | None = None  # of the QUBO; chordal unless given
+    penalty: str | None = None  # of the QUBO; tight unless given
+    cover: str | None = None  # how the subsets of the QUBO are found; auto unless given
 
-    def needs_formulation(self, solver: Solver) -> bool:
-        """Return True if the solver or the user asks for the QUBO."""
-        wanted = self.formulate if self.formulate is not None else solver.name == "anneal"
-        return solver.takes == "formulation" or wanted
+    def __post_init__(self) -> None:
+        solver = self.solver_with_settings
+        if self.options.get("certificate") and self.presolve_seconds:
+            raise SettingError(f"{option('certificate')} takes no {option('presolve')}; it is a proof for all sets")
+        if solver.takes == "formulation" and self.bits is False:
+            raise SettingError(f"{solver.name} solves the QUBO, which has bits; choose another solver, as anneal")
+        for name in () if self.formulates else ("order", "penalty", "cover"):
+            if value := getattr(self, name):
+                raise SettingError(
+                    f"{option(name, value)} is about the QUBO, which {solver.name} does not use; leave it out, choose a"
+                    f" solver of the QUBO, or check the QUBO with {option('bits')}"
+                )
+
+    @property
+    def solver_name(self) -> str:
+        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        return name_for(self.solver, self.limits.moves)
+
+    @property
+    def solver_with_settings(self) -> Solver:
+        """The solver; it refuses settings that it has not."""
+        return solver_named(self.solver_name, **self.options)
+
+    @property
+    def formulates(self) -> bool:
+        """Whether the solver or the user asks for the QUBO."""
+        return self.solver_with_settings.takes == "formulation" or bool(self.bits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
-from ..search import Limits, Reason, Solution, solve, solver_named
+from ..search import Limits, Reason, Solution, solve
 from ..search.exact import presolve
 from .forecast import affordable
 from .settings import FormulateSettings, SolveSettings
@@ -113,25 +113,25 @@ def solve_candidates(
 
     Interrupted before the search, it returns the start.
     """
-    solver, problem = solver_named(settings.solver, **settings.options), candidates
+    problem = candidates
     presolved, formulation = None, None
     if settings.presolve_seconds:
         presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
         problem = presolved.candidates
     stopped = presolved is not None and presolved.interrupted
-    if settings.needs_formulation(solver) and not stopped:
+    if settings.formulates and not stopped:
         from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
 
-        made_by = settings.order, settings.penalty, settings.cover
+        made_by = settings.order or "chordal", settings.penalty or "tight", settings.cover or "auto"
         formulation = quick_formulation(problem, *made_by, workers.here if workers else None, on_progress)
         stopped = formulation is None
     if stopped:
         found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
         status = "interrupted before the search; the start is returned"
-        return replace(found, reason=Reason.INTERRUPTED, status=status, solver=settings.solver, statistics={})
+        return replace(found, reason=Reason.INTERRUPTED, status=status, solver=settings.solver_name, statistics={})
     solution = solve(
         formulation or problem,
-        solver,
+        settings.solver_with_settings,
         limits=settings.limits,
         start=start,
         bound_seconds=settings.bound_seconds,
@@ -177,7 +177,6 @@ def solve_file(
     check_places([certificate, scores], [start])  # the start may be replaced by the better network
     if output is not None:
         check_network_path(output, tables=False)
-    solver_named(settings.solver, **settings.options)  # raises before anything is read
     with (workers or Workers()).connected() as joined:
         first = read_network(start) if start else None
         candidates = read_restricted(file, names, knowledge)

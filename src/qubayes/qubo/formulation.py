@@ -407,5 +407,5 @@ def _check_memory(subsets: Subsets, others: int = 0) -> None:
         raise TooLargeError(
             f"making a QUBO of {subsets.total} subsets takes about {needed / 1e9:,.1f} GB, and there are "
             f"{here / 1e9:,.1f}; cover the candidates with fewer subsets (by the method auto), allow fewer parents, or "
-            "learn without a QUBO: `qubayes learn` with another solver, or `qubayes solve --no-bits`"
+            "learn without a QUBO: `qubayes learn` with another solver, or `qubayes solve` without --bits"
         )

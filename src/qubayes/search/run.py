@@ -140,6 +140,11 @@ def registered() -> dict[str, str]:
     return SOLVERS | added
 
 
+def name_for(name: str, moves: int | None) -> str:
+    """Return the name of the solver: `auto` is `anneal` where moves are counted, since a proof counts none."""
+    return "anneal" if name == "auto" and moves is not None else name
+
+
 def solver_named(name: str, **settings: Any) -> Solver:
     """Return the solver of this name with these settings; the others keep their defaults."""
     target = SOLVERS.get(name) or registered().get(name)

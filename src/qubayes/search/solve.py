@@ -30,6 +30,7 @@ from .run import (
     is_number,
     is_solver,
     load,
+    name_for,
     problem_candidates,
     solver_named,
 )
@@ -213,7 +214,7 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
 
 def solve(
     problem: Candidates | Formulated,
-    solver: str | Solver = "anneal",
+    solver: str | Solver = "auto",
     *,
     limits: Limits | None = None,
     start: Network | None = None,
@@ -223,6 +224,8 @@ def solve(
     on_progress: OnProgress = silent,
 ) -> Solution:
     """Return the best network that the solver finds within the limits, from `start` if it is given.
+
+    `auto` proves what it can and anneals the rest; where the limits count moves, it is `anneal`.
 
     A `bound` on the score of every network gives the result a gap, and ends the search once it is reached;
     `bound_seconds` are spent on finding one before the search.
@@ -238,8 +241,10 @@ def solve(
     >>> best.status, found.proved, found.score == best.score
     ('optimal', True, True)
     """
-    chosen: Any = solver_named(solver) if isinstance(solver, str) else solver
     limits = Limits() if limits is None else limits
+    chosen: Any = solver
+    if isinstance(solver, str):
+        chosen = solver_named(name_for(solver, getattr(limits, "moves", None)))
     model = isinstance(problem, Candidates) or (hasattr(problem, "candidates") and hasattr(problem, "state_of"))
     for name, value, right, what in (
         ("the problem", problem, model, "candidates (read_candidates reads files of them), or a formulation"),
