@@ -655,7 +655,7 @@ READERS = {
     "decoder .json": Reader(".json", 20, _decoder),
     "model .bqm": Reader(".bqm", 25, lambda folder: _models(folder, ".bqm")),
     "model .coo": Reader(".coo", 20, lambda folder: _models(folder, ".coo")),
-    "model .qubo.gz": Reader(".qubo.gz", 8, lambda folder: _models(folder, ".qubo"), damage.gzip_damage),
+    "model .coo.gz": Reader(".coo.gz", 8, lambda folder: _models(folder, ".coo"), damage.gzip_damage),
     "model .npz": Reader(".npz", 12, lambda folder: _models(folder, ".npz"), damage.zip_damage),
     "model .cqm": Reader(".cqm", 8, lambda folder: _models(folder, ".cqm"), damage.zip_damage),
     "model .lp": Reader(".lp", 40, lambda folder: _models(folder, ".lp")),
