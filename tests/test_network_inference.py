@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 from network_cases import networks, random_tables
 from qubayes import learn, score
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import DataError, QubayesError, TooLargeError
-from qubayes.network import Network, fit, inference, sample, sample_dataset, to_pgmpy, to_pyagrum
+from qubayes.foundation.errors import DataError, QubayesError, SettingError, TooLargeError
+from qubayes.network import (
+    Network,
+    fit,
+    inference,
+    read_network,
+    sample,
+    sample_dataset,
+    to_pgmpy,
+    to_pyagrum,
+    write_network,
+)
 
 RAIN = Network(
     ("rain", "sprinkler", "grass"),
@@ -127,13 +137,118 @@ def test_missing_values_are_the_state_that_they_were_learned_as():
     assert str(found).startswith("bdeu score -32.7") and "proved optimal" in str(learned.solution)
 
 
+FLAG = [True, False] * 30
+COLUMNS = {
+    "bool": pd.Series(FLAG),
+    "nullable bool": pd.Series(FLAG, dtype="boolean"),
+    "bool objects": pd.Series(FLAG, dtype=object),
+    "int": pd.Series([7, -1] * 30, dtype="int8"),
+    "nullable int": pd.Series([0, 1] * 30, dtype="Int64"),
+    "float codes": pd.Series([0.0, 1.0] * 30),
+    "text": pd.Series(["0", "1"] * 30),
+    "categories": pd.Series(["lo", "hi"] * 30, dtype="category"),
+    "categories of numbers": pd.Series([2, 1] * 30, dtype="category"),
+    "days": pd.Series(pd.to_datetime(["2026-01-01", "2026-01-02"] * 30)),
+}
+POLARS = {
+    "bool": pl.Series(FLAG),
+    "int": pl.Series([0, 1] * 30, dtype=pl.Int16),
+    "float codes": pl.Series([0.0, 1.0] * 30),
+    "text": pl.Series(["0", "1"] * 30),
+    "Enum": pl.Series(["lo", "hi"] * 30, dtype=pl.Enum(["lo", "hi"])),
+    "Categorical": pl.Series(["lo", "hi"] * 30, dtype=pl.Categorical),
+    "days": pl.Series(["2026-01-01", "2026-01-02"] * 30).str.to_date(),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_predictions_are_values_of_the_column(column):
+    table = pd.DataFrame({"x": column, "by": ["p", "q"] * 30})
+    network = learn(table).network
+    found = network.predict(table, "x")
+    assert (found == column).mean() == 1.0
+    assert (network.predict(table[["by"]], "x") == found).all()
+    likeliest = network.probability("x", given=table[["by"]].iloc[0])
+    assert max(likeliest, key=likeliest.get) == column[0]
+    assert network.probability({"x": column[0]}, given={"by": "p"}) > 0.9
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "bif":
+        assert found.dtype == column.dtype
+
+
+def test_predictions_stand_beside_the_rows_of_a_pandas_frame():
+    table = pd.DataFrame({"x": FLAG, "by": ["p", "q"] * 30})
+    network, some = learn(table).network, table.sample(20, random_state=1)
+    found = network.predict(some, "x")
+    assert isinstance(found, pd.Series) and found.name == "x" and found.index.equals(some.index)
+    assert found.equals(some.x)
+
+
+@pytest.mark.parametrize("column", POLARS.values(), ids=POLARS)
+def test_predictions_are_values_of_a_column_of_polars(column):
+    table = pl.DataFrame({"x": column, "by": ["p", "q"] * 30})
+    found = learn(table).network.predict(table.drop("x"), "x")
+    assert isinstance(found, pl.Series) and (found == column).all()
+
+
+def test_predictions_of_intervals_and_of_missing_values_are_names_of_states():
+    table = pd.DataFrame({"age": [20.5, 41.5] * 30, "code": [1.0, np.nan] * 30, "by": ["p", "q"] * 30})
+    network = learn(table, bins=2, missing="state").network
+    assert network.predict(table, "age").tolist() == ["<41.5", ">=41.5"] * 30
+    assert network.predict(table, "code").tolist() == [1, "missing"] * 30
+    assert list(network.probability("code")) == [1, "missing"]
+
+
+def test_predictions_of_files(tmp_path):
+    """Numbers and truth values of a file of text are read as data frames read them; networks have texts."""
+    table = pd.DataFrame({"n": [0, 1] * 30, "flag": FLAG, "text": ["p", "q"] * 30})
+    table.to_csv(tmp_path / "x.csv", index=False)
+    table.to_parquet(tmp_path / "x.parquet")
+    for name in ("x.csv", "x.parquet"):
+        network = learn(tmp_path / name).network
+        for column in table:
+            assert (network.predict(table, column) == table[column]).all()
+    write_network(network, tmp_path / "x.json")
+    read_back = read_network(tmp_path / "x.json")
+    assert read_back.predict(table, "n").tolist() == ["0", "1"] * 30
+    assert (fit(read_back, table).predict(table, "n") == table.n).all()
+
+
+def test_states_that_did_not_occur_are_numbers_too():
+    table = pd.DataFrame({"x": [0, 1] * 30, "by": ["p", "q"] * 30})
+    network = learn(table, arities={"x": 3}).network
+    assert list(network.probability("x")) == [0, 1, 2] and (network.predict(table, "x") == table.x).all()
+
+
+def test_predictions_of_an_array_are_an_array():
+    table = np.array([[0, 5], [1, 6]] * 30)
+    found = learn(table).network.predict(table, "x1")
+    assert isinstance(found, np.ndarray) and (found == table[:, 1]).all()
+
+
+def test_a_row_is_evidence():
+    table = pd.DataFrame({"id": range(60), "age": [20.5, 41.5, None] * 20, "flag": FLAG, "by": ["p", "q"] * 30})
+    with_state = learn(table, ignore="id", bins=2, missing="state").network
+    without = learn(table, ignore="id", bins=2, missing="drop").network
+    for network, missing in ((with_state, {"age": "missing"}), (without, {})):
+        for row, age in ((0, {"age": "<41.5"}), (1, {"age": ">=41.5"}), (2, missing)):
+            expected = network.probability(flag=True, given=age | {"by": table.by[row]})
+            assert network.probability(flag=True, given=table.iloc[row]) == pytest.approx(expected)
+            mapping = {name: table[name][row] for name in ("age", "by")}
+            assert network.probability(flag=True, given=mapping) == pytest.approx(expected)
+            assert network.probability("flag", given=table.iloc[row])[True] == pytest.approx(expected)
+    with pytest.raises(QubayesError, match="no vertex 'id'"):
+        without.probability(flag=True, given=table.iloc[0].to_dict())
+    with pytest.raises(SettingError, match="give states by name"):
+        without.probability(flag=True, given=table)
+
+
 def test_values_are_named_as_in_data():
     frame = pd.DataFrame({"age": [20.5, 41, 67, 30, 50, 70] * 20, "smoker": [True, False, True] * 40})
     dataset = read(frame, ReadSettings(bins={"age": [40, 65]}))
     network = fit(Network(("age", "smoker"), ((), (0,))), dataset, "ml")
     assert network.states == (("<40", "40..65", ">=65"), ("false", "true"))
     assert network.probability(smoker=True, given={"age": 41}) == network.probability(smoker="true", age="40..65") * 3
-    assert network.predict(pd.DataFrame({"age": [1.0, 66.0], "weight": [3, 4]}), "smoker").tolist() == ["true", "true"]
+    assert network.predict(pd.DataFrame({"age": [1.0, 66.0], "weight": [3, 4]}), "smoker").tolist() == [True, True]
     with pytest.raises(DataError, match="'x'"):
         network.probability(smoker="x")
     with pytest.raises(DataError, match="missing value"):
@@ -148,6 +263,7 @@ def test_what_cannot_be_asked_is_refused():
         (lambda: RAIN.probability(), "probability of nothing"),
         (lambda: RAIN.probability("rain", grass="wet"), "one or the other"),
         (lambda: RAIN.probability(rain="yes", given={"rain": "no"}), "asked for and given"),
+        (lambda: RAIN.probability("rain", given={"rain": "no"}), "asked for and given"),
         (lambda: RAIN.probability(grass="wet", given={"rain": "yes", "sprinkler": "high"}), "row 1 impossible"),
         (lambda: RAIN.predict(pd.DataFrame({"x": [1]}), "rain"), "no column that is a vertex besides 'rain'"),
         (lambda: Network(("a", "b"), ((), (0,))).probability(a="x"), "no probabilities"),

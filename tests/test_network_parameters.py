@@ -4,10 +4,12 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import qubayes as qb
 from network_cases import graphs, networks
 from qubayes.data import Dataset, read
 from qubayes.foundation.errors import DataError, QubayesError, SettingError
@@ -173,3 +175,17 @@ def test_spellings_of_truth_values_and_numbers_are_matched(tmp_path):
 
 def coins():
     return Dataset(("a", "b"), (("False", "True"), ("1.0", "2")), np.array([[0, 1, 1, 0], [0, 1, 0, 0]], np.uint8))
+
+
+def test_missing_values_are_read_as_the_state_that_the_network_has():
+    table = pd.DataFrame({"a": ["x", None, "y"] * 20, "b": [0.0, 1.0, np.nan] * 20})
+    learned = qb.learn(table, missing="state")
+    for found in (qb.score(learned.network, table), qb.score(learned.network, table, missing="state")):
+        assert found.total == pytest.approx(learned.solution.score) and found.dropped == 0
+    assert qb.score(learned.network, table, missing="drop").rows == 20
+    assert qb.judge(table, learned.network).optimal
+    assert qb.fit(qb.Network(("a", "b"), ((), (0,))), table, missing="drop").states == (("x",), ("0",))
+    with pytest.raises(DataError, match="missing values in 40 of 60 rows"):
+        qb.score(qb.Network(("a", "b"), ((), (0,))), table)
+    with pytest.raises(SettingError, match="settings and missing were both given"):
+        qb.score(learned.network, table, reading=qb.ReadSettings(), missing="drop")

@@ -1,18 +1,20 @@
 """Files and data frames to integer codes."""
 
-from .columns import ADVISED_BINS, code_of, state_of
+from .columns import ADVISED_BINS, code_of, state_of, values_of
 from .dataset import Dataset, ReadSettings, make_frame, write, write_rows
-from .read import read, read_evidence
+from .read import column_like, read, read_evidence
 
 __all__ = [
     "ADVISED_BINS",
     "Dataset",
     "ReadSettings",
     "code_of",
+    "column_like",
     "make_frame",
     "read",
     "read_evidence",
     "state_of",
+    "values_of",
     "write",
     "write_rows",
 ]

@@ -54,6 +54,7 @@ class Column(NamedTuple):
     distinct: Sequence[str] | AnyArray  # text; or an int64, uint64 or float64 array
     codes: AnyArray  # (rows,) unsigned
     declared: tuple[str, ...] | int | None = None  # the states in order, or their number; None: those observed
+    own: AnyArray | None = None  # (distinct,) the values as the source has them; None: as in `distinct`
 
 
 def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0) -> Dataset:
@@ -71,7 +72,76 @@ def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str,
     codes: AnyArray = np.empty((len(columns), rows), dtype=code_type(states))
     for i, (column, lookup) in enumerate(zip(columns, lookups, strict=True)):
         codes[i] = lookup.astype(codes.dtype)[column.codes]
-    return Dataset(tuple(column.name for column in columns), states, frozen(codes), arities_from, dropped)
+    values = {}
+    for column, its, lookup in zip(columns, states, lookups, strict=True):
+        own = _own_values(column, its, lookup)
+        if own is not None:
+            values[column.name] = own
+    names = tuple(column.name for column in columns)
+    return Dataset(names, states, frozen(codes), arities_from, dropped, values)
+
+
+def _own_values(column: Column, names: tuple[str, ...], lookup: Ints) -> AnyArray | None:
+    """Return the value of each state as the source has it; None for texts and for intervals."""
+    own = column.distinct if column.own is None else column.own
+    if not isinstance(own, np.ndarray) or Intervals.of(names):
+        return None
+    found = dict(zip(_texts(column, np.arange(len(own))), own.tolist(), strict=True))
+    occurs = (lookup >= 0) & ~missing_values(column)
+    for place in np.flatnonzero(occurs).tolist():
+        found[names[lookup[place]]] = own.item(place)
+    return values_of(names, found, own.dtype)
+
+
+def values_of(names: Sequence[str], found: Mapping[str, Any], dtype: np.dtype[Any]) -> AnyArray:
+    """Return the value of each state; of one that did not occur, its number, or else its name (as of `missing`).
+
+    >>> values_of(("0", "1", "2"), {"0": 0, "1": 1}, np.dtype(np.int64)).tolist()
+    [0, 1, 2]
+    """
+
+    def value_of(name: str) -> Any:
+        plain = plain_spelling(name)
+        value = found.get(name, found.get(plain, name))
+        if value is name and dtype.kind in "iuf" and _NUMBER.fullmatch(plain):
+            return float(plain)
+        return value
+
+    values = objects([value_of(name) for name in names])
+    if not any(isinstance(value, str) for value in values):
+        with suppress(OverflowError):
+            return values.astype(dtype)
+    return values
+
+
+def objects(values: Sequence[Any]) -> AnyArray:
+    """Return the values as an array of Python objects."""
+    found: AnyArray = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def array_of(values: Sequence[Any]) -> AnyArray:
+    """Return an array of truth values, whole numbers or floats if all are of this type, else of objects."""
+    found, kinds = objects(values), {type(value) for value in values}
+    for kind in (bool, int, float):
+        if kinds == {kind}:
+            with suppress(OverflowError):
+                return found.astype(kind)
+    return found
+
+
+def with_values(column: Column) -> Column:
+    """Return the column of a file of text with truth values and whole numbers as data frames read them."""
+    texts = column.distinct
+    if isinstance(texts, np.ndarray) or len(texts) > MOST_STATES + len(MISSING_TOKENS):
+        return column
+    present = [text for text in texts if text not in MISSING_TOKENS]
+    if present and all(_TRUTH.get(text, text) in ("true", "false") for text in present):
+        return column._replace(own=np.array([_TRUTH.get(text, text) == "true" for text in texts]))
+    if present and all(map(_INTEGER.fullmatch, present)):
+        return column._replace(own=array_of([0 if text in MISSING_TOKENS else int(text) for text in texts]))
+    return column
 
 
 def codes_in(column: Column, states: tuple[str, ...]) -> Ints:

@@ -41,6 +41,8 @@ class Dataset:
     codes: AnyArray = field(repr=False)  # (n, rows), the smallest unsigned type that holds every code; read-only
     arities_from: str = "data"  # or their declaration: "declared types", "network alarm.bif", "states.json", ...
     dropped: int = 0  # rows with missing values that were left out
+    # By name, the value of each state as the source has it; not for columns of texts or intervals.
+    values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n(self) -> int:

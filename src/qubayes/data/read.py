@@ -30,12 +30,14 @@ from .columns import (
     MISSING_STATE,
     Column,
     Intervals,
+    array_of,
     codes_in,
     complete_rows,
     encode,
     is_missing,
     one_spelling,
     text_of,
+    with_values,
 )
 from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
 
@@ -143,6 +145,17 @@ def read_evidence(source: Any, like: HasStates, settings: ReadSettings | None = 
     return {column.name: codes_in(column, states[column.name]) for column in columns if column.name in states}
 
 
+def column_like(source: Any, name: str, values: AnyArray) -> Any:
+    """Return the values as a Series beside the rows of a pandas or polars frame; as they are for other sources."""
+    if isinstance(source, str | PathLike | np.ndarray | Dataset):
+        return values
+    package = nw.get_native_namespace(source)
+    plain = values.tolist() if values.dtype.hasobject else values  # so that dates become a column of dates
+    if package.__name__ == "pandas":
+        return package.Series(plain, index=source.index, name=name)
+    return package.Series(name, plain, strict=False) if package.__name__ == "polars" else values
+
+
 def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
     """Return the columns as they are in the source, and what declares their arities."""
     if not isinstance(source, str | PathLike):
@@ -174,7 +187,7 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
                 return text.read_gobnilp(path), path.name
             if kind == "fimi":
                 return text.read_fimi(path), "item sets"
-            columns = text.read_separated(path, "," if kind == "csv" else "\t")
+            columns = [with_values(column) for column in text.read_separated(path, "," if kind == "csv" else "\t")]
     typed = any(column.declared is not None for column in columns)
     return columns, "declared types" if typed else "data"
 
@@ -265,7 +278,7 @@ def _frame_column(name: str, series: "nw.Series[Any]") -> Column:
     missing = series.is_null().to_numpy()
     if kind == nw.Boolean:
         codes = np.where(missing, 2, series.fill_null(False).to_numpy())
-        return Column(name, ("false", "true"), codes.astype(np.uint8))
+        return Column(name, ("false", "true"), codes.astype(np.uint8), own=np.array([False, True]))
     if kind.is_numeric() and kind not in as_objects:
         return _number_column(name, series.fill_null(0).to_numpy(), missing)
     if kind in as_objects:
@@ -298,17 +311,21 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
         if len(set(texts)) < len(texts):
             raise DataError(f"column {name!r} has categories that are the same as text; rename them")
         codes = np.asarray(native.cat.codes, dtype=np.int64)
-        return Column(name, texts, np.where(codes < 0, len(texts), codes).astype(np.min_scalar_type(len(texts))), texts)
+        codes = np.where(codes < 0, len(texts), codes).astype(np.min_scalar_type(len(texts)))
+        return Column(name, texts, codes, texts, _own(values))
     column = _text_column(name, series.cast(nw.String))
     if hasattr(native, "unify_dictionaries"):  # pyarrow
         chunks = native.unify_dictionaries().chunks
         values = chunks[0].dictionary.to_pylist() if chunks else []
-        return column._replace(declared=tuple(text_of(name, value) for value in values))
+        declared = tuple(text_of(name, value) for value in values)
+        value_of = dict(zip(declared, values, strict=True))
+        return column._replace(declared=declared, own=_own([value_of.get(text, text) for text in column.distinct]))
     return column._replace(declared=tuple(getattr(series.dtype, "categories", ())) or None)
 
 
 def _number_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
     """Return a column of int64, uint64 or float64 numbers; NaN is missing."""
+    dtype = values.dtype
     if values.dtype.kind == "f":
         with np.errstate(over="ignore"):  # a longdouble becomes infinite, which is refused later
             values = values.astype(np.float64)
@@ -318,7 +335,7 @@ def _number_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
     distinct, places = np.unique(values[~missing], return_inverse=True)
     codes = np.full(len(values), len(distinct), np.min_scalar_type(len(distinct)))
     codes[~missing] = places
-    return Column(name, distinct, codes)
+    return Column(name, distinct, codes, own=distinct.astype(dtype))
 
 
 def _object_column(name: str, values: list[Any]) -> Column:
@@ -334,9 +351,15 @@ def _object_column(name: str, values: list[Any]) -> Column:
     if len(kinds) > 1:
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first")
     texts = [None if value is None else text_of(name, value) for value in values]
-    index = {text: code for code, text in enumerate(sorted({text for text in texts if text is not None}))}
-    codes = [len(index) if text is None else index[text] for text in texts]
-    return Column(name, list(index), np.array(codes, np.min_scalar_type(len(index))))
+    value_of = {text: value for text, value in zip(texts, values, strict=True) if text is not None}
+    index = {text: code for code, text in enumerate(sorted(value_of))}
+    codes = np.array([len(index) if text is None else index[text] for text in texts], np.min_scalar_type(len(index)))
+    return Column(name, list(index), codes, own=_own([value_of[text] for text in index]))
+
+
+def _own(values: Sequence[Any]) -> AnyArray | None:
+    """Return the values of a column as an array; None for texts."""
+    return None if all(isinstance(value, str) for value in values) else array_of(values)
 
 
 def _read_frame_file(path: Path, kind: str) -> list[Column]:
@@ -388,7 +411,8 @@ def _received(stream: IO[bytes]) -> Iterator[Column]:
         if isinstance(distinct, int):
             distinct = array(header["numbers"], distinct)
         codes = array(header["codes"], header["rows"])
-        yield Column(header["name"], distinct, codes, None if declared is None else tuple(declared))
+        own = array(header["own"], len(distinct)) if header["own"] else None
+        yield Column(header["name"], distinct, codes, None if declared is None else tuple(declared), own)
 
 
 def send_file(kind: str, path: str) -> None:
@@ -404,15 +428,17 @@ def send_file(kind: str, path: str) -> None:
     try:
         for column in _file_columns(kind, Path(path)):
             numbers = [column.distinct] if isinstance(column.distinct, np.ndarray) else []
+            own = [] if column.own is None or column.own.dtype.hasobject else [column.own]
             header = {
                 "name": column.name,
                 "declared": column.declared,
                 "distinct": len(column.distinct) if numbers else list(column.distinct),
                 "numbers": numbers[0].dtype.str if numbers else None,
                 "codes": column.codes.dtype.str,
+                "own": own[0].dtype.str if own else None,
                 "rows": len(column.codes),
             }
-            send(header, *numbers, column.codes)
+            send(header, *numbers, column.codes, *own)
         send({})
     except QubayesError as error:
         send({"error": type(error).__name__, "message": str(error)})

@@ -1,7 +1,7 @@
 """A Bayesian network: a directed acyclic graph, and the probabilities of each vertex given its parents."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from html import escape
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..data import make_frame, read_evidence, state_of
+from ..data import code_of, column_like, make_frame, read_evidence, state_of
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, QubayesError, SettingError, some
 from ..foundation.graph import cycle_path, find_cycle, topological_order
@@ -40,6 +40,8 @@ class Network:
     states: States | None = None
     tables: Tables | None = field(default=None, repr=False)  # (parent arities..., arity), read-only
     name: str = ""  # the file that it was read from
+    # By name, the value of each state in the data of `fit`; not for columns of texts or intervals, and in no file.
+    values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         n = self.n
@@ -172,35 +174,31 @@ class Network:
         """Return the table of a vertex as a data frame (pandas, else polars): a row for each state of the parents."""
         return self[name].to_frame()
 
-    def probability(
-        self, query: str | Mapping[str, Any] | None = None, /, *, given: Mapping[str, Any] | None = None, **states: Any
-    ) -> Any:
-        """Return the probability of these states given others; for a name alone, that of each of its states.
+    def probability(self, query: str | Mapping[str, Any] | None = None, /, *, given: Any = None, **states: Any) -> Any:
+        """Return the probability of these states given others; for a name alone, that of each of its values.
 
-        States are named as in `states`; a number may lie in an interval, and True is "true". Exact, by variable
-        elimination: TooLargeError where the graph is too dense for it.
+        States are named as in `states`, or are values as in data: a number may lie in an interval, and True is "true".
+        `given` is a mapping, or a row of a pandas frame, of which the columns that are not vertices and those that are
+        asked for are ignored. Missing values are left out unless `missing` is a state. Values are those of `predict`.
+        Exact, by variable elimination: TooLargeError where the graph is too dense for it.
 
         >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
         >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)
         >>> coin.probability(b=1), coin.probability("a", given={"b": 0}), coin.probability({"a": 1, "b": 1})
         (0.25, {'0': 0.6666666666666666, '1': 0.3333333333333333}, 0.25)
         """
-        all_states, _ = self.parameters
-        evidence = {self.index(name): value for name, value in (given or {}).items()}
-        codes = {v: np.array([self._code(v, value)]) for v, value in evidence.items()}
         if isinstance(query, str):
             if states:
                 raise SettingError(
                     f"a variable ({query!r}) and a state ({min(states)}) were given; give one or the other"
                 )
             vertex = self.index(query)
-            found = self._posterior(vertex, codes)[0]
-            return dict(zip(all_states[vertex], found.tolist(), strict=True))
+            found = self._posterior(vertex, self._evidence(given, {vertex}))[0]
+            return dict(zip(self._values(vertex).tolist(), found.tolist(), strict=True))
         wanted = {self.index(name): value for name, value in {**(query or {}), **states}.items()}
         if not wanted:
             raise SettingError('probability of nothing; give states such as probability(x="yes"), or a name')
-        if both := wanted.keys() & evidence.keys():
-            raise SettingError(f"{self.names[min(both)]!r} is asked for and given; leave it out of one")
+        codes = self._evidence(given, wanted.keys())
         # By the chain rule, so that no joint table of many vertices is needed.
         total = 1.0
         for vertex, value in wanted.items():
@@ -231,10 +229,37 @@ class Network:
             found[here] = self._posterior(vertex, evidence)
         return found
 
-    def predict(self, data: Any, name: str) -> AnyArray:
-        """Return the most probable state of the vertex for each row of the data, given its other columns."""
-        states = np.array(self.parameters[0][self.index(name)])
-        return np.asarray(states[self.predict_proba(data, name).argmax(axis=1)])
+    def predict(self, data: Any, name: str) -> Any:
+        """Return the most probable value of the vertex for each row of the data, given its other columns.
+
+        Values are those of the column that the network was fitted to: truth values, numbers, categories, dates. Of
+        intervals, of `missing` and of a network that was read from a file they are the names of the states. For a
+        pandas or polars frame they are a Series, otherwise an array.
+        """
+        vertex = self.index(name)
+        return column_like(data, name, self._values(vertex)[self.predict_proba(data, name).argmax(axis=1)])
+
+    def _values(self, vertex: int) -> AnyArray:
+        """Return the value of each state of the vertex; names where the data had none."""
+        return self.values.get(self.names[vertex], np.array(self.parameters[0][vertex]))
+
+    def _evidence(self, given: Any, asked: Container[int]) -> dict[int, Ints]:
+        """Return the state of each vertex that a mapping or a row gives, without missing values."""
+        if given is None or isinstance(given, Mapping):
+            values = {self.index(name): value for name, value in (given or {}).items()}
+            if both := [vertex for vertex in values if vertex in asked]:
+                raise SettingError(f"{self.names[min(both)]!r} is asked for and given; leave it out of one")
+        elif getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a Series
+            known = {self.names.index(str(name)): value for name, value in given.items() if str(name) in self.names}
+            values = {vertex: value for vertex, value in known.items() if vertex not in asked}
+        else:
+            raise SettingError(
+                f"given is of type {type(given).__name__}; give states by name, such as {{'x': 'yes'}}, or a row of a"
+                " pandas frame"
+            )
+        states, _ = self.parameters
+        codes = {vertex: code_of(states[vertex], value, self.names[vertex]) for vertex, value in values.items()}
+        return {vertex: np.array([code]) for vertex, code in codes.items() if code >= 0}
 
     def _code(self, vertex: int, value: Any) -> int:
         """Return the state that a value names."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Dataset, ReadSettings, read
+from ..data import Dataset, ReadSettings, read, values_of
 from ..data.columns import plain_spelling
 from ..data.dataset import code_type
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
@@ -23,14 +23,20 @@ _BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs l
 
 
 def fit(
-    network: Network | str | Path, data: Any, score: Score | str = "bdeu", *, reading: ReadSettings | None = None
+    network: Network | str | Path,
+    data: Any,
+    score: Score | str = "bdeu",
+    *,
+    reading: ReadSettings | None = None,
+    **options: Any,
 ) -> Network:
     """Return the network with a table for every vertex, estimated from the data: a file, a data frame or a `Dataset`.
 
     With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r q cells, `k2` adds
     1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and r' observed states of the child. With
     "ml", `loglik`, `aic` and `bic` relative frequencies. Where both data and prior are silent (a parent state that was
-    never seen) the states are equally likely. States are the network's, or the data's if it declares none.
+    never seen) the states are equally likely. States are the network's, or the data's if it declares none. How the data
+    are read is said by `reading`, or by its fields by name (`missing="drop"`).
 
     >>> from qubayes.data import read
     >>> import polars
@@ -41,7 +47,7 @@ def fit(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     network = network if isinstance(network, Network) else read_network(network)
-    dataset = read(data, reading, like=network)
+    dataset = read(data, reading, like=network, **options)
     if isinstance(score, str):
         try:
             score = Score("loglik" if score == "ml" else score)
@@ -63,7 +69,7 @@ def fit(
         shape = network.table_shape(vertex)
         cells = np.ravel_multi_index([codes[v] for v in (*its, vertex)], shape)
         tables.append(_estimate(np.bincount(cells, minlength=sizes[vertex]).reshape(shape), score))
-    return replace(network, tables=tuple(tables))
+    return replace(network, tables=tuple(tables), values=_values(network, dataset))
 
 
 def log_likelihood(network: Network, dataset: Dataset) -> float:
@@ -119,6 +125,16 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
     return codes
 
 
+def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
+    """Return by name the value of each of the network's states as the source of the data has it."""
+    values = {}
+    for name, column, states in zip(network.names, _columns(network, dataset), network.states or (), strict=True):
+        if name in dataset.values:
+            own = dataset.values[name]
+            values[name] = values_of(states, dict(zip(dataset.states[column], own.tolist(), strict=True)), own.dtype)
+    return values
+
+
 def in_states_of(network: Network, dataset: Dataset) -> Dataset:
     """Return the columns of the network's vertices, with the states that it declares, if it does."""
     if network.states is None:
@@ -131,7 +147,8 @@ def in_states_of(network: Network, dataset: Dataset) -> Dataset:
         )
     codes: AnyArray = np.array(_codes(network, dataset)).astype(code_type(network.states))
     source = f"network {network.name}".strip()
-    return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped)
+    values = _values(network, dataset)
+    return Dataset(network.names, network.states, frozen(codes), source, dataset.dropped, values)
 
 
 def _estimate(counts: Ints, score: Score) -> Floats:
@@ -225,12 +242,14 @@ def score(
     ess: float = 1.0,
     *,
     reading: ReadSettings | None = None,
+    **options: Any,
 ) -> NetworkScore:
     """Return the score of the network on the data: a file, a data frame or a `Dataset`.
 
-    Columns are matched by name. Where the states of the network are intervals, numbers are put into them. Arities are
-    those that the network declares, unless it declares none, `reading.arities` are given, or the data hold a state that
-    it does not have.
+    Columns are matched by name. Where the states of the network are intervals, numbers are put into them; where it has
+    the state `missing`, missing values are this state. How the data are read is said by `reading`, or by its fields by
+    name (`missing="drop"`). Arities are those that the network declares, unless it declares none, `arities` are given,
+    or the data hold a state that it does not have.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -242,12 +261,13 @@ def score(
     True
     """
     graph = network if isinstance(network, Network) else read_network(network)
-    dataset = read(data, reading, like=graph)
+    dataset = read(data, reading, like=graph, **options)
+    declared = options.get("arities") if reading is None else reading.arities
     chosen = score if isinstance(score, Score) else Score(score, ess)
     found, note, scored = None, None, dataset
     if graph.states is not None:
         try:
-            scored = in_states_of(graph, dataset) if reading is None or reading.arities is None else dataset
+            scored = in_states_of(graph, dataset) if declared is None else dataset
             found = log_likelihood(graph, dataset) if graph.tables is not None else None
         except DataError as error:
             note = str(error)
