@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,12 +19,10 @@ import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes.candidates import Search, identify
 from qubayes.cli import app
-from qubayes.data import Dataset, ReadSettings
+from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
-from qubayes.foundation.workers import Workers
-from qubayes.learning import Forecast, LearnSettings, RunFolder, bootstrap, learn, pipeline
+from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
-from qubayes.learning.forecast import affordable, seconds_among
 from qubayes.network import Network, read_network
 from qubayes.qubo import decode, encode_sets
 from qubayes.qubo.subsets import cover
@@ -407,184 +406,49 @@ def test_a_column_whose_values_all_differ_is_doubted(caplog, column, bins, doubt
 # What a search would cost
 
 
-def costly(monkeypatch, seconds):
-    """Let m parents take seconds * 10^(m-2) s, and a search among K possible parents K s for each parent of a set."""
-    monkeypatch.setattr("qubayes.learning.forecast.WORK_TO_PLAN", 0)
-
-    def plan(dataset, search, **_):
-        most = range(1, search.max_parents + 1)
-        return tuple(Forecast(m, 10, seconds * 10.0 ** (m - 2), 10**m, 1.0, None, "sampled") for m in most)
-
-    def seconds_among(dataset, search, workers):
-        return float(search.possible_parents * search.max_parents)
-
-    monkeypatch.setattr("qubayes.learning.forecast.plan", plan)
-    monkeypatch.setattr("qubayes.learning.forecast.seconds_among", seconds_among)
+MANY = dependent_data(60, 10, seed=0)  # so many that m = 3 is predicted within a second or less
 
 
-def test_a_search_that_takes_long_is_announced(monkeypatch, caplog):
-    costly(monkeypatch, 4620.0)
-    learn(DATA, 2)
-    assert "max_parents=2 would take about 77 minutes for the candidate sets; max_parents=1 takes about 8 minutes" in (
-        caplog.text
-    )
-
-
-def test_a_search_that_the_time_limit_does_not_allow_is_refused(monkeypatch, tmp_path, capsys):
-    costly(monkeypatch, 350.0)
-    message = r"max_parents=1 takes about 35 s; the limit is 60 s: choose that, or give more time"
-    with pytest.raises(SettingError, match=message):
-        learn(DATA, 2, time_limit=60)
-    code, _, error = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 2, "--time-limit", 60)
-    assert_one_line(code, error, "--max-parents 2 would take about 6 minutes", "--max-parents 1 takes about 35 s")
-    assert learn(DATA, 2, time_limit=400).solution.proved
-
-
-def test_a_time_limit_chooses_the_number_of_parents(monkeypatch, tmp_path, capsys, caplog):
-    costly(monkeypatch, 35.0)
-    found = learn(DATA, time_limit=60)
-    assert found.settings.max_parents == found.candidates.stamp.max_parents == 2
-    [message] = [record.getMessage() for record in caplog.records]
-    assert message == (
-        "max_parents=3 would take about 6 minutes for the candidate sets; the limit is 60 s: max_parents=2 is taken, "
-        "about 35 s"
-    )
-    data = data_file(tmp_path, DATA)
+def test_a_search_that_the_time_limit_does_not_allow_is_refused(tmp_path, capsys):
+    with pytest.raises(SettingError, match=r"max_parents=3 would take about .*; the limit is 0 s: give more time"):
+        learn(MANY, 3, time_limit=0)
+    data = data_file(tmp_path, MANY)
     for command in ("learn", "candidates"):
-        code, out, error = run(capsys, command, data, "--time-limit", 60, "--json")
-        assert code == 0 and "--max-parents 2 is taken" in error
-    assert json.loads(out)["m"] == 2
-    assert learn(DATA, time_limit=1000).settings.max_parents == 3
-    with pytest.raises(SettingError, match="max_parents=1 takes about 4 s; the limit is 5 s: give more time"):
-        learn(DATA, time_limit=5)
+        code, _, error = run(capsys, command, data, "-m", 3, "--time-limit", 0)
+        assert_one_line(code, error, "--max-parents 3 would take about", "the limit is 0 s: give more time")
 
 
-def test_a_resumed_run_keeps_the_choice(monkeypatch, tmp_path, capsys):
-    costly(monkeypatch, 35.0)
-    learn(DATA, time_limit=60, run_dir=tmp_path / "run")
-    costly(monkeypatch, 350.0)  # the machine has become slower
-    assert learn(DATA, time_limit=60, run_dir=tmp_path / "run").settings.max_parents == 2
-    assert learn(DATA, time_limit=60).settings.max_parents == 1
-    arguments = "candidates", data_file(tmp_path, DATA), "-o", tmp_path / "x.qbc", "--time-limit", 60, "--resume"
+def slow(monkeypatch, factor):
+    """Let the clock of the forecasts run faster, as if the machine were slower."""
+    clock = SimpleNamespace(perf_counter=lambda: factor * time.perf_counter())
+    monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
+
+
+def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(monkeypatch, tmp_path, capsys, caplog):
+    slow(monkeypatch, 100.0)
+    found = learn(MANY, time_limit=4, run_dir=tmp_path / "run")
+    search = found.settings.search
+    assert search != Search(3) and "is taken, about" in caplog.text
+    stamp = found.candidates.stamp
+    assert (stamp.max_parents, stamp.possible_parents) == (search.max_parents, search.possible_parents)
+    slow(monkeypatch, 0.0)
+    assert learn(MANY, time_limit=4, run_dir=tmp_path / "run").settings.search == search
+    assert learn(MANY, time_limit=4).settings.search == Search(3)
+
+
+def test_candidates_choose_a_search_too(monkeypatch, tmp_path, capsys):
+    slow(monkeypatch, 100.0)
+    arguments = "candidates", data_file(tmp_path, MANY), "-o", tmp_path / "x.qbc", "--time-limit", 4
     code, _, error = run(capsys, *arguments)
+    assert code == 0 and "is taken, about" in error
+    code, _, error = run(capsys, *arguments, "--resume")
     assert_one_line(code, error, "--resume and --time-limit without --max-parents")
 
 
-@pytest.mark.parametrize(
-    ("limit", "kept", "chosen"),
-    [
-        (10_000, None, (3, None)),
-        (1000, None, (3, 30)),  # a few possible parents rather than one parent less
-        (140, None, (2, 30)),
-        (51, None, (3, 10)),
-        (17, None, (1, 10)),
-        (200, 20, (3, 20)),
-        (50, 20, (1, 20)),  # the given number of possible parents stays
-    ],
-)
-def test_many_variables_are_restricted_to_possible_parents(monkeypatch, limit, kept, chosen):
-    costly(monkeypatch, 300.0)
-    dataset = dependent_data(40, 10, seed=0)
-    search = affordable(dataset, Search(3, possible_parents=kept), Workers(1), limit, smaller=True)
-    assert (search.max_parents, search.possible_parents) == chosen
-
-
-@pytest.mark.parametrize(
-    ("limit", "offer"),
-    [
-        (1000, "max_parents=3 possible_parents=30 takes about 90 s and .*; the limit is 1000 s: choose that, or give"),
-        (70, "max_parents=2 possible_parents=30 takes about 60 s and .*; the limit is 70 s: choose that, or give"),
-        (25, "max_parents=2 possible_parents=10 takes about 20 s and .*; the limit is 25 s: choose that, or give"),
-        (3, "max_parents=1 takes about 30 s; the limit is 3 s: give more time"),  # the last one that was predicted
-    ],
-)
-def test_a_refusal_names_what_fits(monkeypatch, limit, offer):
-    costly(monkeypatch, 300.0)
-    with pytest.raises(SettingError, match=f"max_parents=3 would take about 50 minutes .*; {offer}"):
-        affordable(dependent_data(40, 10, seed=0), Search(3), Workers(1), limit)
-
-
-def test_a_long_search_is_announced_beside_one_among_possible_parents(monkeypatch, caplog):
-    costly(monkeypatch, 4620.0)
-    affordable(dependent_data(40, 10, seed=0), Search(1), Workers(1))
-    assert caplog.messages[0].endswith(
-        "max_parents=1 possible_parents=30 takes about 30 s and is optimal only among these parents"
-    )
-    caplog.clear()
-    affordable(DATA, Search(1), Workers(1))
-    assert caplog.messages == ["max_parents=1 would take about 8 minutes for the candidate sets"]
-
-
-def test_partners_of_all_kinds_of_children_are_sampled(monkeypatch):
-    """Blocks are in the order of their numbers of states; a sample of the first ones would be too cheap."""
-    codes = np.random.default_rng(0).integers(0, 2, (40, 50)).astype(np.uint8)
-    states = [tuple(map(str, range(2 if i < 20 else 9))) for i in range(40)]
-    codes[20:] = np.arange(20 * 50).reshape(20, 50) % 9
-    dataset, tasks = Dataset(tuple(f"v{i}" for i in range(40)), tuple(states), codes), []
-
-    def pace(task, shared, items, workers):
-        tasks.append(items)
-        return 0.0, [task(shared, item) for item in items]
-
-    monkeypatch.setattr("qubayes.learning.forecast._pace_of", pace)
-    monkeypatch.setattr("qubayes.candidates.screening._CELLS", 1)
-    seconds_among(dataset, Search(2, possible_parents=3), Workers(1))
-    children = [child for block in tasks[0] for child, _ in block]
-    assert sorted(children) == list(range(40)) and max(children[:10]) >= 20
-
-
-@pytest.mark.parametrize("kept", [0, -2])
-def test_possible_parents_are_checked_before_they_are_predicted(kept):
-    dataset = dependent_data(3000, 4, seed=0)
-    with pytest.raises(SettingError, match=f"possible_parents = {kept}; give 1 or more"):
-        affordable(dataset, Search(3, possible_parents=kept), Workers(1), 3, smaller=True)
-
-
-def test_as_many_possible_parents_as_variables_are_all(monkeypatch):
-    costly(monkeypatch, 1e9)
-    dataset = dependent_data(3000, 4, seed=0)
-    search = affordable(dataset, Search(3, possible_parents=2999), Workers(1), 200, smaller=True)
-    assert (search.max_parents, search.possible_parents) == (3, 30)
-
-
-def test_two_parents_among_all_come_before_two_among_some(monkeypatch):
-    costly(monkeypatch, 50.0)  # 500 s, 90 s among 30; 50 s, 60 s among 30
-    dataset = dependent_data(40, 10, seed=0)
-    search = affordable(dataset, Search(3), Workers(1), 120, smaller=True)
-    assert (search.max_parents, search.possible_parents) == (2, None)
-
-
-def test_possible_parents_that_the_time_limit_does_not_allow_are_refused(monkeypatch):
-    costly(monkeypatch, 300.0)
-    dataset = dependent_data(40, 10, seed=0)
-    message = (
-        r"max_parents=3 possible_parents=20 would take about 60 s .*; max_parents=2 possible_parents=20 takes about"
-    )
-    with pytest.raises(
-        SettingError, match=message + r" 40 s and .*; the limit is 50 s: choose that, or give more time"
-    ):
-        affordable(dataset, Search(3, possible_parents=20), Workers(1), 50)
-    assert affordable(dataset, Search(3, possible_parents=20), Workers(1), 70).max_parents == 3
-
-
-def test_more_sets_than_can_be_numbered_are_restricted_too(monkeypatch, caplog):
-    costly(monkeypatch, 1e9)
-    dataset = dependent_data(3000, 4, seed=0)
-    search = affordable(dataset, Search(3), Workers(1), 200, smaller=True)
-    assert (search.max_parents, search.possible_parents) == (3, 30) and "would take years" in caplog.text
-    with pytest.raises(SettingError, match="possible_parents=30"):
-        affordable(dataset, Search(3), Workers(1), 200)
-
-
-def test_the_memory_restricts_the_choice_too(monkeypatch):
-    costly(monkeypatch, 1.0)
-    monkeypatch.setattr("qubayes.learning.forecast.memory_here", lambda: 100)  # bytes; m parents take 10^m
-    assert learn(DATA, time_limit=60).settings.max_parents == 2
-
-
-def test_small_searches_are_not_predicted(monkeypatch):
-    monkeypatch.setattr("qubayes.learning.forecast.plan", None)
-    assert learn(DATA, time_limit=60).settings.max_parents == learn(DATA, time_limit=0).settings.max_parents == 3
+@pytest.mark.parametrize("command", ["learn", "candidates"])
+def test_more_parents_than_other_variables_are_named(command, tmp_path, capsys):
+    code, _, error = run(capsys, command, data_file(tmp_path, dependent_data(5, 30, seed=0)), "-m", 9)
+    assert code == 0 and "--max-parents 9 is the same as --max-parents 4: there are 5 variables" in error
 
 
 @pytest.mark.parametrize("command", ["learn", "candidates"])
@@ -592,24 +456,6 @@ def test_small_searches_are_not_predicted(monkeypatch):
 def test_a_time_limit_is_not_negative(command, limit, tmp_path, capsys):
     code, _, error = run(capsys, command, data_file(tmp_path, DATA), "--time-limit", limit)
     assert_one_line(code, error, f"a time limit of {float(limit)} s; give 0 or more")
-
-
-def test_candidates_announce_a_long_search_too(monkeypatch, tmp_path, capsys):
-    costly(monkeypatch, 4620.0)
-    code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2)
-    assert code == 0 and "--max-parents 2 would take about 77 minutes" in error and "--possible-parents" not in error
-    code, _, error = run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "--possible-parents", 1)
-    assert code == 0 and "would take" not in error
-
-
-@pytest.mark.parametrize("command", ["candidates", "learn"])
-def test_a_search_that_the_memory_does_not_hold_is_refused(command, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("qubayes.learning.forecast.WORK_TO_PLAN", 0)
-    monkeypatch.setattr("qubayes.learning.forecast.memory_here", lambda: 1000)
-    data = data_file(tmp_path, DATA)
-    code, _, error = run(capsys, command, data, "-m", 2)
-    assert_one_line(code, error, "--max-parents 2 needs", "GB are here", "--possible-parents 30")
-    assert run(capsys, command, data, "-m", 2, "--possible-parents", 1)[0] == 0
 
 
 def test_the_time_limit_holds_for_all_stages(monkeypatch):

@@ -1,25 +1,33 @@
 """The parent sets that a best network can use, and their scores."""
 
+from .budget import affordable, sizes, warn_of_most
 from .candidate_files import check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
+from .forecast import Forecast, forecasts, largest_that_fits
 from .identify import Search, fingerprint, identify
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict
 
 __all__ = [
     "Candidates",
+    "Forecast",
     "Knowledge",
     "Search",
     "Stamp",
+    "affordable",
     "check_output",
     "example",
     "fingerprint",
+    "forecasts",
     "identify",
+    "largest_that_fits",
     "prune",
     "read_candidates",
     "read_knowledge",
     "rename",
     "restrict",
+    "sizes",
     "tolerance",
+    "warn_of_most",
     "write_candidates",
 ]

@@ -15,6 +15,7 @@ from .options import (
     MaxParents,
     NetworkOutput,
     Patience,
+    PossibleParents,
     ScoreName,
     Seed,
     Threads,
@@ -152,6 +153,7 @@ def plan(
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
+    possible_parents: PossibleParents = None,
     seconds: Annotated[float, typer.Option(help="The time you have.")] = 3600.0,
     memory: Annotated[float, typer.Option(help="The memory you have, in GB.")] = 8.0,
     threads: Threads = None,
@@ -162,12 +164,12 @@ def plan(
     from ..data import read
     from ..foundation.workers import Workers
     from ..learning import Forecast, largest_that_fits
-    from ..learning import plan as forecast
+    from ..learning import plan as predicted
 
     dataset = read(data, reading)
-    search = search_options(max_parents, score, ess, knowledge)
+    search = search_options(max_parents, score, ess, knowledge, possible_parents)
     with progress_bar(quiet=as_json) as show:
-        forecasts = forecast(dataset, search, workers=Workers(threads), on_progress=show)
+        forecasts = predicted(dataset, search, workers=Workers(threads), on_progress=show)
     fits = largest_that_fits(forecasts, seconds, memory * 1e9)
     if as_json:
         rows = [item.as_json() for item in forecasts]

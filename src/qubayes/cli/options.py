@@ -58,6 +58,12 @@ MaxParents = Annotated[
     int | None,
     typer.Option("--max-parents", "-m", help="Maximum number of parents; default 3, or what fits --time-limit."),
 ]
+PossibleParents = Annotated[
+    int | None,
+    typer.Option(
+        metavar="K", help="Consider only K parents of each variable: the best single ones and their best partners."
+    ),
+]
 TotalSeconds = Annotated[
     float | None, typer.Option("--time-limit", help="Seconds for all stages; 10 for the solver unless given.")
 ]
@@ -161,12 +167,7 @@ def search_options(
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
-    possible_parents: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K", help="Consider only K parents of each variable: the best single ones and their best partners."
-        ),
-    ] = None,
+    possible_parents: PossibleParents = None,
 ) -> "Search":
     """Return what candidate sets are searched for."""
     from ..candidates import Knowledge, Search, read_knowledge

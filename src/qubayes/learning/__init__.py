@@ -1,7 +1,7 @@
 """The composition of the stages from data to a network, and the confidence in its edges."""
 
+from ..candidates import Forecast, largest_that_fits
 from .confidence import Confidence, bootstrap
-from .forecast import Forecast, largest_that_fits, plan
 from .judge import Judgement, judge
 from .learned import Learned, Outputs, RunFolder
 from .pipeline import learn, learn_with
@@ -11,6 +11,7 @@ from .stages import (
     decode_file,
     formulate_file,
     identify_file,
+    plan,
     read_restricted,
     solve_candidates,
     solve_file,

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..candidates import Candidates, fingerprint, identify, read_candidates, write_candidates
+from ..candidates import (
+    Candidates,
+    affordable,
+    fingerprint,
+    identify,
+    read_candidates,
+    warn_of_most,
+    write_candidates,
+)
 from ..data import Dataset
 from ..foundation.arrays import Bools
 from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
@@ -31,7 +39,6 @@ from ..search import Limits, Reason, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
 from .confidence import Confidence, bootstrap
-from .forecast import affordable
 from .learned import Learned, Outputs, RunFolder, Written, key_of
 from .settings import LearnSettings
 from .stages import read_for_search
@@ -122,6 +129,7 @@ def learn_with(
             check_network_path(outputs.network, dataset=dataset)
         source = Path(data).name if isinstance(data, str | PathLike) else None
         smaller = settings.max_parents is None and settings.time_limit is not None
+        warn_of_most(settings.search, dataset.n)
         settings = settings.fitted_to(data, dataset)
         log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
         pipeline = _Pipeline(settings, folder, joined, on_progress, began)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..candidates import (
     Candidates,
+    Forecast,
     Search,
+    affordable,
     check_output,
+    forecasts,
     identify,
     read_candidates,
     read_knowledge,
     rename,
     restrict,
+    warn_of_most,
     write_candidates,
 )
 from ..data import ADVISED_BINS, Dataset, ReadSettings, read
@@ -26,7 +30,6 @@ from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
 from ..search import Limits, Reason, Solution, solve
 from ..search.exact import presolve
-from .forecast import affordable
 from .settings import FormulateSettings, SolveSettings
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from ..qubo import Decoded, Formulation
 
 log = logging.getLogger("qubayes")
+_SETS_FOR_BITS = 100_000  # candidates; a QUBO of more is not made just to count its bits
 
 
 def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
@@ -49,6 +53,26 @@ def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
                 *(name, len(states), dataset.rows, option("ignore", [name]), remedy),
             )
     return dataset
+
+
+def plan(
+    dataset: Dataset, search: Search, *, workers: Workers | None = None, on_progress: OnProgress = silent
+) -> tuple[Forecast, ...]:
+    """Return what the search for candidate sets is predicted to cost, for 1 to search.max_parents parents.
+
+    Small searches are run, and the bits of their QUBO are counted; larger ones are sampled or extrapolated.
+    """
+    return forecasts(dataset, search, workers=workers, bits_of=_bits, on_progress=on_progress)
+
+
+def _bits(candidates: Candidates) -> int | None:
+    """Return the bits of the QUBO; None for one that is not small."""
+    if candidates.total > _SETS_FOR_BITS:
+        return None
+    from ..qubo import count_bits  # the QUBO wing, which a plan of many candidates does not enter
+    from ..qubo.subsets import cover
+
+    return count_bits(candidates, cover(candidates))["total"]
 
 
 def blocks_file(output: Path) -> Path:
@@ -90,6 +114,7 @@ def identify_file(
             check_output(output, dataset.names)
         if dataset.dropped:
             log.warning("%d rows with missing values were dropped", dataset.dropped)
+        warn_of_most(search, dataset.n)
         if not resume:
             search = affordable(dataset, search, joined, time_limit, smaller=smaller, on_progress=on_progress)
         if output is None:

@@ -1,0 +1,237 @@
+"""The search for candidate sets that fits the time and the memory, by forecasts."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import comb, inf
+from typing import Protocol
+
+from ..data.dataset import Dataset
+from ..foundation.environment import memory_here, peak_memory
+from ..foundation.errors import SettingError, TooLargeError, option
+from ..foundation.progress import OnProgress, silent
+from ..foundation.workers import Workers
+from .forecast import WHOLE, Forecast, forecasts, table_bytes
+from .identify import Search, checked, too_many_sets
+
+# Sets times rows: a search of less takes a few minutes at most.
+_WORK_TO_FORECAST = 2 * 10**11
+_LEAST_ROWS = 1000  # for the memory: fewer rows do not make the tables smaller
+_WORK_A_SECOND = 10**8  # at least
+_SECONDS_TO_WARN = 300.0
+_SECONDS_OF_YEARS = 1000 * 86400.0
+# Shares of the time limit for candidate sets that are chosen to fit, the rest is the solver's: of all sets, and of sets
+# among possible parents. Three parents among 30 and a short search for the network are better than two parents and a
+# long one (docs/candidates.md).
+_SHARE, _SHARE_AMONG_SOME = 0.6, 0.8
+_LEVELS = 20  # levels that are run for a forecast take this part of the limit each
+log = logging.getLogger("qubayes")
+
+
+class Forecasting(Protocol):
+    """How the cost of searches is predicted, as `forecasts` does."""
+
+    def __call__(
+        self, dataset: Dataset, search: Search, *, workers: Workers, longest: float, on_progress: OnProgress
+    ) -> Sequence[Forecast]:
+        """Return a forecast for each number of parents from 1 to search.max_parents."""
+
+
+def affordable(
+    dataset: Dataset,
+    search: Search,
+    workers: Workers,
+    limit: float | None = None,
+    *,
+    smaller: bool = False,
+    on_progress: OnProgress = silent,
+    predict: Forecasting = forecasts,
+) -> Search:
+    """Return the search for candidate sets, once it is known to fit the memory and the limit (seconds).
+
+    One that does not fit is refused. With `smaller` and a limit, the first of `sizes` that fits is taken instead, and
+    a warning says so. Only large searches are predicted; on a cluster only their memory.
+    """
+    began = time.perf_counter()
+    limit = inf if limit is None else limit
+    smaller = smaller and limit < inf
+    search = _checked(dataset, search, smaller=smaller)
+    if not _is_large(dataset, search, limit):
+        return search
+    memory = memory_here() or inf
+    if limit == inf:
+        _check_memory(dataset, search, memory)
+    if workers.cluster is not None:
+        return search
+    costs = _Costs(dataset, search, Workers(workers.threads), limit, smaller, predict, on_progress)
+    whole = costs.of(search)
+    whole_takes = f"{_named(whole)} would take {_about(whole.seconds)} for the candidate sets"
+    if whole.fits(costs.allowed(whole), memory):
+        if limit == inf and whole.seconds > _SECONDS_TO_WARN:
+            other = next(costs.of_smaller(), None)
+            log.warning("%s%s", whole_takes, "" if other is None else f"; {_takes(other)}")
+        return search
+    tried, chosen = costs.first_that_fits(began, memory)
+    limit_is = f"the limit is {limit:g} s"
+    if chosen is not None and smaller:
+        taken = f"{_named(chosen)} is taken, {_about(chosen.seconds)}"
+        log.warning("%s; %s: %s", whole_takes, limit_is, taken)
+        return replace(search, max_parents=chosen.max_parents, possible_parents=chosen.possible_parents)
+    other_takes = f"; {_takes(tried[-1])}" if tried else ""
+    choose = "" if chosen is None else "choose that, or "
+    raise SettingError(f"{whole_takes}{other_takes}; {limit_is}: {choose}give more time")
+
+
+def warn_of_most(search: Search, n: int) -> None:
+    """Warn of a number of parents that no variable can have; the default is lowered without a word."""
+    most = max(n - 1, 0)
+    if search.max_parents > max(most, Search().max_parents):
+        given, same = option("max_parents", search.max_parents), option("max_parents", most)
+        log.warning("%s is the same as %s: there are %d variables", given, same, n)
+
+
+def _checked(dataset: Dataset, search: Search, *, smaller: bool) -> Search:
+    """Return the search with at most n - 1 parents; raise if it makes no sense and is not to be made smaller."""
+    n = dataset.n
+    if search.possible_parents is not None and search.possible_parents >= n - 1:  # nothing is left out
+        search = replace(search, possible_parents=None)
+    if smaller and search.possible_parents is None and too_many_sets(n, search.max_parents):
+        return search
+    return checked(dataset, search)
+
+
+def _check_memory(dataset: Dataset, search: Search, memory: float) -> None:
+    """Raise if the tables of the search do not fit the memory."""
+    if search.possible_parents is not None:
+        return
+    largest, here = search.max_parents, peak_memory()
+    needed = here + table_bytes(dataset.n, largest)
+    if needed <= memory:
+        return
+    while largest > 1 and here + table_bytes(dataset.n, largest) > memory:
+        largest -= 1
+    raise TooLargeError(
+        f"{option('max_parents', search.max_parents)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
+        f"{memory / 1e9:,.1f} GB are here: take {option('max_parents', largest)}, or {option('possible_parents', 30)}"
+    )
+
+
+def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
+    """Return whether the search may take long, or longer than the limit; one among possible parents is short."""
+    n, m, kept = dataset.n, search.max_parents, search.possible_parents
+    if m < 1 or (kept is not None and limit == inf):
+        return False
+    if kept is None:
+        sets = sum(comb(n, size) for size in range(m + 2))
+    else:
+        sets = n * (n + sum(comb(kept + 1, size) for size in range(m + 2)))
+    work = sets * max(dataset.rows, _LEAST_ROWS)
+    return work >= min(_WORK_TO_FORECAST, max(limit, 1.0) * _WORK_A_SECOND)
+
+
+@dataclass
+class _Costs:
+    """Forecasts of a search and of smaller ones, made when they are asked for."""
+
+    dataset: Dataset
+    search: Search
+    workers: Workers
+    limit: float
+    smaller: bool  # a smaller search is taken, not only named
+    predict: Forecasting
+    on_progress: OnProgress
+    made: dict[int | None, Sequence[Forecast]] = field(default_factory=dict)  # by possible parents
+
+    def allowed(self, forecast: Forecast) -> float:
+        """Return the seconds that a search may take: where it is chosen to fit, the rest is the solver's."""
+        if not self.smaller:
+            return self.limit
+        return (_SHARE if forecast.possible_parents is None else _SHARE_AMONG_SOME) * self.limit
+
+    def first_that_fits(self, began: float, memory: float) -> tuple[list[Forecast], Forecast | None]:
+        """Return the smaller searches that were predicted, and the first that fits; None if none does.
+
+        Forecasts take time. If they have left too little for all searches, the fastest one that fits the limit is
+        returned.
+        """
+        tried: list[Forecast] = []
+        for each in self.of_smaller():
+            tried.append(each)
+            spent = time.perf_counter() - began if self.smaller else 0.0
+            if each.fits(self.allowed(each) - spent, memory):
+                return tried, each
+        fast = [each for each in tried if self.smaller and each.fits(self.limit, memory)]
+        return tried, min(fast, key=lambda each: each.seconds, default=None)
+
+    def of_smaller(self) -> Iterator[Forecast]:
+        """Yield the forecasts of smaller searches, in the order of `sizes`."""
+        for m, few in sizes(self.search, self.dataset.n):
+            yield self.of(replace(self.search, max_parents=m, possible_parents=few))
+
+    def of(self, search: Search) -> Forecast:
+        """Return the forecast of a search; one with too many sets to be numbered takes for ever."""
+        m, few = search.max_parents, search.possible_parents
+        if few not in self.made:
+            self.made[few] = self._forecasts(few)
+        if m > len(self.made[few]):
+            return Forecast(m, 0, inf, 0, 0.0, None, "extrapolated", few)
+        return self.made[few][m - 1]
+
+    def _forecasts(self, few: int | None) -> Sequence[Forecast]:
+        """Return the forecasts of all numbers of parents whose sets can be numbered."""
+        largest = self.search.max_parents
+        while few is None and too_many_sets(self.dataset.n, largest):
+            largest -= 1
+        if largest < min(self.search.max_parents, 2):  # too many variables to look at all pairs of parents
+            return ()
+        return self.predict(
+            self.dataset,
+            replace(self.search, max_parents=largest, possible_parents=few),
+            workers=self.workers,
+            longest=min(WHOLE, self.limit / _LEVELS),
+            on_progress=self.on_progress,
+        )
+
+
+def sizes(search: Search, n: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the (parents, possible parents) of smaller searches, from the best network to the worst.
+
+    Three parents among 20 possible ones give better networks than two among all, but among 10 they do not
+    (docs/candidates.md).
+    """
+    largest = search.max_parents
+    if search.possible_parents is not None:
+        yield from ((m, search.possible_parents) for m in range(largest - 1, 0, -1))
+        return
+    for m in range(largest, min(largest, 2) - 1, -1):
+        if m < largest:
+            yield m, None
+        yield from ((m, kept) for kept in (30, 20) if kept < n - 1)
+    if n > 11:  # 10 leave something out
+        yield from ((m, 10) for m in range(largest, 0, -1))
+    if largest > 1:
+        yield 1, None
+
+
+def _named(forecast: Forecast) -> str:
+    """Return the size of the search as options."""
+    kept = forecast.possible_parents
+    among = "" if kept is None else f" {option('possible_parents', kept)}"
+    return option("max_parents", forecast.max_parents) + among
+
+
+def _takes(forecast: Forecast) -> str:
+    """Return what a smaller search takes, and what it leaves out."""
+    among = " and is optimal only among these parents" if forecast.possible_parents else ""
+    return f"{_named(forecast)} takes {_about(forecast.seconds)}{among}"
+
+
+def _about(seconds: float) -> str:
+    """Return a time in the unit that suits it: about 35 s, 77 minutes, 21 hours, 9 days."""
+    if seconds > _SECONDS_OF_YEARS:
+        return "years"
+    for unit, size, most in (("s", 1, 120), ("minutes", 60, 120), ("hours", 3600, 72)):
+        if seconds < most * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds / 86400:,.0f} days"

@@ -1,0 +1,352 @@
+"""Forecasts of the cost of a search for candidate sets: parts of the search are run and timed.
+
+A part is a range of neighbouring sets, or some of the variables, as the search itself would take them. Levels that
+are too long to be run for the tables of the next one are followed by extrapolated ones.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import comb
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..data.dataset import Dataset
+from ..foundation.environment import peak_memory
+from ..foundation.errors import SettingError, option
+from ..foundation.families import VertexSet
+from ..foundation.progress import OnProgress, Progress, silent
+from ..foundation.workers import Workers, run
+from .candidates import Candidates
+from .identify import Search, assemble, checked, first_level, sets_per_block
+from .levels import Block, Level, make_above, next_level, scan, sets_of_heads, split, with_bounds
+from .scanning import Above
+from .screening import (
+    best_parents,
+    blocks_of_children,
+    blocks_with_singles,
+    candidates_of_child,
+    prepare_pairs,
+    with_partners,
+)
+
+WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
+_SAMPLES = 12  # samples take this part of these seconds each
+_RANGES = 8  # of a sample, at least: enough to meet cheap and costly variables
+_LEAST_SETS = 1000  # of a range
+_FIRST_PACE = 1e-6  # seconds a set, before anything is measured
+_FASTER = 4  # times that bounds make the last level faster, at least (docs/candidates.md)
+_CHILDREN = 32  # variables whose partners are found together in a sample
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the search with at most `max_parents` parents is predicted to cost."""
+
+    max_parents: int
+    families: int  # (variable, parent set) pairs to score
+    seconds: float
+    memory: int  # bytes of the whole process at its peak
+    candidates: float  # expected number
+    bits: int | None  # of the QUBO, where the search was cheap enough to be run for it
+    how: str  # "measured", "sampled" or "extrapolated"
+    possible_parents: int | None = None
+
+    HEAD: ClassVar[str] = f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}"
+
+    def fits(self, seconds: float, memory: float) -> bool:
+        """Return whether the search takes no more than this."""
+        return self.seconds <= seconds and self.memory <= memory
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `qubayes plan --json` prints of one number of parents."""
+        return {
+            "m": self.max_parents,
+            "sets": self.families,
+            "seconds": round(self.seconds, 3),
+            "memory": self.memory,
+            "candidates": round(self.candidates),
+            "bits": self.bits,
+            "how": self.how,
+        }
+
+    def describe(self) -> str:
+        """Return a row of the table that `qubayes plan` prints below `HEAD`."""
+        bits = "?" if self.bits is None else f"{self.bits:,}"
+        return (
+            f"{self.max_parents:>2} {self.families:>18,} {self.seconds:>10,.1f} "
+            f"{self.memory / 1e6:>6,.0f} MB {self.candidates:>11,.0f} {bits:>8}  {self.how}"
+        )
+
+
+def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: float) -> int:
+    """Return the largest number of parents within these seconds and bytes; 0 if none is."""
+    return max((each.max_parents for each in forecasts if each.fits(seconds, memory)), default=0)
+
+
+def forecasts(
+    dataset: Dataset,
+    search: Search,
+    *,
+    workers: Workers | None = None,
+    longest: float = WHOLE,
+    bits_of: Callable[[Candidates], int | None] | None = None,
+    on_progress: OnProgress = silent,
+) -> tuple[Forecast, ...]:
+    """Return a forecast for each number of parents from 1 to search.max_parents.
+
+    What is predicted to take `longest` seconds at most is run, and measured; of the rest samples of `longest` / 12
+    seconds each are timed. `bits_of` counts the bits of the QUBO of candidate sets that were found on the way.
+    """
+    search = checked(dataset, search)
+    workers = workers or Workers()
+    if workers.cluster is not None:
+        raise SettingError(f"a plan is made on this machine; leave out {option('cluster')}")
+    predicted = _among_all if search.possible_parents is None else _among_some
+    found: list[Forecast] = []
+    memory = peak_memory()
+    for m, cost in enumerate(predicted(dataset, search, workers, longest, on_progress), 1):
+        smaller = replace(search, max_parents=m)
+        bits = None
+        if bits_of is not None and cost.blocks is not None:
+            bits = bits_of(assemble(dataset, smaller, cost.blocks))
+        needed = memory + int(cost.candidates) * (12 * (m + 1) + 24)
+        if search.possible_parents is None:
+            needed += table_bytes(dataset.n, m)
+        found.append(
+            Forecast(
+                m,
+                _families(dataset, smaller),
+                cost.seconds,
+                needed,
+                cost.candidates,
+                bits,
+                cost.how,
+                search.possible_parents,
+            )
+        )
+    return tuple(found)
+
+
+def table_bytes(n: int, max_parents: int) -> int:
+    """Return the most bytes that the search among all parents keeps between levels."""
+    return max((_table_bytes(n, m) for m in range(1, max_parents + 1)), default=0)
+
+
+def _table_bytes(n: int, m: int) -> int:
+    """Return the bytes of best scores (twice at last), terms, numbers of states, and numbers of ones."""
+    best = 8 * n * (comb(n, m - 1) + (max(comb(n, m - 2), comb(n, m - 1)) if m > 1 else 0))
+    return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
+
+
+def _families(dataset: Dataset, search: Search) -> int:
+    """Return the number of (variable, parent set) pairs."""
+    parents = dataset.n - 1 if search.possible_parents is None else search.possible_parents
+    return dataset.n * sum(comb(parents, size) for size in range(search.max_parents + 1))
+
+
+class _Cost(NamedTuple):
+    """What a search is predicted to cost."""
+
+    seconds: float
+    candidates: float  # but for the sets without optional parents
+    how: str
+    blocks: list[Block] | None  # what it found, where it was run
+
+
+class Pace(NamedTuple):
+    """How fast sets are visited, and how often a candidate is found among them."""
+
+    seconds: float  # of wall clock, a set
+    candidates: float  # a set
+
+
+def extrapolated(before: Pace, pace: Pace) -> Pace:
+    """Return the pace of sets that cannot be sampled: the trend of the last two sizes, within limits."""
+    slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
+    rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
+    return Pace(slower * pace.seconds, rarer * pace.candidates)
+
+
+class Trial(NamedTuple):
+    """What was run of some tasks."""
+
+    seconds: float  # for a unit of work
+    share: float  # of the work that was done
+    results: list[Any]
+
+
+def tried(
+    task: Callable[[Any, Any], Any],
+    shared: Any,
+    items: Sequence[Any],
+    work: Sequence[float],
+    workers: Workers,
+    *,
+    sample: float,
+    longest: float = 0.0,
+) -> Trial:
+    """Run tasks in random order, until all are done.
+
+    It ends after `sample` seconds, unless all of them are predicted to take `longest` seconds at most.
+    """
+    order = np.random.default_rng(0).permutation(len(items)).tolist()
+    total = float(sum(work))
+    begun, batch = 0, workers.count
+    spent = done = 0.0
+    results: list[Any] = []
+    while begun < len(items) and (spent < sample or spent * total <= longest * done):
+        chosen = order[begun : begun + batch]
+        began = time.perf_counter()
+        results += [result for _, result in run(task, shared, [items[i] for i in chosen], workers)]
+        spent += time.perf_counter() - began
+        done += sum(work[i] for i in chosen)
+        begun += batch
+        batch *= 2
+    return Trial(spent / done, done / total, results)
+
+
+class _LevelCost(NamedTuple):
+    """The paces of a level, and what was run of it."""
+
+    inner: Pace  # with what the next level needs
+    last: Pace  # as the last level, with bounds where they pay
+    how: str
+    blocks: list[Block]  # all of its candidates, where it was measured
+
+
+def _among_all(
+    dataset: Dataset, search: Search, workers: Workers, longest: float, on_progress: OnProgress
+) -> Iterator[_Cost]:
+    """Yield the costs of the searches among all parents with at most 1, 2, ... of them."""
+    n, last = dataset.n, search.max_parents + 1
+    below = found = 0.0  # seconds and candidates of all smaller sets
+    blocks: list[Block] = []
+    for k, cost in enumerate(_levels(dataset, search, workers, longest), 1):
+        sets = comb(n, k)
+        found += cost.last.candidates * sets
+        blocks += cost.blocks
+        if k > 1:
+            seconds = below + cost.last.seconds * sets
+            yield _Cost(seconds, max(found - n, 0.0), cost.how, blocks if cost.how == "measured" else None)
+        below += cost.inner.seconds * sets
+        on_progress(Progress("plan", k, last, f"sets of {k} variables"))
+
+
+def _levels(dataset: Dataset, search: Search, workers: Workers, longest: float) -> Iterator[_LevelCost]:
+    """Yield the cost of each level; those after one that was not run whole are extrapolated."""
+    level: Level | None = first_level(dataset, search)
+    first = Pace(_FIRST_PACE, 1.0)
+    before = cost = _LevelCost(first, first, "measured", [])
+    for k in range(1, search.max_parents + 2):
+        if level is None:
+            inner = extrapolated(before.inner, cost.inner)
+            last = extrapolated(before.last, cost.last)
+            before, cost = cost, _LevelCost(inner, last, "extrapolated", [])
+        else:
+            before = cost
+            cost, above = _level_cost(level, cost.inner.seconds, workers, longest)
+            runs_on = above is not None and k <= search.max_parents
+            level = next_level(level, above) if above is not None and runs_on else None
+        yield cost
+
+
+def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> tuple[_LevelCost, Above | None]:
+    """Return the cost of a level whose pace was `pace` one level below, and its tables if it was run whole."""
+    sample = longest / _SAMPLES
+    sets = int(sets_of_heads(level).sum())
+    whole = pace * sets <= longest
+    above = make_above(level, last=not whole)
+    size = sets_per_block(level) if whole else _range_size(level, sample, pace)
+    trial = _scanned(level, above, size, workers, sample, longest if whole else 0.0)
+    inner = _pace_of(trial, sets)
+    measured = whole and trial.share == 1.0
+    last = inner
+    bounded = with_bounds(level)
+    if bounded is not level:
+        nothing = make_above(level, last=True)
+        size = _range_size(level, sample, inner.seconds / _FASTER)
+        faster = _pace_of(_scanned(bounded, nothing, size, workers, sample, 0.0), sets)
+        last = Pace(min(faster.seconds, inner.seconds), inner.candidates if measured else faster.candidates)
+    how = "measured" if measured else "sampled"
+    return _LevelCost(inner, last, how, trial.results if measured else []), above if measured else None
+
+
+def _range_size(level: Level, sample: float, pace: float) -> int:
+    """Return the number of sets of a range, of which a sample has several; no more than those of a block."""
+    return max(_LEAST_SETS, min(sets_per_block(level), int(sample / _RANGES / pace)))
+
+
+def _scanned(level: Level, above: Above, size: int, workers: Workers, sample: float, longest: float) -> Trial:
+    """Scan ranges of about this number of sets."""
+    ranges = split(level, size)
+    done = np.concatenate([[0], np.cumsum(sets_of_heads(level))])
+    work = [float(done[end] - done[start]) for start, end in ranges]
+    heads = len(level.heads)
+    scan((level, make_above(level, last=True)), (heads - 1, heads))  # compiles or loads the kernels
+    return tried(scan, (level, above), ranges, work, workers, sample=sample, longest=longest)
+
+
+def _pace_of(trial: Trial, sets: int) -> Pace:
+    """Return the pace of sets whose candidates are in blocks."""
+    return Pace(trial.seconds, sum(len(block.child) for block in trial.results) / (trial.share * sets))
+
+
+def _among_some(
+    dataset: Dataset, search: Search, workers: Workers, longest: float, on_progress: OnProgress
+) -> Iterator[_Cost]:
+    """Yield the costs of the searches among possible parents with at most 1, 2, ... parents."""
+    n, most = dataset.n, search.possible_parents or 0
+    singles, partners, kept = _screened(dataset, search, workers, longest / _SAMPLES)
+    before = pace = Pace(_FIRST_PACE, 1.0)  # of the sets of a variable and its possible parents
+    for m in range(1, search.max_parents + 1):
+        sets = sum(comb(most + 1, size) for size in range(m + 2))
+        how, blocks = "extrapolated", None
+        if m == 1 or pace.seconds * sets <= longest:
+            trial = _searched(dataset, replace(search, max_parents=m), kept, workers, longest / _SAMPLES)
+            found = [block for blocks_of_child in trial.results for block in blocks_of_child]
+            rate = sum(len(block.child) for block in found) / len(trial.results)
+            before, pace = pace, Pace(trial.seconds / sets, rate / sets)
+            measured = len(trial.results) == n
+            how, blocks = ("measured", found) if measured else ("sampled", None)
+        else:
+            before, pace = pace, extrapolated(before, pace)
+        seconds = singles + (partners if m > 1 else 0.0) + n * sets * pace.seconds
+        on_progress(Progress("plan", m, search.max_parents, f"among {most} possible parents"))
+        yield _Cost(seconds, max(n * sets * pace.candidates - n, 0.0), how, blocks)
+
+
+def _screened(
+    dataset: Dataset, search: Search, workers: Workers, sample: float
+) -> tuple[float, float, dict[int, VertexSet]]:
+    """Return the seconds to rank all single parents and to find all partners, and some variables' possible parents."""
+    most = search.possible_parents or 0
+    allowed = search.knowledge.resolve(dataset.names, search.max_parents)
+    pairs = prepare_pairs(dataset, search.score.formula(dataset.rows))
+    blocks = blocks_of_children(pairs.kinds)
+    cells = [float(pairs.kinds[block, 1].sum()) for block in blocks]
+    # On one thread: a product of matrices takes all of them.
+    singles = tried(best_parents, (pairs, allowed, most), blocks, cells, Workers(1), sample=sample)
+    ranked = {child: best for found in singles.results for child, best in found.items()}
+    tasks = [
+        block[start : start + _CHILDREN]
+        for block in blocks_with_singles(pairs.sample, ranked, most)
+        for start in range(0, len(block), _CHILDREN)
+    ]
+    shared = pairs.sample, allowed, most
+    with_partners(shared, tasks[0][:1])  # compiles or loads the kernels
+    sizes = [float(len(task)) for task in tasks]
+    partners = tried(with_partners, shared, tasks, sizes, workers, sample=sample)
+    kept = {child: parents for found in partners.results for child, parents in found.items()}
+    return singles.seconds * sum(pairs.kinds[:, 1].tolist()), partners.seconds * dataset.n, kept
+
+
+def _searched(dataset: Dataset, search: Search, kept: dict[int, VertexSet], workers: Workers, sample: float) -> Trial:
+    """Search the parent sets of some variables among their possible parents."""
+    children = sorted(kept)
+    parents = tuple(kept.get(child, ()) for child in range(dataset.n))
+    shared = dataset, search.score, search.knowledge.resolve(dataset.names, search.max_parents), parents
+    if search.max_parents == 1:
+        candidates_of_child(shared, children[0])  # compiles or loads the kernels
+    return tried(candidates_of_child, shared, children, [1.0] * len(children), workers, sample=sample)
