@@ -29,6 +29,7 @@ from benchmarks.paper.printed import BITS, INSTANCES, Instance
 from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import Demand, Formulation, formulate, quick_subsets
+from qubayes.qubo.samplers.states import annealed_score
 from qubayes.qubo.subsets import Subsets, read_subsets
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
@@ -81,7 +82,8 @@ def measured(which: Instance, options: argparse.Namespace) -> dict[str, Any]:
         facts = {"bits": made.bits, "couplers": made.qubo.couplers, "order_status": made.order_status}
         facts["formulate"] = time.perf_counter() - began
         found = solve(made, "sa", limits=limits, workers=workers)
-        facts |= {"score": found.score, "raw": found.statistics["raw_score"], "spare": spare_bits(made)}
+        facts |= {"score": annealed_score(found.statistics), "raw": found.statistics["raw_score"]}
+        facts["spare"] = spare_bits(made)
         row["formulations"][kind] = facts
         del made
     return row
@@ -114,7 +116,7 @@ def spare_bits(made: Formulation) -> int:
 def line_of(row: dict[str, Any]) -> str:
     """Return the line of the table for an instance."""
     made = row["formulations"].values()
-    best, order = max(row["known"], *(facts["score"] for facts in made)), list(made)[2]
+    best, order = max(row["known"], *(facts["score"] for facts in made if facts["score"] is not None)), list(made)[2]
 
     def gaps(key: str) -> str:
         """Return the gap of each formulation's score."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.all_zero import add_scores
 from benchmarks.paper.__main__ import app
 from benchmarks.paper.bench import (
     QUICK,
@@ -34,13 +35,14 @@ from benchmarks.paper.sources import SOURCES, Source, fetch
 from benchmarks.paper.store import Store
 from benchmarks.paper.table import Table, spread
 from benchmarks.paper.tables import bits_table, scores_table, wins_table
-from benchmarks.paper.trial import Place, Trial, measure
+from benchmarks.paper.trial import Place, Trial, measure, prepared
 from candidate_cases import assert_one_line
 from qubayes.candidates import example
 from qubayes.cli.shell import guarded
 from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
+from qubayes.qubo import decode, formulate
 from qubayes.qubo.formulation import BYTES_OF_PAIR
 from qubayes.search import Limits, solve
 
@@ -161,10 +163,13 @@ def test_printed_tables_agree_with_each_other():
 # Raw results
 
 
-def record(approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0) -> dict[str, Any]:
+def record(
+    approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0, **statistics: Any
+) -> dict[str, Any]:
     trial = {"kind": "solve", "instance": "alarm", "max_parents": 4, "seed": seed, "approach": approach}
     result = {"score": score, "empty_score": -100.0, "bound": bound, "trace": [[0.0, -100.0], [reached, score]]}
-    return {"trial": json.loads(Trial(**trial).key), "result": {**result, "ahead": 0.0, "seconds": 2.0, "limit": 60.0}}
+    result |= {"ahead": 0.0, "seconds": 2.0, "limit": 60.0, "statistics": statistics}
+    return {"trial": json.loads(Trial(**trial).key), "result": result}
 
 
 def test_records_survive_and_a_cut_line_is_passed_over(tmp_path):
@@ -206,26 +211,80 @@ def test_a_trial_of_unknown_kind():
 
 def test_wins_count_score_then_time(tmp_path):
     store = Store(tmp_path / "x.jsonl")
+    mended = {"raw_score": None, "before_annealing": None}
     for result in (
-        *(record("anneal", -10.0), record("exact", -10.0, reached=0.5), record("sa", -20.0)),  # exact was first
-        *(record("anneal", -9.0, seed=1), record("exact", -10.0, seed=1), record("sa", -11.0, seed=1)),
+        *(record("anneal", -10.0), record("exact", -10.0, reached=0.5)),  # exact was first
+        record("sa", -20.0, repaired_score=-20.0, **mended),
+        *(record("anneal", -9.0, seed=1), record("exact", -10.0, seed=1)),
+        record("sa", -11.0, seed=1, repaired_score=-11.0, **mended),
         *(record("anneal", -9.0, seed=2), record("exact", -8.0, seed=2)),  # sa was not run
     ):
         store.add(result)
     table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
+    assert "repaired state: `sa` 2 of 2. Trials" in table.note and "known before it: `sa` 0 of 2." in table.note
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
     assert scores.rows[0][2:4] == tuple(f"{100 * lack:.3f} %" for lack in lacks[:2])
     assert scores.rows[0][4] == f"{100 * lacks[2]:.3f} % (2 of 2)"
-    assert scores.head[4:6] == ("sa after repair", "sa before repair") and scores.rows[0][5] == "– (0 of 2)"
-    assert "`sa` 2 of 2." in table.note
-    feasible = record("sa", -11.0, seed=1)
-    feasible["result"]["statistics"] = {"raw_score": -12.0}
-    store.add(feasible)
+    assert scores.head[4:7] == ("sa, repaired", "sa, raw", "sa, before annealing")
+    assert scores.rows[0][5:7] == ("– (0 of 2)", "– (0 of 2)")
+    store.add(record("sa", -11.0, seed=1, raw_score=-12.0, repaired_score=-11.0, before_annealing=-13.0))
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
-    assert scores.rows[0][5] == f"{100 * 3 / 91:.3f} % (1 of 2)"
+    assert scores.rows[0][5:7] == (f"{100 * 3 / 91:.3f} % (1 of 2)", f"{100 * 4 / 91:.3f} % (0 of 2)")
     assert scores.rows[0][-1] == "2 of 3"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_network_known_before_annealing_is_no_score_of_the_annealer(tmp_path, recorded):
+    """Neither does it win, nor is it the repaired or the raw score; in older trials it is a field of its own."""
+    store = Store(tmp_path / "x.jsonl")
+    own = {"raw_score": -30.0, "repaired_score": -20.0}
+    found = record("sa", -5.0, **own, **({"before_annealing": -5.0} if recorded else {}))
+    if not recorded:
+        found["before_annealing"] = {"score": -5.0}
+    store.add(found)
+    store.add(record("exact", -10.0))
+    wins = wins_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
+    assert wins.rows[0][3:5] == ("1 / 1", "0 / 0")
+    assert "repaired state: `sa` 0 of 1. Trials" in wins.note and "known before it: `sa` 1 of 1." in wins.note
+    scores = scores_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
+    assert scores.rows[0][2:6] == ("0.000 %", "11.111 % (0 of 1)", "22.222 % (1 of 1)", "-5.556 % (1 of 1)")
+    assert ("1 of 1 trials of annealers did not record it" in scores.note) == (not recorded)
+
+
+def test_the_score_before_annealing_is_added_to_older_trials(data, tmp_path):
+    """The network of the all-zero state by `decode`, or a later one before 4 % of the time; other lines stay."""
+    place, path = Place(str(data), str(tmp_path / "cache")), tmp_path / "trials.jsonl"
+    known = []
+    for instance in ("alarm", "chess"):
+        trial = Trial("solve", instance, 2, 0, "sa", rows=100)
+        formulation = formulate(prepared(place, trial))
+        known.append(decode(formulation, np.zeros(formulation.qubo.bits, np.bool_), repair=True).final.score)
+        for approach, early in (("sa", [known[-1]]), ("digital", [known[-1], known[-1] + 0.5]), ("order-sa", [])):
+            made = record(approach, known[-1] + 2.0, raw_score=known[-1] - 1.0)
+            made["trial"] |= {"instance": instance, "max_parents": 2, "rows": 100}
+            made["result"] |= {"empty_score": known[-1] - 9.0}
+            made["result"]["trace"] = [
+                [0.0, known[-1] - 9.0],
+                *([0.1, score] for score in early),
+                [2.4, known[-1] + 2.0],
+            ]
+            Store(path).add(made)
+    lines = path.read_text().splitlines()
+    add_scores(path, place)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    added = [record.pop("before_annealing", {}) for record in records]
+    assert [json.dumps(record) for record in records] == lines
+    scores = [score for all_zero in known for score in (all_zero, all_zero + 0.5, None)]
+    assert [each.get("score") for each in added] == [score and pytest.approx(score, abs=1e-9) for score in scores]
+    written = path.read_bytes()
+    add_scores(path, place)
+    assert path.read_bytes() == written
+    del records[0]["result"]["trace"][1]
+    path.write_text(json.dumps(records[0]) + "\n")
+    with pytest.raises(SystemExit, match="does not hold the all-zero state's"):
+        add_scores(path, place)
 
 
 def test_a_trial_of_the_growth_tables_is_no_further_sample(tmp_path):
@@ -245,9 +304,7 @@ def test_a_trial_of_the_growth_tables_is_no_further_sample(tmp_path):
 def test_a_score_without_repair_is_not_counted_as_repaired(tmp_path):
     store = Store(tmp_path / "x.jsonl")
     for seed, raw in ((0, -11.0), (1, -12.0)):
-        found = record("sa", -11.0, seed=seed)
-        found["result"]["statistics"] = {"raw_score": raw}
-        store.add(found)
+        store.add(record("sa", -11.0, seed=seed, raw_score=raw, repaired_score=-11.0))
     table = scores_table(store, [Instance("alarm", 4)], ("sa",), 60.0)
     assert table.rows[0][2] == "0.000 % (1 of 2)" and table.rows[0][3].endswith("% (2 of 2)")
 

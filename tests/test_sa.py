@@ -38,7 +38,7 @@ from qubayes.qubo.samplers.flips import (
     watch,
 )
 from qubayes.qubo.samplers.sa import FlipMoves, Read, ReadPlan, TimeSlot, VertexMoves, time_slots, vertex_problem
-from qubayes.qubo.samplers.states import StateReader, read_first, start_state, time_to_read
+from qubayes.qubo.samplers.states import StateReader, read_first, read_state, start_state, time_to_read
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.insertions import anneal_order, order_state
 from qubayes.search.run import Run
@@ -487,7 +487,7 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
     monkeypatch.setattr(StateReader, "read", recorded)
     found = solve(formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000))
     assert untils == [share / 8 for share in range(1, 9)] and found.statistics["reads"] == 1
-    shares = states[1:-1]  # the first is that of the start, the last one comes from a descent
+    shares = states[:-1]  # the last one comes from a descent
     assert 2 <= len(shares) < 8 and all(one != other for one, other in pairwise(shares))
 
 
@@ -528,12 +528,18 @@ def test_messages_about_states(raw, mended, scores):
     _, formulation = problem(5)
     reader = StateReader(formulation, Run(formulation.candidates, Limits(None), Workers(1)))
     reader._scores = {False: raw, True: mended}
-    assert reader.scores == {"raw_score": max(raw, default=None), "repaired_score": max(mended, default=None)}
+    annealed = {"raw_score": max(raw, default=None), "repaired_score": max(mended, default=None)}
+    assert reader.scores == {**annealed, "before_annealing": None}
     repaired = "broke constraints, repaired to the better network of two orders"
     assert reader.message(0, 1) == f"the best state is feasible{scores}"
     assert reader.message(0, 2) == f"all 2 best states are feasible{scores}"
     assert reader.message(1, 1) == f"the best state {repaired}{scores}"
     assert reader.message(1, 2) == f"1 of the 2 best states {repaired}{scores}"
+    reader._before = [-7.0, -4.0]
+    assert reader.message(0, 1) == f"the best state is feasible{scores}"
+    reader._before = [-3.0, -7.0]
+    known = "; a network known before annealing scores more, -3.000000"
+    assert reader.message(0, 1) == f"the best state is feasible{scores}{known}"
 
 
 def test_vertex_moves_begin_at_the_start_and_are_the_same_with_any_number_of_threads():
@@ -589,6 +595,22 @@ def test_a_start_is_used():
     assert again.score == best.score
 
 
+@pytest.mark.parametrize("solver", ["sa", "digital"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 8])
+def test_what_is_known_before_annealing_is_no_result_of_it(solver, seed):
+    """Without a move the only own state is the local minimum below the all-zero state."""
+    _, formulation = problem(seed, 6)
+    scores, zeros = formulation.candidates.scores, np.zeros(formulation.qubo.bits, np.bool_)
+    known, own = read_state(formulation, zeros), read_state(formulation, descend(FlipModel.of(formulation.qubo), zeros))
+    found = solve(formulation, solver, limits=Limits(None, moves=0))
+    annealed = scores[own.choice].sum()
+    assert found.score == pytest.approx(scores[known.choice].sum()) and found.score > annealed + 1.0
+    assert found.statistics["before_annealing"] == found.score
+    assert found.statistics["repaired_score" if own.repaired else "raw_score"] == pytest.approx(annealed)
+    assert found.statistics["raw_score" if own.repaired else "repaired_score"] is None
+    assert found.status.endswith(f"a network known before annealing scores more, {found.score:,.6f}")
+
+
 def test_repairs_are_told():
     _, formulation = problem(5, 6)
     with pytest.MonkeyPatch.context() as patch:
@@ -596,10 +618,12 @@ def test_repairs_are_told():
         hot = solver_named("sa", first_temperature=1e6, last_temperature=1e6, reads=2)
         found = solve(formulation, hot, limits=Limits(None, moves=64))
     assert found.status.startswith("2 reads annealed, 128 flips tried")
-    assert found.statistics["raw_score"] is None and found.statistics["repaired_score"] == found.score
+    mended = found.statistics["repaired_score"]
+    assert found.statistics["raw_score"] is None and found.statistics["before_annealing"] == found.score > mended
     assert found.status.endswith(
         "2 of the 2 best states broke constraints, repaired to the better network of two orders; "
-        f"no state was feasible, with repair {found.score:,.6f}"
+        f"no state was feasible, with repair {mended:,.6f}; "
+        f"a network known before annealing scores more, {found.score:,.6f}"
     )
     cold = solver_named("sa", last_temperature=0.01)
     assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith("the best state is feasible")

@@ -101,7 +101,8 @@ def _is_record(record: Record, trial: Trial) -> bool:
         return _is_figure(trial.seconds) and "result" not in record and isinstance(record.get("error"), str)
     if trial.kind == "solve":
         # Without a limit it was measured before solvers had the times that the paper gives them.
-        return _are_figures(result, "score", "empty_score", "ahead", "limit") and _is_trace(result)
+        figures = _are_figures(result, "score", "empty_score", "ahead", "limit")
+        return figures and _is_trace(result) and _are_statistics(record)
     if trial.kind == "preparation":
         return _are_figures(result, "identifying", "formulating")
     if trial.kind == "candidates":
@@ -109,6 +110,15 @@ def _is_record(record: Record, trial: Trial) -> bool:
     steps = () if trial.approach == "ogorman" else ("prepare", "cover", "assemble")
     bits = result.get("bits")
     return isinstance(bits, dict) and _are_figures(bits, "total") and _are_figures(result, *steps)
+
+
+def _are_statistics(record: Record) -> bool:
+    """Whether the scores of an annealer's states, where there are any, are numbers or none."""
+    statistics, added = record["result"].get("statistics", {}), record.get("before_annealing", {"score": 0.0})
+    if not (isinstance(statistics, dict) and isinstance(added, dict) and _is_figure(added.get("score"))):
+        return False
+    scores = [statistics.get(name) for name in ("raw_score", "repaired_score", "before_annealing")]
+    return all(score is None or _is_figure(score) for score in scores)
 
 
 def _is_trace(result: Record) -> bool:

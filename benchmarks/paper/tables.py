@@ -1,8 +1,12 @@
 """The paper's five tables from raw results, with its own figures beside ours."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
+
+from qubayes.qubo.samplers.states import annealed_score
 
 from .growth import AXES
 from .printed import BITS, CANDIDATES, PAPER_SOLVERS, STEPS, STEPS_IP_ONLY, WINS, Instance, Printed
@@ -12,8 +16,10 @@ from .table import Table, spread
 from .trial import Trial
 
 OURS = "anneal"
+SAME = 1e-6  # difference of scores that counts as none
 GROWTH = {trial for axis in AXES for trial in axis.trials}
 REPAIRED = ("digital", "sa", "dimod")  # a state that violates a constraint is read as a network nearby
+ANNEALERS = ("digital", "sa")  # of these, those that know a network before they anneal
 
 
 def candidates_table(store: Store, instances: Iterable[Instance]) -> Table:
@@ -110,7 +116,8 @@ def wins_table(store: Store, instances: Sequence[Instance], solvers: Sequence[st
     )
     note = (
         f"{seconds:g} s for each solver. Wins with `{OURS}` in the field / without it. The highest score wins; among "
-        "equal scores (within 1e-6) the one reached first, or proved first. " + _repairs(store, solvers, seconds)
+        "equal scores (within 1e-6) the one reached first, or proved first. The score of an annealer is that of its "
+        "best annealed state. " + _repairs(store, solvers, seconds)
     )
     samples = {1: "one sample of each"}.get(max(counts, default=0), f"up to {max(counts, default=0)} samples of each")
     title = f"Wins after {seconds:g} s, {samples} (the paper's Table 3)"
@@ -127,29 +134,20 @@ def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[
         row = [instance.name, str(instance.max_parents)]
         best = _best_by_seed(records)
         for solver in solvers:
-            found = records.get(solver, [])
-            ended = _mean_lack([(best, record, _annealed_score(record)) for record in found])
-            if solver not in REPAIRED:
-                row.append(ended)
-                continue
-            raw = [(best, record, score) for record in found if (score := _raw_score(record)) is not None]
-            row.append(f"{ended} ({sum(map(_repaired, found))} of {len(found)})" if found else "–")
-            row.append(f"{_mean_lack(raw)} ({len(raw)} of {len(found)})" if found else "–")
+            row += _score_cells(solver, records.get(solver, []), best)
         gaps = [_gap(records, seed, score) for seed, score in best.items()]
         row.append(f"{100 * max(gaps):.3f} %" if gaps else "–")
-        ours = [r["result"]["score"] >= best[r["trial"]["seed"]] - 1e-6 for r in records.get(OURS, ())]
+        ours = [r["result"]["score"] >= best[r["trial"]["seed"]] - SAME for r in records.get(OURS, ())]
         rows.append((*row, f"{sum(ours)} of {len(ours)}" if ours else "–"))
-    columns = [
-        (f"{solver} after repair", f"{solver} before repair") if solver in REPAIRED else (solver,) for solver in solvers
-    ]
-    head = ("instance", "m", *chain(*columns), "gap", f"{OURS} first or level")
+    head = ("instance", "m", *chain(*map(_score_heads, solvers)), "gap", f"{OURS} first or level")
     note = (
         "Mean distance below the best score of all solvers for the sample, in parts of its gain over the empty graph. "
-        "After repair: of the states that annealing ended with (`solve` returns the network of the descent that comes "
-        "before it where that is better); in parentheses, how many samples owe their score to a repaired state. "
-        "Before repair: of the "
-        "states that violate nothing; in parentheses, in how many samples there was one. Gap: how far at most "
-        "the best score is below the optimum, by the best bound; the largest over the samples. "
+        "Repaired: the best repaired state of annealing; in parentheses, how many samples owe their score to it. "
+        "Raw: the best state of annealing that violates nothing; in parentheses, in how many samples there was one. "
+        "Before annealing: the better network of two that `solve` reads before the first move, that of the all-zero "
+        "state (repaired if it violates a constraint) and that of the local minimum below it; in parentheses, in how "
+        "many samples annealing found nothing above it. " + _added_later(store, solvers, seconds) + "Gap: how far at "
+        "most the best score is below the optimum, by the best bound; the largest over the samples. "
         f"Last: in how many samples no solver that was run on it scored more than `{OURS}`. "
     )
     return Table(
@@ -163,30 +161,87 @@ def _solved(store: Store, instance: Instance, solvers: Sequence[str], seconds: f
     return {s: records for s, records in found.items() if records or s not in PROGRAMS} if any(found.values()) else {}
 
 
-def _annealed_score(record: Record) -> float:
-    """The score of the network that the search ended with; the one returned may come from the descent before it."""
-    result = record["result"]
-    found: float = result.get("statistics", {}).get("repaired_score", result["score"])
+def _score_heads(solver: str) -> tuple[str, ...]:
+    """The columns of a solver in the table of scores."""
+    if solver not in REPAIRED:
+        return (solver,)
+    before = (f"{solver}, before annealing",) if solver in ANNEALERS else ()
+    return (f"{solver}, repaired", f"{solver}, raw", *before)
+
+
+def _score_cells(solver: str, records: Sequence[Record], best: dict[int, float]) -> list[str]:
+    """The cells of a solver's columns: its mean distances, and of how many samples."""
+    if solver not in REPAIRED:
+        return [_mean_lack(best, [(record, record["result"]["score"]) for record in records])]
+    repaired = [(record, score) for record in records if (score := _statistic(record, "repaired_score")) is not None]
+    raw = [(record, score) for record in records if (score := _statistic(record, "raw_score")) is not None]
+    before = [(record, score) for record in records if (score := before_annealing(record)) is not None]
+    counts = Counter(map(source, records))
+    shown = [(repaired, counts["repaired"]), (raw, len(raw)), (before, counts["before"])]
+    columns = len(_score_heads(solver))
+    return [f"{_mean_lack(best, found)} ({n} of {len(records)})" if records else "–" for found, n in shown[:columns]]
+
+
+def _statistic(record: Record, name: str) -> float | None:
+    found: float | None = record["result"].get("statistics", {}).get(name)
     return found
 
 
-def _raw_score(record: Record) -> float | None:
-    """The best score of a state that violates nothing; None if there was none."""
-    found: float | None = record["result"].get("statistics", {}).get("raw_score")
-    return found
+def before_annealing(record: Record) -> float | None:
+    """The best score of a network that was known before the first move of an annealer; None if it was not recorded.
+
+    Trials that did not record it have a field of their own (`python -m benchmarks all-zero`).
+    """
+    recorded = _statistic(record, "before_annealing")
+    added: float | None = record.get("before_annealing", {}).get("score")
+    return added if recorded is None else recorded
 
 
-def _repaired(record: Record) -> bool:
-    """Whether the score is that of a state that was repaired."""
-    raw = _raw_score(record)
-    return raw is None or raw < record["result"]["score"] - 1e-6
+def own_score(record: Record) -> float:
+    """The score that a solver found itself; of an annealer that of its best annealed state, minus infinity without."""
+    if record["trial"]["approach"] not in REPAIRED:
+        return float(record["result"]["score"])
+    annealed = annealed_score(record["result"].get("statistics", {}))
+    return -math.inf if annealed is None else annealed
+
+
+def source(record: Record) -> str:
+    """Where an annealer's score is from: "repaired" or "raw" states, or "before" if no state of it scores more."""
+    raw, before, own = _statistic(record, "raw_score"), before_annealing(record), own_score(record)
+    if own <= (-math.inf if before is None else before + SAME):
+        return "before"
+    return "repaired" if raw is None or raw < own - SAME else "raw"
+
+
+def sources(store: Store, solver: str, seconds: float) -> Counter[str]:
+    """In how many trials the score of an annealer is from where."""
+    return Counter(map(source, store.results(kind="solve", approach=solver, seconds=seconds)))
 
 
 def _repairs(store: Store, solvers: Sequence[str], seconds: float) -> str:
-    """In how many trials the solvers of QUBOs owe their score to a repaired state."""
-    found = {s: store.results(kind="solve", approach=s, seconds=seconds) for s in solvers if s in REPAIRED}
-    counts = [f"`{s}` {sum(map(_repaired, rs))} of {len(rs)}" for s, rs in found.items() if rs]
-    return f"Trials whose score is that of a repaired state: {', '.join(counts)}. " if counts else ""
+    """In how many trials the solvers of QUBOs owe their score to a repaired state, and in how many they found none."""
+    found = {s: sources(store, s, seconds) for s in solvers if s in REPAIRED}
+    repaired = [f"`{s}` {counts['repaired']} of {counts.total()}" for s, counts in found.items() if counts]
+    none = [f"`{s}` {counts['before']} of {counts.total()}" for s, counts in found.items() if counts]
+    if not repaired:
+        return ""
+    return (
+        f"Trials whose score is that of a repaired state: {', '.join(repaired)}. Trials in which annealing found "
+        f"nothing above the network known before it: {', '.join(none)}. "
+    )
+
+
+def _added_later(store: Store, solvers: Sequence[str], seconds: float) -> str:
+    """What to know of trials that did not record the score before annealing."""
+    records = [r for s in solvers if s in ANNEALERS for r in store.results(kind="solve", approach=s, seconds=seconds)]
+    old = sum("before_annealing" in record for record in records)
+    if not old:
+        return ""
+    return (
+        f"{old} of {len(records)} trials of annealers did not record it: the network of the all-zero state was "
+        "computed again and that of the local minimum read from the trace; raw and repaired states of these trials "
+        "include that local minimum. "
+    )
 
 
 def _left_out(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> str:
@@ -200,11 +255,11 @@ def _left_out(store: Store, instances: Sequence[Instance], solvers: Sequence[str
     return rule + (f" Not measured: {', '.join(absent)}." if absent else "")
 
 
-def _mean_lack(found: Sequence[tuple[dict[int, float], Record, float]]) -> str:
+def _mean_lack(best: dict[int, float], found: Sequence[tuple[Record, float]]) -> str:
     """How far the scores are below the best of their sample, in parts of its gain: the mean."""
     lacks = [
         (best[seed] - score) / max(1e-300, best[seed] - record["result"]["empty_score"])
-        for best, record, score in found
+        for record, score in found
         if (seed := record["trial"]["seed"]) in best
     ]
     return f"{100 * sum(lacks) / len(lacks):.3f} %" if lacks else "–"
@@ -221,13 +276,15 @@ def _best_by_seed(records: dict[str, list[Record]]) -> dict[int, float]:
     best: dict[int, float] = {}
     for record in (record for found in records.values() for record in found):
         seed = record["trial"]["seed"]
-        best[seed] = max(best.get(seed, -float("inf")), record["result"]["score"])
+        best[seed] = max(best.get(seed, -math.inf), own_score(record))
     return best
 
 
 def _wins(records: dict[str, list[Record]]) -> tuple[dict[str, int], int]:
     """Wins of each solver, and the number of samples that all of them were run on."""
-    results = {s: {r["trial"]["seed"]: r["result"] for r in found} for s, found in records.items()}
+    results = {
+        s: {r["trial"]["seed"]: {**r["result"], "score": own_score(r)} for r in found} for s, found in records.items()
+    }
     common = set.intersection(*map(set, results.values())) if results else set()
     wins = dict.fromkeys(results, 0)
     for seed in common:
@@ -240,8 +297,8 @@ def _rank(results: dict[str, Any]) -> Callable[[str], tuple[bool, float]]:
 
     def rank(solver: str) -> tuple[bool, float]:
         result = results[solver]
-        reached = next((seconds for seconds, score in result["trace"] if score >= best - 1e-6), float("inf"))
-        return result["score"] < best - 1e-6, reached + result["ahead"]
+        reached = next((seconds for seconds, score in result["trace"] if score >= best - SAME), float("inf"))
+        return result["score"] < best - SAME, reached + result["ahead"]
 
     return rank
 

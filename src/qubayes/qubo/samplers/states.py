@@ -1,7 +1,8 @@
 """From states of the QUBO, or of its constrained form, to networks."""
 
 import time
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,24 +63,32 @@ def start_state(formulation: Formulation, run: Run) -> Bools:
 
 
 class StateReader:
-    """Reads states of the QUBO and offers their networks to the run; keeps raw and repaired scores apart."""
+    """Reads states and offers their networks to the run; keeps raw scores, repaired ones and earlier ones apart."""
 
     def __init__(self, formulation: Formulation, run: Run) -> None:
         self.formulation, self.run = formulation, run
         self._scores: dict[bool, list[float]] = {False: [], True: []}  # by whether the state was repaired
+        self._before: list[float] = []  # of states that no move has made
 
     def read(self, bits: Bools) -> bool:
-        """Offer the network of the state; return True if the state was repaired."""
+        """Offer the network of a state that annealing found; return True if the state was repaired."""
         reading = read_state(self.formulation, bits)
         self.run.offer(reading.choice)
         self._scores[reading.repaired].append(self.run.score_of(reading.choice))
         return reading.repaired
 
+    def read_before(self, bits: Bools) -> None:
+        """Offer the network of a state from before the first move: its score is not a result of annealing."""
+        choice = read_state(self.formulation, bits).choice
+        self.run.offer(choice)
+        self._before.append(self.run.score_of(choice))
+
     @property
     def scores(self) -> dict[str, float | None]:
-        """The best score of the states that violate no constraint, and of those that were repaired, for statistics."""
+        """The best scores for statistics: of feasible states, of repaired states, and of states before annealing."""
         raw, repaired = (max(self._scores[kind], default=None) for kind in (False, True))
-        return {"raw_score": raw, "repaired_score": repaired}
+        before = max(self._before, default=None)
+        return {"raw_score": raw, "repaired_score": repaired, "before_annealing": before}
 
     def message(self, repaired: int, count: int) -> str:
         """Return the part of the status about the best states, of which some were repaired, and about the scores."""
@@ -88,19 +97,30 @@ class StateReader:
         if repaired:
             which = f"{repaired} of the {count} best states" if count > 1 else "the best state"
             message = f"{which} broke constraints, repaired to the better network of two orders"
-        raw, mended = self.scores.values()
-        if mended is None or (raw is not None and raw >= mended):
-            return message
-        without = "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
-        return f"{message}; {without}, with repair {mended:,.6f}"
+        raw, mended, before = self.scores.values()
+        if mended is not None and (raw is None or raw < mended):
+            without = "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
+            message = f"{message}; {without}, with repair {mended:,.6f}"
+        annealed = annealed_score(self.scores)
+        if before is not None and (annealed is None or before > annealed):
+            message = f"{message}; a network known before annealing scores more, {before:,.6f}"
+        return message
+
+
+def annealed_score(statistics: Mapping[str, Any]) -> float | None:
+    """Return the best score of an annealer's own states, feasible or repaired; None if it has none."""
+    found = [statistics.get(name) for name in ("raw_score", "repaired_score")]
+    return max((score for score in found if score is not None), default=None)
 
 
 def read_first(reader: StateReader, model: FlipModel, start: Bools) -> float:
-    """Offer the local minimum below the start; return the seconds, which the end of every read takes, too."""
-    zeros = np.zeros(model.qubo.bits, np.bool_)
-    reader.run.offer(read_state(reader.formulation, zeros).choice)  # the first reading, which is slower, is not timed
+    """Offer the networks that need no annealing: of the all-zero state, and of the local minimum below the start.
+
+    Return the seconds of the second, which the end of every read takes, too.
+    """
+    reader.read_before(np.zeros(model.qubo.bits, np.bool_))  # the first reading, which is slower, is not timed
     began = time.perf_counter()
-    reader.read(descend(model, start))
+    reader.read_before(descend(model, start))
     return time.perf_counter() - began
 
 
