@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 import shutil
 import sys
 import threading
@@ -31,6 +32,7 @@ from benchmarks.paper.bench import (
 from benchmarks.paper.growth import AXES, growth_tables, slope
 from benchmarks.paper.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
 from benchmarks.paper.programs import parsed_peers, solve_by_program
+from benchmarks.paper.sentences import SAYING, sentences_of, with_sentences
 from benchmarks.paper.sources import SOURCES, Source, fetch
 from benchmarks.paper.store import Store
 from benchmarks.paper.table import Table, spread
@@ -345,6 +347,42 @@ def test_the_results_of_the_documentation_are_made_from_their_trials(tmp_path):
     assert len(made) > 25 and all(path.read_text() == (kept / path.name).read_text() for path in made)
     page = (kept / "README.md").read_text()
     assert all(f"<!-- {path.stem} -->" in page for path in made if path.suffix == ".csv")
+
+
+def test_the_sentences_of_the_pages_are_made_from_the_trials():
+    """Each sentence stands on a page, and wherever it stands it is what the trials say."""
+    root = Path(__file__).parents[1]
+    sentences = sentences_of(Store(root / "docs" / "results" / "trials.jsonl"), INSTANCES, (20.0, 60.0))
+    pages = [root / name for name in SAYING]
+    said = [set(re.findall("<!-- (said-[^ ]*) -->", page.read_text())) for page in pages]
+    assert set().union(*said) == set(sentences) and all(said)
+    for page in pages:
+        assert with_sentences(page.read_text(), sentences) == page.read_text()
+
+
+def test_sentences_count_what_the_trials_say(tmp_path):
+    """Two samples; `digital` is above the others once, raw, and has nothing of its own once."""
+    store, paper, bits = Store(tmp_path / "x.jsonl"), Trial("bits", "alarm", 4, 0, "ilp"), {"bits": {"total": 9}}
+    for name in ("anneal", "exact", "order-sa", "hillclimb", "asobs", "sa"):
+        store.add(record(name, -20.0, raw_score=-20.0, before_annealing=-30.0))
+        store.add(record(name, -10.0, seed=1, repaired_score=-10.0, before_annealing=-30.0))
+    store.add(record("digital", -12.0, raw_score=-12.0, repaired_score=-14.0, before_annealing=-30.0))
+    store.add(record("digital", -8.0, seed=1, repaired_score=-28.0, before_annealing=-8.0))
+    for approach, seed, range_of in (("ilp", 0, 300.0), ("auto", 0, 100.0), ("ilp", 1, 450.0), ("auto", 1, 30.0)):
+        steps = {"prepare": 1.0, "cover": 1.0, "assemble": 1.0, "n": 7, "proved": 7 - 2 * seed, "range": range_of}
+        trial = replace(paper, approach=approach, seed=seed)
+        store.add({"trial": json.loads(trial.key), "result": {**bits, **steps}})
+    said = sentences_of(store, [Instance("alarm", 4)], (60.0,))
+    assert "first or level on 1 of 2 samples" in said["said-solving"] and "on 0 of them" in said["said-solving"]
+    assert "another solver scores more than `anneal` on 1 of alarm m = 4 (by 9.091 %" in said["said-behind"]
+    assert "`digital`: 0 of 2 scores are of a repaired state and 1 of a feasible one; in 1 " in said["said-annealing"]
+    assert "in 1, 1, 1 and 1 of 2 trials, its best state after repair in 1, 1, 1 and 1." in said["said-comparison"]
+    assert "`digital` 10.0 % after repair (alarm m = 4, 2) and 0.0 % raw" in said["said-furthest"]
+    assert "on 2 of 2 samples: 9 times in the median" in said["said-ranges"]
+    assert "15 times on all but 1 (3.0 on alarm m = 4, seed 0)" in said["said-ranges"]
+    assert "5 to 7 of 7 (`alarm` m = 4)" in said["said-proved"]
+    page = "a <!-- said-behind -->old\ntext<!-- /said-behind --> b"
+    assert with_sentences(page, said) == f"a <!-- said-behind -->{said['said-behind']}<!-- /said-behind --> b"
 
 
 def test_the_memory_of_a_large_qubo_is_not_underestimated():

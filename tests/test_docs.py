@@ -61,6 +61,17 @@ def test_the_python_reference_names_what_exists():
         assert hasattr(import_module(module), attribute), name
 
 
+SOURCES = sorted(ROOT.glob("src/**/*.py"))
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_the_paper_states_is_named_by_label_and_said_to_be_the_papers(path):
+    """Its definitions and lemmas have labels; in parentheses its parts are said to be the paper's."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.findall(r"Definition \d|Lemma [A-D]\.\d|[Pp]aper's Theorem \d", text)
+    assert path.name == "paper.md" or not re.findall(r"\((?:Algorithm|Appendix|Section) [\dA-D][^)]*", text)
+
+
 @pytest.mark.parametrize("program", re.findall(r"`(benchmarks/\w+\.py)`", _PAPER))
 def test_benchmarks_exist(program):
     assert (ROOT / program).exists()

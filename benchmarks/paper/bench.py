@@ -18,6 +18,7 @@ from qubayes.search.run import WHERE_BASELINES_ARE
 from .growth import AXES, growth_tables
 from .printed import INSTANCES, Instance
 from .programs import PROGRAMS
+from .sentences import sentences_of, with_sentences
 from .store import Store
 from .table import Table
 from .tables import bits_table, candidates_table, scores_table, steps_table, wins_table
@@ -146,8 +147,7 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
     if "D.5" in plan.tables:
         made.append(steps_table(store, plan.instances, "ilp-only"))
     if "3" in plan.tables:
-        others = {record["trial"]["seconds"] for record in store.results(kind="solve")} - {plan.time_limit}
-        for seconds in (plan.time_limit, *sorted(others)):
+        for seconds in _time_limits(store, plan):
             solvers = (*plan.solvers, *(name for name in PROGRAMS if store.results(approach=name, seconds=seconds)))
             tables = [make(store, plan.instances, solvers, seconds) for make in (wins_table, scores_table)]
             ending = "" if seconds == plan.time_limit else f"-{seconds:g}s"
@@ -160,8 +160,14 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
     return made
 
 
+def _time_limits(store: Store, plan: Plan) -> list[float]:
+    """The time limits of Table 3 that were measured, that of the plan first."""
+    others = {record["trial"]["seconds"] for record in store.results(kind="solve")} - {plan.time_limit}
+    return [plan.time_limit, *sorted(others)]
+
+
 def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
-    """Each table as Markdown, CSV and LaTeX, and in the page README.md if there is one; the files."""
+    """Each table as Markdown, CSV and LaTeX; tables and sentences in the page README.md if there is one; the files."""
     made: list[Path] = []
     tables = tables_of(store, plan)
     for table in tables:
@@ -172,7 +178,8 @@ def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
             made.append(path)
     page = results / "README.md"
     if page.exists():
-        text = with_tables(page.read_text(), tables)
+        sentences = sentences_of(store, plan.instances, _time_limits(store, plan))
+        text = with_sentences(with_tables(page.read_text(), tables), sentences)
         with replacing(page) as file:
             file.write(text)
         made.append(page)

@@ -173,8 +173,8 @@ def _score_cells(solver: str, records: Sequence[Record], best: dict[int, float])
     """The cells of a solver's columns: its mean distances, and of how many samples."""
     if solver not in REPAIRED:
         return [_mean_lack(best, [(record, record["result"]["score"]) for record in records])]
-    repaired = [(record, score) for record in records if (score := _statistic(record, "repaired_score")) is not None]
-    raw = [(record, score) for record in records if (score := _statistic(record, "raw_score")) is not None]
+    repaired = [(record, score) for record in records if (score := statistic(record, "repaired_score")) is not None]
+    raw = [(record, score) for record in records if (score := statistic(record, "raw_score")) is not None]
     before = [(record, score) for record in records if (score := before_annealing(record)) is not None]
     counts = Counter(map(source, records))
     shown = [(repaired, counts["repaired"]), (raw, len(raw)), (before, counts["before"])]
@@ -182,7 +182,8 @@ def _score_cells(solver: str, records: Sequence[Record], best: dict[int, float])
     return [f"{_mean_lack(best, found)} ({n} of {len(records)})" if records else "–" for found, n in shown[:columns]]
 
 
-def _statistic(record: Record, name: str) -> float | None:
+def statistic(record: Record, name: str) -> float | None:
+    """A score that the solver recorded; None if it has none."""
     found: float | None = record["result"].get("statistics", {}).get(name)
     return found
 
@@ -192,7 +193,7 @@ def before_annealing(record: Record) -> float | None:
 
     Trials that did not record it have a field of their own (`python -m benchmarks all-zero`).
     """
-    recorded = _statistic(record, "before_annealing")
+    recorded = statistic(record, "before_annealing")
     added: float | None = record.get("before_annealing", {}).get("score")
     return added if recorded is None else recorded
 
@@ -207,7 +208,7 @@ def own_score(record: Record) -> float:
 
 def source(record: Record) -> str:
     """Where an annealer's score is from: "repaired" or "raw" states, or "before" if no state of it scores more."""
-    raw, before, own = _statistic(record, "raw_score"), before_annealing(record), own_score(record)
+    raw, before, own = statistic(record, "raw_score"), before_annealing(record), own_score(record)
     if own <= (-math.inf if before is None else before + SAME):
         return "before"
     return "repaired" if raw is None or raw < own - SAME else "raw"

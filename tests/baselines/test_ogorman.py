@@ -7,7 +7,9 @@ import pytest
 
 from formulation_cases import candidates_of, random_scores, state_of
 from qubayes.foundation.errors import QubayesError
+from qubayes.quadratize import quadratize
 from qubayes.qubo.gains import relate
+from qubayes.qubo.subsets import cover
 from qubayes_baselines import formulate_ogorman, ogorman_bits
 from qubayes_baselines.ogorman import edge_subsets, products_of, score_monomials
 from reference import energies as reference
@@ -105,6 +107,20 @@ def test_the_polynomial_equals_minus_the_gain():
             inside = [set(row[row >= 0]) <= set(chosen) for row in members]
             gain = reference.closure(scores[0], frozenset(v + 1 for v in chosen)) - scores[0][frozenset()]
             assert weights[inside].sum() == pytest.approx(-gain, abs=1e-9)
+
+
+@pytest.mark.parametrize(("largest", "density"), [(2, 0.6), (3, 0.3), (3, 0.8), (4, 0.1)])
+def test_subsets_are_at_most_the_bits_of_a_quadratization_of_the_score(largest, density):
+    """The paper says so of the smallest families of both: each candidate set is a term of the score's polynomial."""
+    for seed in range(3):
+        candidates = candidates_of(full_vertex(np.random.default_rng(seed), 6, largest, density))
+        members, weights = score_monomials(relate(candidates, edge_subsets(candidates)), 0, 5, largest)
+        terms = zip((tuple(row[row >= 0].tolist()) for row in members), weights.tolist(), strict=True)
+        quadratic = quadratize(
+            {term: weight for term, weight in terms if abs(weight) > 1e-9}, assumptions="conventional"
+        )
+        subsets = cover(candidates, method="ilp")
+        assert quadratic.proved and subsets.proved.all() and subsets.total <= quadratic.bits
 
 
 def test_five_parents_are_refused():

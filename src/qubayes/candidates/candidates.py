@@ -75,7 +75,7 @@ def tolerance(base_score: float, rows: int = 0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidate parent sets of every vertex (Definition 2), best first.
+    """The candidate parent sets of every vertex (paper, Definition `CPS`), best first.
 
     Inside a vertex, sets come in descending score (ties: smaller first, then lexicographic). The last one is the
     vertex's *base*: the empty set, or exactly the required parents. Every other set of the vertex contains the base

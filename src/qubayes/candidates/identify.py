@@ -1,4 +1,4 @@
-"""Exact identification of the candidate parent sets (Definition 2)."""
+"""Exact identification of the candidate parent sets (paper, Definition `CPS`)."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

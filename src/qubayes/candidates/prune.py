@@ -1,6 +1,6 @@
 """Candidate sets of scores computed elsewhere (files, own functions): sets that beat each of their proper subsets.
 
-Paper, Definition 2. From data they are found by `levels` instead. Only the sets that are given compete. The 2^k - 1
+Paper, Definition `CPS`. From data they are found by `levels` instead. Only the sets that are given compete. The 2^k - 1
 proper subsets of a set of k parents are looked up in a hash table; where they far outnumber the sets of its vertex,
 the set is compared with each of those instead.
 """

@@ -76,7 +76,10 @@ Order = Annotated[
 ]
 Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
 Cover = Annotated[
-    str, typer.Option("--cover", help="How subsets are found: auto, search, ilp (Algorithm 2 first) or ilp-only.")
+    str,
+    typer.Option(
+        "--cover", help="How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only."
+    ),
 ]
 PresolveSeconds = Annotated[
     float,

@@ -240,7 +240,7 @@ def quadratize(
     trade_off: Annotated[
         int | None, typer.Option(help="Also show the fewest couplers with up to this many more bits.")
     ] = None,
-    penalty: Annotated[str, typer.Option(help="tight (per term) or paper (Lemma B.2, one kappa).")] = "tight",
+    penalty: Annotated[str, typer.Option(help="tight (per term) or paper (the paper's, with one kappa).")] = "tight",
     time_limit: Annotated[float, typer.Option(help="Seconds for the integer program.")] = 120.0,
     as_json: AsJson = False,
 ) -> None:

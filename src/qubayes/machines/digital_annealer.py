@@ -46,7 +46,7 @@ class AnnealerProblem:
     """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the inequalities.
 
     For the paper's constrained form: the score in the objective, the cycles in the penalty, and for each vertex
-    the inequality sum of u - 2 <= 0; no z bits (Appendix D.4).
+    the inequality sum of u - 2 <= 0; no z bits (paper, Appendix D.4).
     """
 
     objective: Qubo

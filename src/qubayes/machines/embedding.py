@@ -1,4 +1,4 @@
-"""Minor embedding of a QUBO in the graph of a quantum annealer (Appendix D.6)."""
+"""Minor embedding of a QUBO in the graph of a quantum annealer (paper, Appendix D.6)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -152,7 +152,10 @@ def in_states_of(network: Network, dataset: Dataset) -> Dataset:
 
 
 def _estimate(counts: Ints, score: Score) -> Floats:
-    """Return counts plus prior counts of the score (Appendix D.1), each row scaled to 1; uniform where both are 0."""
+    """Return counts plus prior counts of the score (paper, Appendix D.1), each row scaled to 1.
+
+    A row where both are 0 is uniform.
+    """
     formula = score.formula(int(counts.sum()))
     prior: float | Floats
     if formula.spread == EACH:

@@ -1,7 +1,7 @@
 """Families of sets that represent terms (Assumptions 1 to 3 of the paper), on bit masks of variables.
 
-`holds` checks a family by definition. `reduce_space` is Algorithm 1: which sets are in a smallest family, and which may
-be. Proofs are in docs/quadratization.md.
+`holds` checks a family by definition. `reduce_space` is the paper's Algorithm 1: which sets are in a smallest family,
+and which may be. Proofs are in docs/quadratization.md.
 """
 
 import math
@@ -217,7 +217,7 @@ def merge_twins(terms: Sequence[Mask], assumptions: Assumptions) -> MergedTerms:
 
 
 class SearchSpace(NamedTuple):
-    """Result of Algorithm 1: sets of every smallest family, sets to choose from, terms still to be represented."""
+    """Result of the paper's Algorithm 1: sets of every smallest family, sets to choose from, terms still open."""
 
     closed: frozenset[Mask]  # V_close: singletons only
     open_terms: tuple[Mask, ...]  # W_open
@@ -227,9 +227,10 @@ class SearchSpace(NamedTuple):
 
 
 def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> SearchSpace:
-    """Return the search space of Algorithm 1: closed sets, terms that these do not represent, subsets of those terms.
+    """Return the search space of the paper's Algorithm 1.
 
-    Without Assumption 2 a set inside only one open term may be replaced by that term (Algorithm 2, row 3).
+    It has the closed sets, the terms that these do not represent, and the subsets of those terms. Without
+    Assumption 2 a set inside only one open term may be replaced by that term (the paper's Algorithm 2, row 3).
     """
     closed = closed_sets(terms, assumptions)
     open_terms = tuple(t for t in terms if t.bit_count() > 2 or not singletons([t]) <= closed)
@@ -243,7 +244,7 @@ def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> SearchSpace
 
 
 def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
-    """Return sets of every smallest family: row 2 of Algorithm 1, read as the paper's text explains it.
+    """Return sets of every smallest family: row 2 of the paper's Algorithm 1, read as the paper's text explains it.
 
     A term of two or more elements has a second representation by its open subsets, so row 2 closes the singletons among
     the terms. Assumption 2 also requires {e} if the core of e is {e} and e is in no other core (Lemma 3); Assumption 3

@@ -1,4 +1,4 @@
-"""Integer programs on HiGHS: the smallest family (Appendix C.1) and the fewest couplers (Appendix C.2).
+"""Integer programs on HiGHS: the smallest family (paper, Appendix C.1) and the fewest couplers (paper, Appendix C.2).
 
 Smallest family, with Assumption 2 in its compact form. Columns: v_V for each set that may be in the family; rho for
 each pair of them whose union is a term or a candidate; w_{V,e} for "V is the closure of e". Only v must be integer: a

@@ -1,8 +1,8 @@
 """The quadratic model of a decomposition: g2 with the penalty h that ties the bits together, and the decoder g1.
 
 `tight` weighs each part of h by the terms that could gain from breaking it and is exact for the decoder that reads the
-roots (docs/quadratization.md). `paper` is Lemma B.2 as printed with one kappa, exact for the decoder that takes the
-union of all active sets.
+roots (docs/quadratization.md). `paper` is the paper's Lemma `barc1` as printed with one kappa, exact for the
+decoder that takes the union of all active sets.
 """
 
 import json
@@ -44,7 +44,7 @@ class Quadratic:
     def add_product_penalty(self, off: float, on: float, product: Mask, parts: Pair) -> None:
         """Add `off` if product = 0 with both parts 1, at least `on` if it is 1 without both, 0 if it is right.
 
-        off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of Lemma B.2.
+        off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of the paper's Lemma `barc1`.
         """
         self.add(off, *parts)
         for part in parts:
@@ -84,9 +84,9 @@ def tight_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, fl
 
 
 def paper_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, float]) -> Quadratic:
-    """Return g2 with h of Lemma B.2: every split and every inclusion, with kappa = 1.1 sum of |coefficients|.
+    """Return g2 with h of the paper's Lemma `barc1`: every split and every inclusion.
 
-    kappa_0 is at most that sum.
+    kappa = 1.1 sum of |coefficients|; kappa_0 is at most that sum.
     """
     result = _terms(decomposition, coefficients)
     kappa = 1.1 * math.fsum(map(abs, coefficients.values()))

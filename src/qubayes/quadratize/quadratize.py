@@ -53,7 +53,7 @@ class Quadratization:
     """A quadratic model whose states decode to states of the polynomial with the same energies.
 
     For every state p that the decoder can give, f(p) is the least energy of the model over the states that decode to p
-    (Definition 5); the least energy of the model is the least value of f.
+    (paper, Definition `decomposition`); the least energy of the model is the least value of f.
     """
 
     polynomial: Polynomial
@@ -131,8 +131,8 @@ def quadratize(
     "terms-exclusive" (1 only; the caller knows that in every state that matters the ones of p are one term, or
     none). mode: "optimal" (integer program until the time limit), "greedy" (any size, no proof), "auto" (optimal
     where that is likely to end). fewest_couplers: among families of the same number of sets, one with the fewest
-    couplers of the chosen penalty (Appendix C.2). penalty: "tight" (ours, per term) or "paper" (Lemma B.2 with one
-    kappa). time_limit: seconds for the integer programs.
+    couplers of the chosen penalty (paper, Appendix C.2). penalty: "tight" (ours, per term) or "paper" (its Lemma
+    `barc1` with one kappa). time_limit: seconds for the integer programs.
     """
     began = time.monotonic()
     _check(assumptions, mode, penalty, time_limit)
@@ -183,7 +183,7 @@ def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -
 def trade_off(
     poly: Any, *, assumptions: Assumptions = "general", extra_bits: int = 2, time_limit: float = 120.0
 ) -> tuple[TradeOff, ...]:
-    """Return the fewest couplers with the least number of bits, with up to one more, and so on (Appendix C.2).
+    """Return the fewest couplers with the least number of bits, with up to one more, and so on (paper, Appendix C.2).
 
     Couplers are those of the tight penalty. Each row takes at most `time_limit` seconds.
     """

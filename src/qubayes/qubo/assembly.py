@@ -1,4 +1,7 @@
-"""Assembly of the QUBO, and of its constrained form (Appendix D.4), from score, at-most-two and ordering terms."""
+"""Assembly of the QUBO, and of its constrained form (paper, Appendix D.4), from its terms.
+
+The terms are those of the score, of at most two subsets, and of the ordering.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -152,7 +152,7 @@ class Formulation:
         return h, couplings, float(offset)
 
     def to_cqm(self, *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
-        """Return the constrained form (Appendix D.4) as a model of dimod."""
+        """Return the constrained form (paper, Appendix D.4) as a model of dimod."""
         return to_cqm(self, ordering=ordering)
 
     def to_ommx(self, *, ordering: str = "penalties") -> Any:

@@ -104,8 +104,9 @@ def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
 
 
 def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
-    """Return delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0 (Section 5.2), and a z bit per vertex.
+    """Return the paper's penalties (paper, Section 5.2), and a z bit per vertex.
 
+    delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0.
     xi0 = -3 min over vertices and pairs of subsets, the empty one among them, of pi bar (Lemma `sufficient1`). Where
     edges are required (never in the paper) a vertex answers for its required ancestors too. For n = 2 the printed
     delta2 is zero and lets a cycle through: n - 2 is then taken as 1.

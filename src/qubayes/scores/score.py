@@ -126,8 +126,9 @@ class FamilyCounts(NamedTuple):
 def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
     """Return log S_i(parents) of the vertex `child`; the sum over vertices is the score of a network.
 
-    The two sums of a Bayesian score (Appendix D.1) are of the order N log N, and a score near 0 is their difference. So
-    N log N − N, which they share, is taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays of it.
+    The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score near 0 is their
+    difference. So N log N − N, which they share, is taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays
+    of it.
     """
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
     cells, totals = table.cells, table.totals

@@ -1,4 +1,4 @@
-"""`bqp` (the paper's GOQ): binary quadratic programming with inequalities (Appendix D.4) on SCIP or Gurobi."""
+"""`bqp` (the paper's GOQ): binary quadratic programming with inequalities (paper, Appendix D.4) on SCIP or Gurobi."""
 
 import operator
 import threading

@@ -27,7 +27,7 @@ _BLOCK = 1 << 16  # sets whose parts are looked up at once
 
 
 class Sizes(NamedTuple):
-    """Sizes of the baseline for each vertex (Section 5.1, Baselines)."""
+    """Sizes of the baseline for each vertex (paper, Section 5.1, Baselines)."""
 
     parents: Ints  # (n,) |X_i|, possible parents
     degrees: Ints  # (n,) m_i, the size of the largest candidate set

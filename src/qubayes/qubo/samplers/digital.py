@@ -36,7 +36,7 @@ from .flips import (
 from .states import PROVED, StateReader, formulate_example, read_first, start_state, time_to_read, with_slack
 
 SHARES = 20  # parts of the run; after each the best state is offered
-MOST_ACTIVE = 2  # bits in a group (Appendix D.4)
+MOST_ACTIVE = 2  # bits in a group (paper, Appendix D.4)
 SPREAD = 2.0  # the hottest temperature over the coldest, at any time
 WORK = 2**24  # flips tried by a replica between two exchanges, at most
 FEW = 16  # blocks of bits that are tried one by one before all others are tried at once
@@ -242,7 +242,7 @@ class Tempering:
 
 @dataclass(frozen=True, slots=True)
 class Digital:
-    """Parallel trial with replica exchange; at most two subsets of a vertex are active (Appendix D.4).
+    """Parallel trial with replica exchange; at most two subsets of a vertex are active (paper, Appendix D.4).
 
     Every flip is tried and one of the accepted is made. Replicas at several temperatures, which fall from the first to
     the last, are exchanged. Their number does not depend on that of threads.

@@ -1,4 +1,4 @@
-"""`sa`: simulated annealing of the QUBO by single flips (SAQ, Appendix D.3), or by vertex moves.
+"""`sa`: simulated annealing of the QUBO by single flips (the paper's SAQ, Appendix D.3), or by vertex moves.
 
 single flip: one bit changes. Before a vertex can pass one of its parents in the order, the subset bit that holds the
 edge must be turned off, which costs its whole gain: this barrier keeps single flips from good networks

@@ -55,7 +55,7 @@ def with_slack(formulation: Formulation, bits: Bools) -> Bools:
 
 
 def start_state(formulation: Formulation, run: Run) -> Bools:
-    """Return the state of the run's start network; all zero (Appendix D.3) if that has the base sets alone."""
+    """Return the state of the run's start network; all zero (paper, Appendix D.3) if that has the base sets alone."""
     bases = run.candidates.families.vertex_start[1:] - 1
     if (run.start == bases).all():
         return np.zeros(formulation.qubo.bits, np.bool_)

@@ -126,9 +126,10 @@ def cover(
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
 ) -> Subsets:
-    """Return for each vertex the fewest subsets found whose unions of two give every candidate set (Definition 6).
+    """Return for each vertex the fewest subsets found whose unions of two give every candidate set.
 
-    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after Algorithm 2, `search` a local
+    They are the candidate parent subsets of the paper (its Definition `candidate_parent_subsets`).
+    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after its Algorithm 2, `search` a local
     search after exact reductions, `auto` the best of reductions, closed form, search and integer program, with lower
     bounds. Interrupted, it returns the covers found so far; a vertex that was not reached keeps its candidate sets.
 

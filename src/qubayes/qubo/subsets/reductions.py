@@ -284,7 +284,7 @@ def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
 
 
 def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
-    """Return V_open and V_close as the status of each column, and W_open, at the end of Algorithm 2.
+    """Return V_open and V_close as the status of each column, and W_open, at the end of the paper's Algorithm 2.
 
     Row 2 of Algorithm 1 as printed merges V if it is the only element of V_open that represents W alone or with an
     element of V_close. It ignores that two elements of V_open may represent W, and loses the optimum: {0}, {0,1},

@@ -1,6 +1,6 @@
 """Smallest covers of a core: an integer program on HiGHS, and branch and bound for few columns.
 
-The program is that of Appendix C.1 without Assumption 2: minimise sum v_V, where for each open candidate set W
+The program is that of the paper's Appendix C.1 without Assumption 2: minimise sum v_V, where for each open set W
     sum of v_V over the V that cover W alone + sum of y_{W,{V,V'}} over the pairs that cover W together >= 1,
     sum of y_{W,{V,V'}} over V' <= v_V   for each V.
 The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W chooses one of its representations,
