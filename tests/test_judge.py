@@ -206,7 +206,7 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["judge", "x.csv", "g.bnlearn", "-m", "2", "--holdout", "y.csv"])
     assert done.exit_code == 0, done.output
     for words in (
-        "proved optimal",
+        "proved optimal with at most 2 parents of each variable",
         "Bayes factor",
         "compelled",
         "least support",

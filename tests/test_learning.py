@@ -17,7 +17,7 @@ import typer
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes.candidates import Search, identify
+from qubayes.candidates import Search, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
@@ -490,3 +490,23 @@ def test_a_weak_bound_is_called_so():
     assert weak.describe_gap().startswith("weak bound") and "gap" not in weak.describe_gap()
     near = replace(solution, bound=solution.score + 0.1 * (solution.score - solution.empty_score))
     assert near.describe_gap().startswith("gap 10 %")
+
+
+@pytest.mark.parametrize(
+    ("largest", "possible", "scope"),
+    [
+        (1, None, " with at most 1 parent of each variable"),
+        (2, None, " with at most 2 parents of each variable"),
+        (3, None, ""),
+        (2, 3, " with at most 2 parents among 3 possible parents of each variable"),
+        (3, 2, " among 2 possible parents of each variable"),
+        (None, None, " for these candidate sets"),
+    ],
+)
+def test_a_proof_says_for_which_networks_it_holds(largest, possible, scope):
+    candidates = replace(example(4), stamp=Stamp(max_parents=largest, possible_parents=possible))
+    solution = solve(candidates, "exact")
+    assert solution.scope == scope
+    assert f"\nproved optimal{scope}; " in str(solution)
+    told = replace(solution, bound=solution.bound + 1.0).describe_gap()
+    assert told.endswith(f"no network scores more than {solution.bound + 1.0:,.6f}{scope}")

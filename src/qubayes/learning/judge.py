@@ -130,8 +130,12 @@ class Judgement:
         distance, most_parents = compare(self.network, learned.network), learned.settings.search.max_parents
         lines = [
             f"score {self.score:,.6f} ({kind}) on {learned.dataset.rows:,} rows",
-            f"best network with at most {most_parents} parent{'s' * (most_parents != 1)}: {solution.score:,.6f}, "
-            + (solution.describe_gap() if solution.proved else f"not proved: none exceeds {solution.bound:,.6f}"),
+            f"best network: {solution.score:,.6f}, "
+            + (
+                solution.describe_gap()
+                if solution.proved
+                else f"not proved: none exceeds {solution.bound:,.6f}{solution.scope}"
+            ),
             self._distance(),
         ]
         if self.outside:

@@ -107,15 +107,25 @@ class Solution:
 
     def describe_gap(self) -> str:
         """Return how far from optimal the network can be, in words."""
-        most = self.stamp.possible_parents
-        where = "" if most is None else f" among {most} possible parents of each variable"
         if self.proved:
-            return f"proved optimal{where}"
+            return f"proved optimal{self.scope}"
+        told = f"no network scores more than {self.bound:,.6f}{self.scope}"
         if self.gap == float("inf"):
-            return f"no network scores more than {self.bound:,.6f}{where}"
+            return told
         if self.gap > WEAK_GAP:
-            return f"weak bound, which says little: no network scores more than {self.bound:,.6f}{where}"
-        return f"gap {100 * self.gap:.3g} % of this gain: no network scores more than {self.bound:,.6f}{where}"
+            return f"weak bound, which says little: {told}"
+        return f"gap {100 * self.gap:.3g} % of this gain: {told}"
+
+    @property
+    def scope(self) -> str:
+        """For which networks a proof or a bound holds, in words; empty if for all."""
+        largest, possible = self.stamp.max_parents, self.stamp.possible_parents
+        if largest is None:
+            return " for these candidate sets"
+        of = "of each variable" if possible is None else f"among {possible} possible parents of each variable"
+        if largest < len(self.names) - 1:
+            return f" with at most {largest} parent{'s' * (largest != 1)} {of}"
+        return "" if possible is None else f" {of}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
