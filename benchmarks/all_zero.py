@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.paper.store import Record, Store
 from benchmarks.paper.tables import ANNEALERS, before_annealing
-from benchmarks.paper.trial import Place, Trial, circumstances, prepared
+from benchmarks.paper.trial import Place, Trial, prepared
 from qubayes.candidates import Candidates
 from qubayes.foundation.files import replacing
 from qubayes.qubo import formulate, quick_subsets
@@ -69,7 +69,6 @@ def with_score(record: Record, all_zero: float) -> Record:
         "score": max(all_zero, *early),
         "all_zero": all_zero,
         "how": "all-zero state repaired from the candidate sets, descent from the trace; added after the trial",
-        "commit": circumstances()["commit"],
     }
     return {**record, "before_annealing": added}
 

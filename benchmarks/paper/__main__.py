@@ -47,6 +47,9 @@ def bench(
     measuring: Annotated[
         bool, typer.Option("--measure/--no-measure", help="With --no-measure tables are made from what is there.")
     ] = True,
+    pages: Annotated[
+        str, typer.Option(help="More pages, separated by commas, whose sentences are made from the results.")
+    ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Everything at a small size, in minutes.")] = False,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw pictures too (needs matplotlib).")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at once; give each its --threads then.")] = 1,
@@ -81,7 +84,7 @@ def bench(
             store = measure(plan, folder, results, workers=Workers(jobs, cluster), on_progress=show)
     else:
         store = Store(results / "trials.jsonl")
-    made = write_tables(store, plan, results)
+    made = write_tables(store, plan, results, [Path(page) for page in filter(None, pages.split(","))])
     for table in tables_of(store, plan):
         say(table.markdown())
     if plots:

@@ -166,8 +166,8 @@ def _time_limits(store: Store, plan: Plan) -> list[float]:
     return [plan.time_limit, *sorted(others)]
 
 
-def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
-    """Each table as Markdown, CSV and LaTeX; tables and sentences in the page README.md if there is one; the files."""
+def write_tables(store: Store, plan: Plan, results: Path, pages: Sequence[Path] = ()) -> list[Path]:
+    """Each table as Markdown, CSV and LaTeX; tables and sentences in README.md and the other pages; the files."""
     made: list[Path] = []
     tables = tables_of(store, plan)
     for table in tables:
@@ -176,9 +176,8 @@ def write_tables(store: Store, plan: Plan, results: Path) -> list[Path]:
             with replacing(path) as file:
                 file.write(text)
             made.append(path)
-    page = results / "README.md"
-    if page.exists():
-        sentences = sentences_of(store, plan.instances, _time_limits(store, plan))
+    sentences = sentences_of(store, plan.instances, _time_limits(store, plan))
+    for page in filter(Path.exists, (results / "README.md", *pages)):
         text = with_sentences(with_tables(page.read_text(), tables), sentences)
         with replacing(page) as file:
             file.write(text)

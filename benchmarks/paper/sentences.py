@@ -5,13 +5,14 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 
-from .printed import STEPS, Instance
+from .printed import BITS, STEPS, Instance
 from .store import Record, Store
 from .table import spread
 from .tables import ANNEALERS, OURS, SAME, own_score, samples_of, sources, statistic
 
 PAPERS_COUNTERPARTS = ("order-sa", "exact", "hillclimb", "asobs")  # of SAO, GOB, HCS and ASO
 SAYING = ("README.md", "docs/paper.md", "docs/results/README.md")  # pages of the repository that have sentences
+LARGE_FACTOR = 14.0  # samples on which the range is fewer times smaller are named
 NEEDED = (OURS, *ANNEALERS, *PAPERS_COUNTERPARTS)
 
 
@@ -134,6 +135,8 @@ def _furthest(store: Store, instances: Sequence[Instance], seconds: float) -> st
                         lacks.append((best[of, seed] - score) / gain)
                 if lacks:
                     means[instance] = statistics.mean(lacks), len(lacks)
+            if not means:
+                continue
             worst = max(means, key=lambda each: means[each][0])
             mean, trials = means[worst]
             where = f"{worst.name} m = {worst.max_parents}"
@@ -159,13 +162,15 @@ def _ranges(store: Store, instances: Sequence[Instance]) -> str:
                 times.append((paper / ours, f"{instance.name} m = {instance.max_parents}, seed {seed}"))
     if not times:
         return ""
-    few = [f"{factor:.1f} on {name}" for factor, name in sorted(times) if factor < 14]
     median = statistics.median(factor for factor, _ in times)
-    least = min(factor for factor, _ in times if factor >= 14)
+    few = [f"{factor:.1f} on {name}" for factor, name in sorted(times) if factor < LARGE_FACTOR]
+    others = [factor for factor, _ in times if factor >= LARGE_FACTOR]
+    named = f" ({', '.join(few)})" if few else ""
+    least = f", at least {math.floor(min(others))} times on all but {len(few)}" if others else ""
     return (
         f"The range of coefficients (largest over smallest) is smaller than that of the paper's formulation on "
-        f"{sum(factor > 1 for factor, _ in times)} of {len(times)} samples: {median:.0f} times in the median, at least "
-        f"{math.floor(least)} times on all but {len(few)} ({', '.join(few)})."
+        f"{sum(factor > 1 for factor, _ in times)} of {len(times)} samples: {median:.0f} times in the median{least}"
+        f"{named}."
     )
 
 
@@ -190,7 +195,7 @@ def _proved(store: Store, instances: Sequence[Instance]) -> str:
 
 def _assembling(store: Store, instances: Sequence[Instance]) -> str:
     """The seconds of assembling the largest QUBO, beside the paper's."""
-    largest = max(instances, key=lambda each: STEPS[each][2].mean if each in STEPS else 0.0)
+    largest = max(instances, key=lambda each: BITS[each][4].mean if each in BITS else 0.0)
     records = samples_of(store, largest, kind="bits", approach="auto")
     if not records or largest not in STEPS:
         return ""
