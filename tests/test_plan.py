@@ -318,6 +318,8 @@ def test_possible_parents_are_checked_before_they_are_predicted(kept):
 def test_the_memory_restricts_the_choice_too(monkeypatch):
     monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: 100)  # bytes; m parents take 10^m
     assert choose(1.0, Search(3), 60, smaller=True) == Search(2)
+    with pytest.raises(SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"):
+        choose(1.0, Search(3), 60)
 
 
 def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
@@ -341,7 +343,7 @@ def test_a_search_of_nearly_all_parents_is_refused_in_time():
     """Its last level has a few sets only, those in the middle are too many."""
     data = dependent_data(37, 100, seed=0)
     began = time.perf_counter()
-    with pytest.raises(SettingError, match=r"max_parents=36 would take .*; max_parents=.* takes about .* choose that"):
+    with pytest.raises(SettingError, match=r"max_parents=36 needs .*; max_parents=.* takes about .* choose that"):
         affordable(data, Search(36), Workers(1), 1)
     assert time.perf_counter() - began < 30  # on a busy machine; it took hours
     with pytest.raises(TooLargeError, match="max_parents=36 needs"):

@@ -21,9 +21,9 @@ _LEAST_ROWS = 1000  # for the memory: fewer rows do not make the tables smaller
 _WORK_A_SECOND = 10**8  # at least
 _SECONDS_TO_WARN = 300.0
 _SECONDS_OF_YEARS = 1000 * 86400.0
-# Shares of the time limit for candidate sets that are chosen to fit, the rest is the solver's: of all sets, and of sets
-# among possible parents. Three parents among 30 and a short search for the network are better than two parents and a
-# long one (docs/candidates.md).
+# Shares of the time limit for candidate sets that are chosen to fit, the rest is the solver's:
+# of all sets, and of sets among possible parents. Three parents among 30 and a short search for
+# the network are better than two parents and a long one (docs/candidates.md).
 _SHARE, _SHARE_AMONG_SOME = 0.6, 0.8
 _LEVELS = 20  # levels that are run for a forecast take this part of the limit each
 log = logging.getLogger("qubayes")
@@ -48,10 +48,11 @@ def affordable(
     on_progress: OnProgress = silent,
     predict: Forecasting = forecasts,
 ) -> Search:
-    """Return the search for candidate sets, once it is known to fit the memory and the limit (seconds).
+    """Return the search for candidate sets if it fits the memory and the limit (seconds).
 
-    One that does not fit is refused. With `smaller` and a limit, the first of `sizes` that fits is taken instead, and
-    a warning says so. Only large searches are predicted; on a cluster only their memory.
+    One that does not fit is refused. With `smaller` and a limit, the first of `sizes` that fits is
+    taken instead, and a warning says so. Only large searches are predicted; on a cluster only
+    their memory.
     """
     began = time.perf_counter()
     limit = inf if limit is None else limit
@@ -67,6 +68,8 @@ def affordable(
     costs = _Costs(dataset, search, Workers(workers.threads), limit, smaller, predict, on_progress)
     whole = costs.of(search)
     whole_takes = f"{_named(whole)} would take {_about(whole.seconds)} for the candidate sets"
+    if whole.memory > memory:
+        whole_takes = f"{_named(whole)} {_needs(whole.memory, memory)}"
     if whole.fits(costs.allowed(whole), memory):
         if limit == inf and whole.seconds > _SECONDS_TO_WARN:
             other = next(costs.of_smaller(), None)
@@ -84,7 +87,7 @@ def affordable(
 
 
 def warn_of_most(search: Search, n: int) -> None:
-    """Warn of a number of parents that no variable can have; the default is lowered without a word."""
+    """Warn of more parents than other variables; the default is lowered without a word."""
     most = max(n - 1, 0)
     if search.max_parents > max(most, Search().max_parents):
         given, same = option("max_parents", search.max_parents), option("max_parents", most)
@@ -92,7 +95,7 @@ def warn_of_most(search: Search, n: int) -> None:
 
 
 def _checked(dataset: Dataset, search: Search, *, smaller: bool) -> Search:
-    """Return the search with at most n - 1 parents; raise if it makes no sense and is not to be made smaller."""
+    """Return the search with at most n - 1 parents; raise unless it makes sense or gets smaller."""
     n = dataset.n
     if search.possible_parents is not None and search.possible_parents >= n - 1:  # nothing is left out
         search = replace(search, possible_parents=None)
@@ -112,13 +115,13 @@ def _check_memory(dataset: Dataset, search: Search, memory: float) -> None:
     while largest > 1 and here + table_bytes(dataset.n, largest) > memory:
         largest -= 1
     raise TooLargeError(
-        f"{option('max_parents', search.max_parents)} needs {needed / 1e9:,.1f} GB for the candidate sets; "
-        f"{memory / 1e9:,.1f} GB are here: take {option('max_parents', largest)}, or {option('possible_parents', 30)}"
+        f"{option('max_parents', search.max_parents)} {_needs(needed, memory)}: "
+        f"take {option('max_parents', largest)}, or {option('possible_parents', 30)}"
     )
 
 
 def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
-    """Return whether the search may take long, or longer than the limit; one among possible parents is short."""
+    """Return whether the search may take long; one among possible parents takes minutes."""
     n, m, kept = dataset.n, search.max_parents, search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
         return False
@@ -144,16 +147,16 @@ class _Costs:
     made: dict[int | None, Sequence[Forecast]] = field(default_factory=dict)  # by possible parents
 
     def allowed(self, forecast: Forecast) -> float:
-        """Return the seconds that a search may take: where it is chosen to fit, the rest is the solver's."""
+        """Return the seconds that a search may take; the solver has the rest."""
         if not self.smaller:
             return self.limit
         return (_SHARE if forecast.possible_parents is None else _SHARE_AMONG_SOME) * self.limit
 
     def first_that_fits(self, began: float, memory: float) -> tuple[list[Forecast], Forecast | None]:
-        """Return the smaller searches that were predicted, and the first that fits; None if none does.
+        """Return the smaller searches that were predicted, and the first that fits, or None.
 
-        Forecasts take time. If they have left too little for all searches, the fastest one that fits the limit is
-        returned.
+        Forecasts take time. If they have left too little for all searches, the fastest one that
+        fits the limit is returned.
         """
         tried: list[Forecast] = []
         for each in self.of_smaller():
@@ -197,8 +200,8 @@ class _Costs:
 def sizes(search: Search, n: int) -> Iterator[tuple[int, int | None]]:
     """Yield the (parents, possible parents) of smaller searches, from the best network to the worst.
 
-    Three parents among 20 possible ones give better networks than two among all, but among 10 they do not
-    (docs/candidates.md).
+    Three parents among 20 possible ones give better networks than two among all, but among 10 they
+    do not (docs/candidates.md).
     """
     largest = search.max_parents
     if search.possible_parents is not None:
@@ -219,6 +222,11 @@ def _named(forecast: Forecast) -> str:
     kept = forecast.possible_parents
     among = "" if kept is None else f" {option('possible_parents', kept)}"
     return option("max_parents", forecast.max_parents) + among
+
+
+def _needs(needed: float, memory: float) -> str:
+    """Return what a search needs of the memory."""
+    return f"needs {needed / 1e9:,.1f} GB for the candidate sets; {memory / 1e9:,.1f} GB are here"
 
 
 def _takes(forecast: Forecast) -> str:

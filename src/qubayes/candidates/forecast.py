@@ -1,7 +1,7 @@
 """Forecasts of the cost of a search for candidate sets: parts of the search are run and timed.
 
-A part is a range of neighbouring sets, or some of the variables, as the search itself would take them. Levels that
-are too long to be run for the tables of the next one are followed by extrapolated ones.
+A part is a range of neighbouring sets, or some of the variables, as the search itself takes them.
+After a level that is too long to be run, further levels are extrapolated.
 """
 
 import time
@@ -96,8 +96,9 @@ def forecasts(
 ) -> tuple[Forecast, ...]:
     """Return a forecast for each number of parents from 1 to search.max_parents.
 
-    What is predicted to take `longest` seconds at most is run, and measured; of the rest samples of `longest` / 12
-    seconds each are timed. `bits_of` counts the bits of the QUBO of candidate sets that were found on the way.
+    What is predicted to take `longest` seconds at most is run, and measured; of the rest samples
+    of `longest` / 12 seconds each are timed. `bits_of` counts the bits of the QUBO of the candidate
+    sets where all of them were found.
     """
     search = checked(dataset, search)
     workers = workers or Workers()
@@ -135,7 +136,7 @@ def table_bytes(n: int, max_parents: int) -> int:
 
 
 def _table_bytes(n: int, m: int) -> int:
-    """Return the bytes of best scores (twice at last), terms, numbers of states, and numbers of ones."""
+    """Return the bytes of best scores (twice at last), terms, and numbers of states and ones."""
     best = 8 * n * (comb(n, m - 1) + (max(comb(n, m - 2), comb(n, m - 1)) if m > 1 else 0))
     return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
 
@@ -163,7 +164,7 @@ class Pace(NamedTuple):
 
 
 def extrapolated(before: Pace, pace: Pace) -> Pace:
-    """Return the pace of sets that cannot be sampled: the trend of the last two sizes, within limits."""
+    """Return the pace of larger sets: the trend of the last two sizes goes on, within limits."""
     slower = min(max(pace.seconds / before.seconds, 1.0), 1.5)
     rarer = min(pace.candidates / max(before.candidates, 1e-12), 1.0)
     return Pace(slower * pace.seconds, rarer * pace.candidates)
@@ -189,7 +190,7 @@ def tried(
 ) -> Trial:
     """Run tasks in random order, until all are done.
 
-    It ends after `sample` seconds, unless all of them are predicted to take `longest` seconds at most.
+    It ends after `sample` seconds, unless all are predicted to take `longest` seconds at most.
     """
     order = np.random.default_rng(0).permutation(len(items)).tolist()
     total = float(sum(work))
@@ -253,7 +254,10 @@ def _levels(dataset: Dataset, search: Search, workers: Workers, longest: float) 
 
 
 def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> tuple[_LevelCost, Above | None]:
-    """Return the cost of a level whose pace was `pace` one level below, and its tables if it was run whole."""
+    """Return the cost of a level, and its tables if it was run whole.
+
+    `pace` is the seconds a set of the level below.
+    """
     sample = longest / _SAMPLES
     sets = int(sets_of_heads(level).sum())
     whole = pace * sets <= longest
@@ -274,7 +278,7 @@ def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> 
 
 
 def _range_size(level: Level, sample: float, pace: float) -> int:
-    """Return the number of sets of a range, of which a sample has several; no more than those of a block."""
+    """Return the number of sets of a range: a sample has several, a block one or more."""
     return max(_LEAST_SETS, min(sets_per_block(level), int(sample / _RANGES / pace)))
 
 
@@ -320,7 +324,7 @@ def _among_some(
 def _screened(
     dataset: Dataset, search: Search, workers: Workers, sample: float
 ) -> tuple[float, float, dict[int, VertexSet]]:
-    """Return the seconds to rank all single parents and to find all partners, and some variables' possible parents."""
+    """Return the seconds to rank single parents and to find partners, and parents of some variables."""
     most = search.possible_parents or 0
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
     pairs = prepare_pairs(dataset, search.score.formula(dataset.rows))
