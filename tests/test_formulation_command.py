@@ -167,3 +167,26 @@ def test_a_missing_file_is_one_line():
     command = [sys.executable, "-c", "from qubayes.cli import main; main()", "formulate", "missing.jkl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "missing.jkl" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("formulate x.jkl --network x.dot", "--network has no effect with --order chordal"),
+        ("formulate x.jkl --order scc --order-time-limit 5", "--order-time-limit has no effect with --order scc"),
+        ("formulate x.jkl --score bic", "--score has no effect without --data"),
+        ("formulate x.jkl --bins 5", "--bins has no effect without --data"),
+        ("formulate x.jkl --data x.csv --ess 5", "--ess has no effect without --score"),
+        ("formulate x.jkl --ordering inequalities", "--ordering has no effect on this output"),
+        ("formulate x.jkl --ordering inequalities -o x.bqm", "--ordering has no effect on this output"),
+        ("formulate x.jkl --ordering inequalities -o x.json", "--ordering has no effect on this output"),
+        ("subsets x.jkl --cover search --seconds 5", "--seconds has no effect with --cover search"),
+        ("subsets x.jkl --cover ilp-only --effort 2", "--effort has no effect with --cover ilp-only"),
+        ("decode x.bqm a.json --order chordal", "--order has no effect on the model x.bqm"),
+        ("decode x.qbf a.json --subsets x.qbs", "--subsets has no effect on the model x.qbf"),
+    ],
+)
+def test_an_option_without_effect_is_refused(command, words):
+    """Before any file is read."""
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code == 1 and words in str(done.exception), done.output

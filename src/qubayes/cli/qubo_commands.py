@@ -1,5 +1,6 @@
 """Commands of the QUBO wing: `subsets`, `formulate`, `decode`, `embed`, `quadratize`."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +17,10 @@ from .options import (
     Seed,
     SubsetsFile,
     Threads,
+    given_options,
     made_by,
     reading_options,
+    refuse,
     worker_options,
 )
 from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
@@ -42,12 +45,15 @@ def subsets(
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Find the smallest families whose unions of two give every candidate parent set."""
     from ..candidates import read_candidates
     from ..qubo.subsets import Budget, check_output, write_subsets
     from ..qubo.subsets import cover as find
 
+    unused = {"search": ["seconds"], "ilp": ["effort"], "ilp-only": ["effort"]}
+    refuse(given, unused.get(cover, []), f"with --cover {cover}; leave it out, or choose --cover auto")
     if output:
         check_output(output)
     budget = Budget(seconds=seconds, effort=effort)
@@ -89,11 +95,22 @@ def formulate_options(
         int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
     ] = None,
     seed: Seed = 0,
+    given: dict[str, str] = made_by(given_options),
 ) -> "FormulateSettings":
     """Return how the QUBO is made."""
+    from ..data import ReadSettings
     from ..learning import FormulateSettings
+    from ..qubo import DEMAND
     from ..scores import Score
 
+    if order not in DEMAND:
+        on_demand = ["network", "order_time_limit"]
+        refuse(given, on_demand, f"with --order {order}; leave it out, or choose one of {', '.join(DEMAND)}")
+    if data is None:
+        of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
+        refuse(given, of_data, "without --data; name the data, or leave it out")
+    if score is None:
+        refuse(given, ["ess"], "without --score; name the score, or leave it out")
     union, finding = Score(score, ess) if score else None, (cover, subsets_file, presolve, seed)
     rounding = digits, bits_of_precision, order_time_limit
     return FormulateSettings(order, penalty, *finding, network, data, reading, union, parsed_factors(scale), *rounding)
@@ -115,10 +132,16 @@ def formulate(
     ] = None,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
+    given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Turn candidate parent sets into a QUBO with few bits, and print its size."""
+    from ..foundation.files import ending
     from ..learning import formulate_file
+    from ..machines import CONSTRAINED_ENDINGS
 
+    ordered = [kind for kind in CONSTRAINED_ENDINGS if kind != ".json"]
+    if output is None or ending(output) not in ordered:
+        refuse(given, ["ordering"], f"on this output; leave it out, or write one of {', '.join(ordered)}")
     with workers.connected() as joined, progress_bar(quiet=as_json) as show:
         formulation, written = formulate_file(file, settings, output, ordering, workers=joined, on_progress=show)
     if as_json:
@@ -132,7 +155,7 @@ def formulate(
         kinds = ", ".join(formulation.weak)
         say(f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win", error=True)
     unfinished = not settings.subsets and not formulation.subsets.complete
-    fail_after_printing(interrupted=unfinished and "the subsets are the best covers found so far")
+    fail_after_printing(interrupted=unfinished and "the best covers found so far are used")
 
 
 def parsed_factors(text: str) -> dict[str, float]:
@@ -164,14 +187,17 @@ def decode(
     subsets_file: SubsetsFile = None,
     threads: Threads = None,
     as_json: AsJson = False,
+    given: dict[str, str] = made_by(given_options),
 ) -> None:
     """Decode the answer to a QUBO or to its constrained form: networks, scores, energies, violated constraints.
 
     The orders, penalties and subsets are for candidate sets alone; a model knows its own.
     """
     from ..foundation.workers import Workers
-    from ..learning import FormulateSettings, decode_file
+    from ..learning import FormulateSettings, decode_file, is_model
 
+    if is_model(model):
+        refuse(given, ["order", "penalty", "subsets_file"], f"on the model {model}, which has its own; leave it out")
     settings, workers = FormulateSettings(order, penalty, subsets=subsets_file), Workers(threads)
     names, samples, best = decode_file(model, answer, settings, output, repair=repair, workers=workers)
     if as_json:

@@ -267,6 +267,13 @@ def formulate_file(
     return formulation, formulation.write(output, ordering=ordering) if output else None
 
 
+def is_model(path: Path) -> bool:
+    """Return whether the path has the ending of a model, which `formulate_file` writes."""
+    from ..machines import ENDINGS  # the QUBO wing
+
+    return ending(path) in (*ENDINGS, ".qbf")
+
+
 def decode_file(
     model: Path,
     answer: Path,
@@ -280,13 +287,12 @@ def decode_file(
 
     The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the settings.
     """
-    from ..machines import ENDINGS  # the QUBO wing
-    from ..qubo import decode, read_answer, read_formulation
+    from ..qubo import decode, read_answer, read_formulation  # the QUBO wing
 
     check_places([output], [model, answer, settings.subsets])
     if output is not None:
         check_network_path(output, tables=False)
-    if ending(model) in (*ENDINGS, ".qbf"):
+    if is_model(model):
         formulation = read_formulation(model, workers)
     else:
         formulation, _ = formulate_file(model, settings, workers=workers)

@@ -25,9 +25,10 @@ from .formulation import (
 )
 from .formulation_files import companion_of, write_formulation
 from .gains import data_scores
-from .on_demand import Demand
+from .on_demand import DEMAND, Demand
 
 __all__ = [
+    "DEMAND",
     "Coefficients",
     "ConstrainedForm",
     "Decoded",
