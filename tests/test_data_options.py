@@ -7,9 +7,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from qubayes.cli.options import DataFile, Seed, made_by, reading_options, spelled_out
+from qubayes.cli.options import DataFile, made_by, spelled_out
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import SettingError
+from qubayes.settings import Seed
 
 pytestmark = pytest.mark.usefixtures("blocks_of_any_size")
 
@@ -18,7 +19,7 @@ app = typer.Typer()
 
 @app.command()
 @spelled_out
-def show(data: DataFile, reading: ReadSettings = made_by(reading_options), seed: Seed = 3) -> None:
+def show(data: DataFile, reading: ReadSettings = made_by(ReadSettings), seed: Seed = 3) -> None:
     """Show what is read."""
     found = read(data, reading)
     print(json.dumps([found.states, found.rows, found.arities_from, seed]))

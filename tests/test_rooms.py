@@ -57,7 +57,7 @@ def test_a_room_imports_only_rooms_to_its_left(room):
 
 def test_every_folder_is_a_room():
     assert {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == set(ROOMS)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "settings.py"}
 
 
 def test_learning_loads_the_qubo_wing_only_where_it_is_asked_for():

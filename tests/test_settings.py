@@ -1,20 +1,27 @@
-"""What is kept is found again only by the settings that it was made with."""
+"""Settings are declared once, and what is kept is found again only by the settings that it was made with."""
 
+import inspect
 import json
 import math
 import os
+import re
 import signal
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from typing import Annotated, get_args
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from candidate_cases import dependent_data
 from qubayes.candidates import Knowledge, Search, fingerprint
-from qubayes.data import ReadSettings
-from qubayes.foundation.settings import facts
-from qubayes.learning import LearnSettings, bootstrap, learn
+from qubayes.cli import app
+from qubayes.cli.options import made_by, spelled_out
+from qubayes.data import ReadSettings, read
+from qubayes.foundation.settings import Option, facts
+from qubayes.learning import LearnSettings, bootstrap, judge, learn
 from qubayes.scores import Score
 from qubayes.search import SOLVERS, Limits, solver_named
 
@@ -145,3 +152,89 @@ def test_values_that_differ_stay_apart_in_json():
     assert len(set(told)) == len(values)
     assert facts(np.int64(3)) == 3 and type(facts(np.float64(0.5))) is float
     assert facts((1, (Path("a") / "b",))) == [1, [os.path.join("a", "b")]]  # noqa: PTH118
+
+
+# One declaration for Python and the command line
+
+
+def defaults(function):
+    return {name: each.default for name, each in inspect.signature(function).parameters.items()}
+
+
+@pytest.mark.parametrize(
+    ("verb", "kinds"),
+    [(read, [ReadSettings]), (learn, [LearnSettings, ReadSettings]), (judge, [LearnSettings, ReadSettings])],
+)
+def test_verbs_have_every_setting_by_its_name_with_the_same_default(verb, kinds):
+    expected = {each.name: each.default for kind in kinds for each in fields(kind)}
+    assert defaults(verb).items() >= expected.items()
+    assert not any(each.kind == each.VAR_KEYWORD for each in inspect.signature(verb).parameters.values())
+
+
+def test_the_estimator_has_every_setting_of_one_network():
+    from qubayes.learning.estimator import BayesianNetworkEstimator
+
+    ours = {"score": "score_name", "seed": "random_state"}  # `score` is a method, and scikit-learn names seeds
+    expected = {ours.get(name, name) for name in defaults(LearnSettings) if name not in ("best", "within")}
+    given = {"max_parents": 1, "score_name": "bic", "moves": 500, "random_state": 3}
+    estimator = BayesianNetworkEstimator(**given)
+    assert set(estimator.get_params()) == expected | {"workers"}
+    assert estimator.get_params() == {**BayesianNetworkEstimator().get_params(), **given}
+    settings = estimator.fit(np.arange(40).reshape(20, 2) % 3).result_.settings
+    assert (settings.max_parents, settings.score, settings.moves, settings.seed) == (1, "bic", 500, 3)
+
+
+@pytest.mark.parametrize("kind", [ReadSettings, LearnSettings])
+def test_every_setting_has_an_option_and_an_explanation(kind):
+    for each in fields(kind):
+        options = [item for item in get_args(each.type) if isinstance(item, Option)]
+        assert options or any(map(is_dataclass, get_args(each.type))), each.name
+        assert re.search(rf"^    (\w+, )*{each.name}(, \w+)* : ", kind.__doc__, re.M), each.name
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"), [("learn", LearnSettings), ("learn", ReadSettings), ("score", ReadSettings)]
+)
+def test_commands_have_every_setting_as_an_option(command, kind):
+    options = {each.name: each for each in typer.main.get_command(app).commands[command].params}
+    for each in fields(kind):
+        if not any(map(is_dataclass, get_args(each.type))):
+            assert options[each.name].default in (each.default, None)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Settings inside others."""
+
+    low: Annotated[tuple[int, ...], Option("Lows.", given_as=list[int] | None)] = ()
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Settings with options of all kinds."""
+
+    text: Annotated[str | None, Option("Text.", ("--text", "-t"), "TEXT")] = None
+    number: Annotated[int, Option("Number.", least=0)] = 1
+    parts: Annotated[list[str] | None, Option("Parts.", given_as=str | None, parse=lambda text: text.split("+"))] = None
+    inside: Inside | None = None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], Outside(inside=Inside(None))),
+        (["-t", "x", "--number", "3"], Outside("x", 3, inside=Inside(None))),
+        (["--parts", "a+b", "--low", "1", "--low", "2"], Outside(parts=["a", "b"], inside=Inside([1, 2]))),
+    ],
+)
+def test_a_class_of_settings_becomes_options(given, expected):
+    made = []
+
+    def command(settings: Outside = made_by(Outside)) -> None:
+        made.append(settings)
+
+    one = typer.Typer()
+    one.command()(spelled_out(command))
+    assert CliRunner().invoke(one, given).exit_code == 0
+    assert made == [expected]
+    assert CliRunner().invoke(one, ["--number", "-1"]).exit_code == 2

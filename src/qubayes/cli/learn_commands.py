@@ -5,25 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..settings import Ess, LearnSettings, MaxParents, PossibleParents, ReadSettings
 from .options import (
     ArityFile,
     AsJson,
-    BestCount,
     DataFile,
-    Ess,
     KnowledgeFile,
-    MaxParents,
     NetworkOutput,
-    Patience,
-    PossibleParents,
     ScoreName,
-    Seed,
     Threads,
-    TotalSeconds,
     TraceFile,
-    WithinFactor,
     made_by,
-    reading_options,
     search_options,
     worker_options,
 )
@@ -31,51 +23,12 @@ from .shell import Clock, fail_after_printing, print_json, print_result, print_w
 
 if TYPE_CHECKING:
     from ..candidates import Search
-    from ..data import ReadSettings
     from ..foundation.workers import Workers
-    from ..learning import LearnSettings
-
-
-def learn_options(
-    max_parents: MaxParents = None,
-    search: "Search" = made_by(search_options),
-    solver: Annotated[str, typer.Option(help="auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto",
-    time_limit: TotalSeconds = None,
-    moves: Annotated[
-        int | None, typer.Option(help="End after this many moves instead: repeatable on any machine.")
-    ] = None,
-    patience: Patience = None,
-    seed: Seed = 0,
-    bootstrap: Annotated[
-        int, typer.Option(metavar="SAMPLES", help="Estimate the confidence in each edge from this many resamplings.")
-    ] = 0,
-    best: BestCount = None,
-    within: WithinFactor = None,
-    reading: "ReadSettings" = made_by(reading_options),
-) -> "LearnSettings":
-    """Return everything that the network depends on besides the data."""
-    from ..learning import LearnSettings
-
-    return LearnSettings(
-        max_parents,
-        search.score,
-        knowledge=search.knowledge,
-        solver=solver,
-        time_limit=time_limit,
-        moves=moves,
-        seed=seed,
-        bootstrap=bootstrap,
-        reading=reading,
-        possible_parents=search.possible_parents,
-        best=best,
-        within=within,
-        patience=patience,
-    )
 
 
 def learn(
     data: DataFile,
-    settings: "LearnSettings" = made_by(learn_options),
+    settings: LearnSettings = made_by(LearnSettings),
     output: NetworkOutput = None,
     report: Annotated[Path | None, typer.Option(help="Write a page to look at: .html.")] = None,
     qubo: Annotated[
@@ -117,7 +70,7 @@ def candidates(
     ] = False,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
     """Find the parent sets that score more than all their subsets."""
     from ..learning import blocks_file, identify_file
@@ -158,7 +111,7 @@ def plan(
     memory: Annotated[float, typer.Option(help="The memory you have, in GB.")] = 8.0,
     threads: Threads = None,
     as_json: AsJson = False,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
     """Predict sets, seconds, memory and bits for each number of parents, and say which fits."""
     from ..data import read

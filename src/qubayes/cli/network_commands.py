@@ -7,25 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import (
-    AsJson,
-    DataFile,
-    Ess,
-    MaxParents,
-    NetworkFile,
-    ScoreName,
-    Seed,
-    Threads,
-    TotalSeconds,
-    made_by,
-    reading_options,
-    search_options,
-)
+from ..settings import Ess, MaxParents, ReadSettings, Seed, TotalSeconds
+from .options import AsJson, DataFile, NetworkFile, ScoreName, Threads, made_by, search_options
 from .shell import Clock, fail_after_printing, on_one_line, print_json, print_result, progress_bar, say
 
 if TYPE_CHECKING:
     from ..candidates import Search
-    from ..data import ReadSettings
 
 
 def score(
@@ -35,7 +22,7 @@ def score(
     ess: Ess = 1.0,
     per_vertex: Annotated[bool, typer.Option("--per-vertex", help="List the score of every vertex.")] = False,
     as_json: AsJson = False,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
     """Score a network on data; with probabilities, also the log-likelihood of the rows.
 
@@ -67,7 +54,7 @@ def judge(
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
     """Judge a network: its score beside the proved optimum or a bound, its weakest edges, held-out likelihood."""
     from ..foundation.workers import Workers
@@ -104,7 +91,7 @@ def fit(
     ] = "bdeu",
     ess: Ess = 1.0,
     as_json: AsJson = False,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
 ) -> None:
     """Estimate the probabilities of a network from data."""
     from ..foundation.errors import FormatError

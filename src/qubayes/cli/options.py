@@ -1,24 +1,27 @@
 """Options of commands: single ones, and groups that become one settings object.
 
-A parameter with the default `made_by(make)` is spelled out on the command line as the parameters of the function
-`make`, and gets what that returns. Parameters of the same name are one option. The functions import what they make when
-they are called: the command line starts without numpy.
+A parameter with the default `made_by(make)` is spelled out on the command line as the parameters of the function or
+class `make`, and gets what that returns. Options of settings are in their annotations (foundation/settings.py).
+Parameters of the same name are one option. The functions import what they make when they are called: the command line
+starts without numpy.
 """
 
 import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 import typer
 
 from ..foundation.errors import SettingError
+from ..foundation.settings import Option
+from ..settings import AritiesOption, Ess, KnowledgeOption, MaxParents, Moves, PossibleParents, ScoreOption, Seed
 
 if TYPE_CHECKING:
     from ..candidates import Search
-    from ..data import ReadSettings
     from ..foundation.workers import Workers
     from ..search import Limits
 
@@ -35,38 +38,11 @@ CandidatesFile = Annotated[
 NetworkFile = Annotated[
     Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, metavar="NUMBER", help="The same seed gives the same result.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
-ScoreName = Annotated[
-    str,
-    typer.Option(
-        "--score", metavar="NAME", help="Local score, as bdeu, bds, bic or k2; an unknown name prints the list."
-    ),
-]
-Ess = Annotated[float, typer.Option("--ess", help="Equivalent sample size of bdeu and bds.")]
-KnowledgeFile = Annotated[
-    Path | None, typer.Option("--knowledge", help="JSON with what is known: edges, tiers, priors, order.")
-]
-ArityFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--arities", help="Declare states: a .bif network, or JSON with the states or their number by column."
-    ),
-]
-MaxParents = Annotated[
-    int | None,
-    typer.Option("--max-parents", "-m", help="Maximum number of parents; default 3, or what fits --time-limit."),
-]
-PossibleParents = Annotated[
-    int | None,
-    typer.Option(
-        metavar="K", help="Consider only K parents of each variable: the best single ones and their best partners."
-    ),
-]
-TotalSeconds = Annotated[
-    float | None, typer.Option("--time-limit", help="Seconds for all stages; 10 for the solver unless given.")
-]
+ScoreName = Annotated[str, ScoreOption]
+KnowledgeFile = Annotated[Path | None, KnowledgeOption]
+ArityFile = Annotated[Path | None, AritiesOption]
 NetworkOutput = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
 ]
@@ -90,12 +66,6 @@ SubsetsFile = Annotated[
 ]
 
 
-BestCount = Annotated[int | None, typer.Option(metavar="K", help="List the K best networks, by `exact`.")]
-WithinFactor = Annotated[
-    float | None, typer.Option(metavar="FACTOR", help="List all networks within this Bayes factor of the best.")
-]
-
-
 class _MadeBy(NamedTuple):
     """The default of a parameter that stands for a group of options."""
 
@@ -103,66 +73,71 @@ class _MadeBy(NamedTuple):
 
 
 def made_by(make: Callable[..., Any]) -> Any:
-    """Return the default that marks a parameter as a group: what `make` returns for the options in its signature."""
+    """Return the default that marks a parameter as a group: what `make` returns for the options in its signature.
+
+    `make` may be a class of settings; a field that holds settings is a group, too.
+    """
     return _MadeBy(make)
 
 
 def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with each group of options replaced by the options themselves, for typer to read."""
 
-    def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-        found: dict[str, inspect.Parameter] = {}
-        for name, parameter in inspect.signature(function).parameters.items():
-            group = isinstance(parameter.default, _MadeBy)
-            new = parameters_of(parameter.default.make) if group else {name: parameter}
-            found |= {each: new[each].replace(kind=parameter.KEYWORD_ONLY) for each in new if each not in found}
-        return found
-
-    def call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-        parameters = inspect.signature(function).parameters
-        groups = {name: each.default.make for name, each in parameters.items() if isinstance(each.default, _MadeBy)}
-        return function(**{name: call(groups[name], given) if name in groups else given[name] for name in parameters})
-
     @functools.wraps(command)
     def with_options(**given: Any) -> None:
-        call(command, given)
+        _call(command, given)
 
-    options = parameters_of(command)
+    options = _options_of(command)
     with_options.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
     with_options.__annotations__ = {name: each.annotation for name, each in options.items()}
     del with_options.__wrapped__  # typer would look through to the command's parameters
     return with_options
 
 
-def reading_options(
-    missing: Annotated[
-        str, typer.Option(metavar="error|drop|state", help="Missing values: refuse, drop rows, or a state.")
-    ] = "error",
-    bins: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="K|COLUMN=K|COLUMN=A,B,...",
-            help="Cut into K intervals, or at these bounds: a column, or all of fractions or over 20 whole numbers.",
-        ),
-    ] = None,
-    bin_method: Annotated[
-        str, typer.Option(metavar="quantile|width", help="Intervals with equal counts or equal widths.")
-    ] = "quantile",
-    arities: ArityFile = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,...", help="Leave these columns out; may be repeated."),
-    ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given."),
-    ] = None,
-) -> "ReadSettings":
-    """Return how the data are read."""
-    from ..data import ReadSettings
+def _maker(parameter: inspect.Parameter) -> Callable[..., Any] | None:
+    """Return what makes the value of a parameter that stands for a group of options; None for an option."""
+    if isinstance(parameter.default, _MadeBy):
+        return parameter.default.make
+    kinds = get_args(parameter.annotation)
+    return next((kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)), None)
 
-    given: dict[str, Any] = {"missing": missing, "bin_method": bin_method, "format": format}  # `ReadSettings` checks
-    return ReadSettings(**given, bins=parsed_bins(bins or []), arities=arities, ignore=tuple(ignore or ()))
+
+def _options_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the options of the function's parameters by name, those of groups in their places."""
+    found: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        make = _maker(parameter)
+        options = {name: _for_typer(parameter)} if make is None else _options_of(make)
+        for each, option in options.items():
+            found.setdefault(each, option)
+    return found
+
+
+def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Return what the function returns for the options that were given."""
+    arguments = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        make, option = _maker(parameter), _option(parameter)
+        arguments[name] = given[name] if make is None else _call(make, given)
+        if option and option.parse and given[name] is not None:
+            arguments[name] = option.parse(given[name])
+    return function(**arguments)
+
+
+def _option(parameter: inspect.Parameter) -> Option | None:
+    """Return the `Option` in the annotation of a parameter."""
+    return next((each for each in get_args(parameter.annotation) if isinstance(each, Option)), None)
+
+
+def _for_typer(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return the parameter as typer reads it."""
+    option = _option(parameter)
+    if option is None:
+        return parameter.replace(kind=parameter.KEYWORD_ONLY)
+    kind = option.given_as or get_args(parameter.annotation)[0]
+    read = typer.Option(*option.flags, help=option.help, metavar=option.metavar, min=option.least)
+    default = None if parameter.default == () else parameter.default
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=Annotated[kind, read], default=default)
 
 
 def search_options(
@@ -180,22 +155,11 @@ def search_options(
     return Search(3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents)
 
 
-Patience = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FACTOR",
-        help="End once annealing found nothing better for this times as long as the best took; auto: 3, anneal: inf.",
-    ),
-]
-
-
 def limit_options(
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds for the solver; 10 unless this or --moves is given.")
     ] = None,
-    moves: Annotated[
-        int | None, typer.Option(help="End after this many moves instead: repeatable on any machine.")
-    ] = None,
+    moves: Moves = None,
     seed: Seed = 0,
 ) -> "Limits":
     """Return the limits of a solver."""
@@ -229,26 +193,6 @@ def worker_options(
     from ..foundation.workers import Workers
 
     return Workers(threads, cluster)
-
-
-def parsed_bins(texts: list[str]) -> int | dict[str, int | list[float]] | None:
-    """Return 3 for "3", {"age": 3} for "age=3", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
-    named: dict[str, int | list[float]] = {}
-    for text in texts:
-        name, equals, number = text.rpartition("=")
-        whole = number.isascii() and number.isdigit()
-        try:
-            bounds = [] if whole else [float(bound) for bound in number.split(",") if equals]
-        except ValueError:
-            bounds = []
-        if not (whole or bounds) or (not equals and len(texts) > 1):
-            raise SettingError(
-                f"--bins {text}; give one number for all columns, or COLUMN=NUMBER or COLUMN=BOUND,BOUND,... for each"
-            )
-        if not equals:
-            return int(number)
-        named[name] = int(number) if whole else bounds
-    return named or None
 
 
 def parsed_settings(texts: list[str] | None) -> dict[str, Any]:

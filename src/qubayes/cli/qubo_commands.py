@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..foundation.errors import SettingError
+from ..settings import ReadSettings, Seed
 from .options import (
     AsJson,
     CandidatesFile,
@@ -14,19 +15,16 @@ from .options import (
     Order,
     Penalty,
     PresolveSeconds,
-    Seed,
     SubsetsFile,
     Threads,
     given_options,
     made_by,
-    reading_options,
     refuse,
     worker_options,
 )
 from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
 
 if TYPE_CHECKING:
-    from ..data import ReadSettings
     from ..foundation.workers import Workers
     from ..learning import FormulateSettings
 
@@ -86,7 +84,7 @@ def formulate_options(
         str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
     ] = None,
     ess: Annotated[float, typer.Option(help="Equivalent sample size of --score.")] = 1.0,
-    reading: "ReadSettings" = made_by(reading_options),
+    reading: ReadSettings = made_by(ReadSettings),
     scale: Annotated[
         str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
     ] = "",

@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..settings import BestCount, Patience, WithinFactor
 from .options import (
     AsJson,
-    BestCount,
     CandidatesFile,
     Cover,
     KnowledgeFile,
     NetworkOutput,
     Order,
-    Patience,
     Penalty,
     PresolveSeconds,
     Threads,
     TraceFile,
-    WithinFactor,
     given_options,
     limit_options,
     made_by,

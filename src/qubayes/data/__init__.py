@@ -1,7 +1,8 @@
 """Files and data frames to integer codes."""
 
+from ..settings import ReadSettings
 from .columns import ADVISED_BINS, code_of, state_of, values_of
-from .dataset import Dataset, ReadSettings, make_frame, write, write_rows
+from .dataset import Dataset, make_frame, write, write_rows
 from .read import column_like, read, read_evidence
 
 __all__ = [

@@ -15,7 +15,8 @@ import numpy as np
 from ..foundation.arrays import AnyArray, Bools, Ints, frozen
 from ..foundation.errors import DataError, option, some
 from ..foundation.files import shown
-from .dataset import MISSING_TOKENS, MOST_CODES, MOST_STATES, BinMethod, Dataset, ReadSettings, code_type
+from ..settings import BinMethod, ReadSettings
+from .dataset import MISSING_TOKENS, MOST_CODES, MOST_STATES, Dataset, code_type
 
 log = logging.getLogger("qubayes")
 

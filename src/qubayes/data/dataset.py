@@ -1,28 +1,22 @@
-"""A Dataset, the settings by which one is read, and the files that one is written to."""
+"""A Dataset, and the files that one is written to."""
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias, get_args
+from typing import IO, Any
 
 import numpy as np
 
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import optional
-from ..foundation.errors import FormatError, SettingError, check_options, some
-from ..foundation.files import replacing, shown
-
-Missing: TypeAlias = Literal["error", "drop", "state"]
-BinMethod: TypeAlias = Literal["quantile", "width"]
-DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
-Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
+from ..foundation.errors import FormatError, some
+from ..foundation.files import replacing
 
 MOST_STATES = 1000  # a variable with more is an identifier or a measurement, not a discrete variable
 # Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
@@ -137,51 +131,6 @@ def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
 def code_type(states: Sequence[Sequence[str]]) -> np.dtype[Any]:
     """Return the smallest unsigned integer type that holds every code."""
     return np.min_scalar_type(max((len(its) for its in states), default=1) - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSettings:
-    """Settings of `read`: missing values, continuous columns, declared states."""
-
-    missing: Missing = "error"  # or drop the rows with missing values, or make missing a state of its own
-    # For every column of numbers that are not codes; or by name of column, also as bounds between intervals.
-    bins: int | Mapping[str, int | Sequence[float]] | None = None
-    bin_method: BinMethod = "quantile"  # intervals with equally many rows, or equally wide ones
-    arities: str | Path | Arities | None = None  # a .bif network, a .json file, or the same as a mapping
-    ignore: Sequence[str] = ()  # names of columns that are left out; one name, or several with commas
-    format: DataFormat | None = None  # of a file; by default from its ending (and, for .dat, its content)
-
-    def __post_init__(self) -> None:
-        for name, kind in (("missing", Missing), ("bin_method", BinMethod), ("format", DataFormat)):
-            value, allowed = getattr(self, name), get_args(kind)
-            if value not in allowed and not (name == "format" and value is None):
-                raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")
-        by_name = isinstance(self.bins, Mapping)
-        for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
-            if by_name and isinstance(bins, list | tuple | np.ndarray):
-                finite = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
-                ascending = finite and all(low < high for low, high in pairwise(bins))
-                right = ascending and 1 <= len(bins) < MOST_STATES
-            else:
-                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)  # so True is refused
-            if not right:
-                raise SettingError(
-                    f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
-                    " bounds between intervals, such as {'age': [18, 40, 65]}"
-                )
-        object.__setattr__(self, "ignore", self._names_to_ignore())
-
-    def _names_to_ignore(self) -> tuple[str, ...]:
-        ignore: Any = [self.ignore] if isinstance(self.ignore, str) else () if self.ignore is None else self.ignore
-        if not isinstance(ignore, Sequence) or not all(isinstance(name, str) for name in ignore):
-            raise SettingError(f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']")
-        return tuple(ignore)
-
-    @classmethod
-    def of(cls, **options: Any) -> "ReadSettings":
-        """Return the settings with these options, by the names of their fields."""
-        check_options("read", options, (each.name for each in fields(cls)))
-        return cls(**options)
 
 
 def write(dataset: Dataset, path: str | Path) -> None:

@@ -24,8 +24,9 @@ import numpy as np
 from ..foundation.arrays import AnyArray, Ints
 from ..foundation.environment import limit_address_space, optional
 from ..foundation.environment import narwhals as nw
-from ..foundation.errors import DataError, FormatError, QubayesError, SettingError, option, some
+from ..foundation.errors import DataError, FormatError, QubayesError, option, some
 from ..foundation.files import ending, opened, parse_json, read_text, shown
+from ..settings import Arities, BinMethod, Bins, DataFormat, Missing, ReadSettings
 from .columns import (
     MISSING_STATE,
     Column,
@@ -39,7 +40,7 @@ from .columns import (
     text_of,
     with_values,
 )
-from .dataset import MOST_STATES, Arities, Dataset, ReadSettings
+from .dataset import MOST_STATES, Dataset
 
 _FORMATS = {
     ".csv": "csv",
@@ -71,14 +72,23 @@ class HasStates(Protocol):
 
 
 def read(
-    source: Any, settings: ReadSettings | None = None, *, like: HasStates | None = None, **options: Any
+    source: Any,
+    settings: ReadSettings | None = None,
+    *,
+    like: HasStates | None = None,
+    missing: Missing = "error",
+    bins: Bins | None = None,
+    bin_method: BinMethod = "quantile",
+    arities: str | Path | Arities | None = None,
+    ignore: Sequence[str] = (),
+    format: DataFormat | None = None,
 ) -> Dataset:
     """Return the data as integer codes with the names of their states.
 
     `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-` for standard input
     (CSV unless `format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a Dataset,
-    which is returned as it is. The options are the fields of `ReadSettings`, by name or as `settings`: missing, bins,
-    bin_method, arities, ignore, format. States come in the declared order if the column's type or `arities` declares
+    which is returned as it is. The other options are those of `ReadSettings`, which may be given as a whole in
+    `settings`. States come in the declared order if the column's type or `arities` declares
     them, else in numeric order if all are whole numbers, else sorted as text. Numbers whose states are intervals in
     `like` (a Network or a Dataset) are put into these intervals, and missing values are the state `missing` where it
     has one.
@@ -90,11 +100,7 @@ def read(
     >>> read(pandas.DataFrame({"rain": ["yes", "no"], "mm": [99.5, 0.0]}), like=dataset).codes.tolist()
     [[1, 0], [1, 0]]
     """
-    if settings is not None and options:
-        raise SettingError(
-            f"settings and {min(options)} were both given; give one: {min(options)} is a part of settings"
-        )
-    settings = settings or ReadSettings.of(**options)
+    settings = ReadSettings.of(locals(), "settings")
     if isinstance(source, Dataset):
         return source
     columns, arities_from = _load(source, settings)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 
 _as_flags = False  # whether messages name options as the command line does
 
@@ -66,16 +65,6 @@ def option(name: str, value: object = None) -> str:
     elif isinstance(value, list):
         value = ",".join(map(str, value))
     return flag if value is None else f"{flag} {value}"
-
-
-def check_options(verb: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise if the verb has no such option; the message names the closest one."""
-    known = sorted(known)
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
-            raise SettingError(f"{verb} has no option {name!r}; {hint}")
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """The composition of the stages from data to a network, and the confidence in its edges."""
 
 from ..candidates import Forecast, largest_that_fits
+from ..settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 from .confidence import Confidence, bootstrap
 from .judge import Judgement, judge
 from .learned import Learned, Outputs, RunFolder
 from .pipeline import learn, learn_with
-from .settings import FormulateSettings, LearnSettings, SolveSettings, limits_of
 from .stages import (
     blocks_file,
     decode_file,

@@ -1,5 +1,6 @@
 """A scikit-learn estimator around `learn` (in a clone: `pip install '.[sklearn]'`)."""
 
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -94,37 +95,17 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         workers: Workers | None = None,
         random_state: Randomness = 0,
     ) -> None:
-        self.max_parents = max_parents
-        self.score_name = score_name
-        self.ess = ess
-        self.knowledge = knowledge
-        self.reading = reading
-        self.solver = solver
-        self.time_limit = time_limit
-        self.moves = moves
-        self.patience = patience
-        self.bootstrap = bootstrap
-        self.possible_parents = possible_parents
-        self.workers = workers
-        self.random_state = random_state
+        given = locals()
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X; y is not used."""
         dataset = read(_table(X, self.reading), self.reading)
-        settings = LearnSettings(
-            self.max_parents,
-            self.score_name,
-            self.ess,
-            self.knowledge,
-            self.solver,
-            self.time_limit,
-            self.moves,
-            _seed(self.random_state),
-            self.bootstrap,
-            possible_parents=self.possible_parents,
-            patience=self.patience,
-        )
-        self.result_, _ = learn_with(settings, dataset, workers=self.workers)
+        given = self.get_params(deep=False)
+        shared = {each.name: given[each.name] for each in fields(LearnSettings) if each.name in given}
+        shared |= {"score": self.score_name, "seed": _seed(self.random_state), "reading": None}  # X is read already
+        self.result_, _ = learn_with(LearnSettings(**shared), dataset, workers=self.workers)
         self.network_ = self.result_.network
         self.score_, self.gap_ = self.result_.solution.score, self.result_.solution.gap
         self.n_features_in_, self.feature_names_in_ = dataset.n, np.array(dataset.names, dtype=object)

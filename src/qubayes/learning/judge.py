@@ -1,6 +1,7 @@
 """`judge`: how good a given network is: beside the optimum, edge by edge, and on rows that were held out."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -18,9 +19,9 @@ from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from ..network import Network, compare, cpdag, fit, in_states_of, log_likelihood, read_network, vertex_scores
 from ..scores import Score, local_score
+from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing
 from .learned import Learned
 from .pipeline import learn_with
-from .settings import LearnSettings
 
 _ROUNDING = 1e-9  # relative: scores that differ by no more are equal
 LARGEST_EXPONENT = 23.0  # logarithm of the largest Bayes factor that is printed as a number: 10^10
@@ -188,16 +189,34 @@ def judge(
     network: Network | str | PathLike[str],
     max_parents: int | None = None,
     *,
+    score: str | Score = "bdeu",
+    ess: float = 1.0,
+    knowledge: Knowledge | str | PathLike[str] | None = None,
+    possible_parents: int | None = None,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    moves: int | None = None,
+    patience: float | None = None,
+    seed: int = 0,
+    bootstrap: int = 0,
+    best: int | None = None,
+    within: float | None = None,
+    reading: ReadSettings | None = None,
+    missing: Missing = "error",
+    bins: Bins | None = None,
+    bin_method: BinMethod = "quantile",
+    arities: str | Path | Arities | None = None,
+    ignore: Sequence[str] = (),
+    format: DataFormat | None = None,
     holdout: Any = None,
     workers: Workers | None = None,
     on_progress: OnProgress = silent,
-    **options: Any,
 ) -> Judgement:
     """Return how good the network is for the data: a file, a data frame or a `Dataset`.
 
-    The best network is learned with the `options` of `learn` (score, ess, knowledge, solver, time_limit, seed, bins,
-    ...) among the variables and states of the network. `holdout` is other data of the same columns, or the share of
-    the rows that are held out (drawn by the seed): then everything else is computed from the other rows.
+    The best network is learned with these options of `learn` among the variables and states of the network. `holdout`
+    is other data of the same columns, or the share of the rows that are held out (drawn by the seed): then everything
+    else is computed from the other rows.
 
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
@@ -206,7 +225,7 @@ def judge(
     >>> found.optimal, [(edge.parent, edge.child, edge.nats < 0) for edge in found.edges], found.replacements[0].parents
     (False, [('rain', 'coin', True)], ('wet',))
     """
-    settings = LearnSettings.of(max_parents=max_parents, **options)
+    settings = LearnSettings.of(locals())
     network = replace(network if isinstance(network, Network) else read_network(Path(network)), tables=None)
     network, rows = _in_one_spelling(network, read(data, settings.reading, like=network), settings.reading)
     held: Any = holdout

@@ -25,8 +25,8 @@ from ..network import Network, check_network_path, write_network
 from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
 from ..search import Solution
 from ..search.exact import Alternatives
+from ..settings import LearnSettings
 from .confidence import Confidence
-from .settings import LearnSettings
 
 if TYPE_CHECKING:
     from ..qubo import Formulation

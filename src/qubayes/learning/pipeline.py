@@ -5,7 +5,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -19,6 +19,7 @@ import numpy as np
 from .. import __version__
 from ..candidates import (
     Candidates,
+    Knowledge,
     affordable,
     fingerprint,
     identify,
@@ -35,12 +36,13 @@ from ..foundation.progress import OnProgress, Progress, in_notebook, progress_ba
 from ..foundation.settings import facts
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
+from ..scores import Score
 from ..search import Limits, Reason, Solution, solve, solver_named
 from ..search.exact import Alternatives, alternatives
 from ..search.solve import read_solution, write_solution
+from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing, ReadSettings
 from .confidence import Confidence, bootstrap
 from .learned import Learned, Outputs, RunFolder, Written, key_of
-from .settings import LearnSettings
 from .stages import read_for_search
 
 if TYPE_CHECKING:
@@ -56,6 +58,25 @@ def learn(
     data: Any,
     max_parents: int | None = None,
     *,
+    score: str | Score = "bdeu",
+    ess: float = 1.0,
+    knowledge: Knowledge | str | PathLike[str] | None = None,
+    possible_parents: int | None = None,
+    solver: str = "auto",
+    time_limit: float | None = None,
+    moves: int | None = None,
+    patience: float | None = None,
+    seed: int = 0,
+    bootstrap: int = 0,
+    best: int | None = None,
+    within: float | None = None,
+    reading: ReadSettings | None = None,
+    missing: Missing = "error",
+    bins: Bins | None = None,
+    bin_method: BinMethod = "quantile",
+    arities: str | Path | Arities | None = None,
+    ignore: Sequence[str] = (),
+    format: DataFormat | None = None,
     output: str | PathLike[str] | None = None,
     report: str | PathLike[str] | None = None,
     qubo: str | PathLike[str] | None = None,
@@ -65,17 +86,15 @@ def learn(
     cluster: Any = None,
     workers: Workers | None = None,
     on_progress: OnProgress | None = None,
-    **options: Any,
 ) -> Learned:
     """Return the best network for the data, with its parameters, its bound and the result of every stage.
 
-    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. Every option of `qubayes learn` has the same
-    name here: the fields of `LearnSettings` (score, ess, knowledge, solver, time_limit, moves, seed, bootstrap,
-    best, within, possible_parents, patience) and of `ReadSettings` (missing, bins, bin_method, arities, ignore,
-    format); `output`, `report`, `qubo` and `trace` are files to write. Finished stages are kept in the folder
-    `run_dir`, and a later run resumes from them. `threads` of this process are all cores unless given; `cluster` is
-    a Dask cluster; `workers` is both in one. In a notebook bars show the progress unless `on_progress` is given.
-    The logger "qubayes" has the stages (info) and doubts about the data (warning).
+    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. The options up to `reading` are explained in
+    `LearnSettings`, those from `missing` to `format` in `ReadSettings`: they make up `reading`. `output`, `report`,
+    `qubo` and `trace` are files to write. Finished stages are kept in the folder `run_dir`, and a later run resumes
+    from them. `threads` of this process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in
+    one. In a notebook bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
+    and doubts about the data (warning).
 
     Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true then.
 
@@ -86,7 +105,7 @@ def learn(
     >>> result.solution.proved, result.network.edges
     (True, [('rain', 'wet')])
     """
-    settings = LearnSettings.of(max_parents=max_parents, **options)
+    settings = LearnSettings.of(locals())
     if workers is not None and (threads is not None or cluster is not None):
         raise SettingError("workers was given with threads or cluster; give one: workers is both of them")
     workers = Workers(threads, cluster) if workers is None else workers

@@ -30,7 +30,7 @@ from ..network import Network, check_network_path, read_network, write_network
 from ..report import write_model_drawing
 from ..search import Limits, Reason, Solution, solve
 from ..search.exact import presolve
-from .settings import FormulateSettings, SolveSettings
+from ..settings import FormulateSettings, SolveSettings
 
 if TYPE_CHECKING:
     from ..machines import ModelSize

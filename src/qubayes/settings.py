@@ -1,0 +1,385 @@
+"""Settings of the verbs: everything that a result depends on besides its input, with the options of the command line.
+
+The command line is made from these classes and starts without numpy; so rooms are imported where settings are made.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
+
+from .foundation.errors import SettingError, option
+from .foundation.settings import Option, check_whole, facts
+
+if TYPE_CHECKING:
+    from .candidates import Knowledge, Search
+    from .data import Dataset
+    from .scores import Score
+    from .search import Limits, Solver
+
+Missing: TypeAlias = Literal["error", "drop", "state"]
+BinMethod: TypeAlias = Literal["quantile", "width"]
+DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
+Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
+Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]  # intervals, or bounds between them, for all or by column
+
+# Options that several verbs have.
+ScoreOption = Option(
+    "Local score, as bdeu, bds, bic or k2; an unknown name prints the list.", metavar="NAME", given_as=str
+)
+KnowledgeOption = Option("JSON with what is known: edges, tiers, priors, order.", given_as=Path | None)
+AritiesOption = Option(
+    "Declare states: a .bif network, or JSON with the states or their number by column.", given_as=Path | None
+)
+MaxParents = Annotated[
+    int | None, Option("Maximum number of parents; default 3, or what fits --time-limit.", ("--max-parents", "-m"))
+]
+Ess = Annotated[float, Option("Equivalent sample size of bdeu and bds.")]
+PossibleParents = Annotated[
+    int | None,
+    Option("Consider only K parents of each variable: the best single ones and their best partners.", metavar="K"),
+]
+TotalSeconds = Annotated[float | None, Option("Seconds for all stages; 10 for the solver unless given.")]
+Moves = Annotated[int | None, Option("End after this many moves instead: repeatable on any machine.")]
+Patience = Annotated[
+    float | None,
+    Option(
+        "End once annealing found nothing better for this times as long as the best took; auto: 3, anneal: inf.",
+        metavar="FACTOR",
+    ),
+]
+Seed = Annotated[int, Option("The same seed gives the same result.", metavar="NUMBER", least=0)]
+BestCount = Annotated[int | None, Option("List the K best networks, by `exact`.", metavar="K")]
+WithinFactor = Annotated[
+    float | None, Option("List all networks within this Bayes factor of the best.", metavar="FACTOR")
+]
+
+DEFAULT_SECONDS = 10.0  # for the solver
+DEFAULT_PARENTS = 3
+
+
+def parsed_bins(texts: Sequence[str]) -> Bins | None:
+    """Return 5 for "5", {"age": 5} for "age=5", {"age": [18, 40]} for "age=18,40" (bounds between intervals)."""
+    named: dict[str, int | list[float]] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        whole = number.isascii() and number.isdigit()
+        try:
+            bounds = [] if whole else [float(bound) for bound in number.split(",") if equals]
+        except ValueError:
+            bounds = []
+        if not (whole or bounds) or (not equals and len(texts) > 1):
+            raise SettingError(
+                f"--bins {text}; give one number for all columns, or COLUMN=NUMBER or COLUMN=BOUND,BOUND,... for each"
+            )
+        if not equals:
+            return int(number)
+        named[name] = int(number) if whole else bounds
+    return named or None
+
+
+def limits_of(time_limit: float | None, moves: int | None, seed: int) -> "Limits":
+    """Return the limits of a solver: DEFAULT_SECONDS unless one is given, no limit of time for `math.inf`."""
+    from .search import Limits
+
+    seconds = DEFAULT_SECONDS if time_limit is None and moves is None else time_limit
+    return Limits(None if seconds == math.inf else seconds, moves, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Settings of `read`: missing values, continuous columns, declared states.
+
+    missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own.
+    bins : number of intervals, for every column of numbers that are not codes; or by name of column, also as the
+        bounds between the intervals.
+    bin_method : "quantile" for intervals with equally many rows, or equal "width".
+    arities : declared states: a .bif network, a .json file, or a mapping from names of columns.
+    ignore : names of columns that are left out; one name, or several with commas.
+    format : of a file; by default from its ending (and, for .dat, its content).
+    """
+
+    missing: Annotated[
+        Missing, Option("Missing values: refuse, drop rows, or a state.", metavar="error|drop|state", given_as=str)
+    ] = "error"
+    bins: Annotated[
+        Bins | None,
+        Option(
+            "Cut into K intervals, or at these bounds: a column, or all of fractions or over 20 whole numbers.",
+            metavar="K|COLUMN=K|COLUMN=A,B,...",
+            given_as=list[str] | None,
+            parse=parsed_bins,
+        ),
+    ] = None
+    bin_method: Annotated[
+        BinMethod, Option("Intervals with equal counts or equal widths.", metavar="quantile|width", given_as=str)
+    ] = "quantile"
+    arities: Annotated[str | Path | Arities | None, AritiesOption] = None
+    ignore: Annotated[
+        Sequence[str],
+        Option("Leave these columns out; may be repeated.", metavar="COLUMN,...", given_as=list[str] | None),
+    ] = ()
+    format: Annotated[
+        DataFormat | None,
+        Option(
+            "csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given.", metavar="NAME", given_as=str | None
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        from .data.dataset import MOST_STATES
+        from .foundation.files import shown
+
+        for name, kind in (("missing", Missing), ("bin_method", BinMethod), ("format", DataFormat)):
+            value, allowed = getattr(self, name), get_args(kind)
+            if value not in allowed and not (name == "format" and value is None):
+                raise SettingError(f"{name} = {value!r}; give one of {', '.join(allowed)}")
+        by_name = isinstance(self.bins, Mapping)
+        for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
+            if by_name and isinstance(bins, list | tuple | np.ndarray):
+                finite = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
+                ascending = finite and all(low < high for low, high in pairwise(bins))
+                right = ascending and 1 <= len(bins) < MOST_STATES
+            else:
+                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)  # so True is refused
+            if not right:
+                raise SettingError(
+                    f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
+                    " bounds between intervals, such as {'age': [18, 40, 65]}"
+                )
+        object.__setattr__(self, "ignore", self._names_to_ignore())
+
+    def _names_to_ignore(self) -> tuple[str, ...]:
+        from .foundation.files import shown
+
+        ignore: Any = [self.ignore] if isinstance(self.ignore, str) else () if self.ignore is None else self.ignore
+        if not isinstance(ignore, Sequence) or not all(isinstance(name, str) for name in ignore):
+            raise SettingError(f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']")
+        return tuple(ignore)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], name: str) -> "ReadSettings":
+        """Return the settings that a verb was given: as a whole in the option of this name, or field by field."""
+        found, whole = cls(**{each.name: options[each.name] for each in fields(cls)}), options[name]
+        if whole is None:
+            return found
+        for each in fields(cls):
+            if getattr(found, each.name) != each.default:
+                both = f"{name} and {each.name} were both given"
+                raise SettingError(f"{both}; give one: {each.name} is a part of {name}")
+        return cast(ReadSettings, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnSettings:
+    """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
+
+    max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit` (fewer, or only possible
+        parents; a warning says which). A number that does not fit is refused. `qubayes plan` predicts the cost.
+    score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
+    knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file that holds it.
+    solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
+    time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of it in any case.
+        Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.
+    moves : number of moves of the annealer. With `seed` the result is the same on any machine.
+    patience : annealing ends once it found nothing better for this many times as long as the best network took (at
+        least a second). None: 3 for "auto", no end for "anneal". `math.inf` for the whole time limit.
+    seed : seed of the solver and of the bootstrap samples.
+    bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
+    reading : how the data are read, see `ReadSettings`.
+    best, within : also list this number of best networks, or all within this Bayes factor of the best (`alternatives`).
+    possible_parents : consider only this number of parents of each variable, the best single ones and their best
+        partners; None for all. The bound then holds for these parents only.
+    """
+
+    max_parents: MaxParents = None
+    score: Annotated["str | Score", ScoreOption] = "bdeu"
+    ess: Ess = 1.0
+    knowledge: Annotated["Knowledge | None", KnowledgeOption] = None
+    possible_parents: PossibleParents = None
+    solver: Annotated[str, Option("auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto"
+    time_limit: TotalSeconds = None
+    moves: Moves = None
+    patience: Patience = None
+    seed: Seed = 0
+    bootstrap: Annotated[
+        int, Option("Estimate the confidence in each edge from this many resamplings.", metavar="SAMPLES")
+    ] = 0
+    best: BestCount = None
+    within: WithinFactor = None
+    reading: ReadSettings | None = None
+
+    def __post_init__(self) -> None:
+        from .candidates import Knowledge, read_knowledge
+        from .search.exact.alternatives import check_wanted
+
+        check_whole(self)
+        if isinstance(self.knowledge, str | PathLike):
+            object.__setattr__(self, "knowledge", read_knowledge(Path(self.knowledge)))
+        if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
+            raise SettingError(
+                f"knowledge = {self.knowledge!r}; give Knowledge(forbidden=[...]), or the name of a JSON file"
+            )
+        if self.reading is not None and not isinstance(self.reading, ReadSettings):
+            raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
+        check_wanted(self.best, self.within)
+        ordered = self.knowledge is not None and (self.knowledge.before or self.knowledge.not_ancestors)
+        if ordered and (self.best or self.within):
+            raise SettingError(
+                "a list of networks (best, within) takes no order of variables (before, not_ancestors); leave one out"
+            )
+        others = (self.bootstrap, self.best, self.within, self.moves)
+        if self.ancestors and (self.solver not in ("auto", "exact") or any(others)):
+            raise SettingError(
+                "ancestors in the prior knowledge need the solver exact or auto, and neither moves, bootstrap, best "
+                "nor within; leave one of the two out"
+            )
+        if self.bootstrap < 0:
+            raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
+        _ = self.chosen_score, self.limits, self.solver_with_settings  # raise now rather than after the data are read
+        if self.moves is not None and not self.solver_with_settings.counts:
+            raise SettingError(f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'")
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "LearnSettings":
+        """Return the settings that a verb was given: the fields by name, and those of `ReadSettings` for `reading`."""
+        own = {each.name: options[each.name] for each in fields(cls)}
+        return cls(**{**own, "reading": ReadSettings.of(options, "reading")})
+
+    @property
+    def chosen_score(self) -> "Score":
+        """The local score."""
+        from .scores import Score
+
+        return self.score if isinstance(self.score, Score) else Score(self.score, self.ess)
+
+    @property
+    def ancestors(self) -> Sequence[tuple[str, str]]:
+        """The pairs (a, b) of variables where a must be an ancestor of b, which candidate sets cannot express."""
+        return self.knowledge.ancestors if self.knowledge else ()
+
+    @property
+    def solver_name(self) -> str:
+        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        from .search.run import name_for
+
+        return name_for(self.solver, self.moves)
+
+    @property
+    def solver_with_settings(self) -> "Solver":
+        """The solver; it refuses a patience that it has not."""
+        from .search import solver_named
+
+        return solver_named(self.solver_name, **({} if self.patience is None else {"patience": self.patience}))
+
+    @property
+    def limits(self) -> "Limits":
+        """The limits of the solver."""
+        return limits_of(self.time_limit, self.moves, self.seed)
+
+    @property
+    def search(self) -> "Search":
+        """The search for candidate sets; `ancestors` are no part of it."""
+        from .candidates import Knowledge, Search
+
+        most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents
+        known = replace(self.knowledge or Knowledge(), ancestors=())
+        return Search(most, self.chosen_score, known, self.possible_parents)
+
+    def fitted_to(self, data: Any, dataset: "Dataset") -> "LearnSettings":
+        """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
+        from .data import Dataset
+
+        most = min(self.search.max_parents, dataset.n - 1)
+        return replace(self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings in force by name, for provenance."""
+        from .candidates import Knowledge
+
+        in_force = {
+            "score": self.chosen_score.name,
+            "ess": self.chosen_score.stamped_ess,
+            "knowledge": facts(self.knowledge or Knowledge()),
+            "solver": self.solver_name,
+            "time_limit": self.limits.seconds,
+        }
+        return {**facts(self), **in_force}
+
+
+@dataclass(frozen=True, slots=True)
+class SolveSettings:
+    """Settings of `solve_candidates`, shared with `qubayes solve`."""
+
+    solver: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings of the solver, by name
+    limits: "Limits" = field(default_factory=lambda: limits_of(None, None, 0))
+    bound_seconds: float = 0.0  # spent on a bound before the search
+    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
+    bits: bool | None = None  # check energy = -score on the QUBO; None: where the solver takes the QUBO
+    order: str | None = None  # of the QUBO; chordal unless given
+    penalty: str | None = None  # of the QUBO; tight unless given
+    cover: str | None = None  # how the subsets of the QUBO are found; auto unless given
+
+    def __post_init__(self) -> None:
+        solver = self.solver_with_settings
+        if self.options.get("certificate") and self.presolve_seconds:
+            raise SettingError(f"{option('certificate')} takes no {option('presolve')}; it is a proof for all sets")
+        if solver.takes == "formulation" and self.bits is False:
+            raise SettingError(f"{solver.name} solves the QUBO, which has bits; choose another solver, as anneal")
+        for name in () if self.formulates else ("order", "penalty", "cover"):
+            if value := getattr(self, name):
+                raise SettingError(
+                    f"{option(name, value)} is about the QUBO, which {solver.name} does not use; leave it out, choose a"
+                    f" solver of the QUBO, or check the QUBO with {option('bits')}"
+                )
+
+    @property
+    def solver_name(self) -> str:
+        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        from .search.run import name_for
+
+        return name_for(self.solver, self.limits.moves)
+
+    @property
+    def solver_with_settings(self) -> "Solver":
+        """The solver; it refuses settings that it has not."""
+        from .search import solver_named
+
+        return solver_named(self.solver_name, **self.options)
+
+    @property
+    def formulates(self) -> bool:
+        """Whether the solver or the user asks for the QUBO."""
+        return self.solver_with_settings.takes == "formulation" or bool(self.bits)
+
+
+@dataclass(frozen=True, slots=True)
+class FormulateSettings:
+    """Settings of `formulate_file`, shared with `qubayes formulate`."""
+
+    order: str = "chordal"
+    penalty: str = "tight"
+    cover: str | None = None  # how subsets are found; "auto" unless given
+    subsets: Path | None = None  # a file of subsets, instead of finding them
+    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
+    seed: int = 0
+    network: Path | None = None  # a good network for order bits on demand; found by `anneal` unless given
+    data: Path | None = None  # the data on which unions of subsets are scored; else they have closure scores
+    reading: ReadSettings | None = None  # of the data
+    score: "Score | None" = None  # on the data; that of the candidate sets unless given
+    scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
+    digits: int | None = None  # of coefficients, after the decimal point
+    precision: int | None = None  # bits of coefficients
+    order_seconds: float | None = None  # time limit of the search for order bits on demand
+
+    def __post_init__(self) -> None:
+        for name, value in (("cover", self.cover), ("presolve", self.presolve_seconds)):
+            if self.subsets and value:
+                given = f"{option('subsets', str(self.subsets))} and {option(name, value)}"
+                raise SettingError(f"{given}; give one: the file has its subsets")
