@@ -723,6 +723,24 @@ def test_headers_that_lie_are_refused(changes, tmp_path):
         read_model(tmp_path / "m.bqm")
 
 
+def test_the_triangles_of_a_bqm_mirror_each_other(tmp_path):
+    """Whichever coupler of one triangle is changed: its weight, or the bit that it names."""
+    qubo = qubo_from_couplers([0.5, 1.0, 2.0, -1.0], [0, 0, 1], [1, 2, 3], [1.5, -2.0, 3.0])
+    write_qubo(qubo, None, tmp_path / "m.bqm")
+    whole = (tmp_path / "m.bqm").read_bytes()
+    record = np.dtype([("i", "<i4"), ("w", "<f8")])
+    begin = len(whole) - 2 * qubo.couplers * record.itemsize
+    edges = np.frombuffer(whole[begin:], record)
+    assert sorted(edges["w"].tolist()) == [-2.0, -2.0, 1.5, 1.5, 3.0, 3.0]
+    for place, (bit, _) in enumerate(edges.tolist()):
+        for key, value in [("w", 7.0), *(("i", other) for other in range(4) if other != bit)]:
+            changed = edges.copy()
+            changed[key][place] = value
+            (tmp_path / "m.bqm").write_bytes(whole[:begin] + changed.tobytes())
+            with pytest.raises(FormatError, match="do not mirror each other"):
+                read_model(tmp_path / "m.bqm")
+
+
 def test_arrays_that_claim_too_much_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         for name, array in {"format": np.array(b"coo"), "shape": np.array([2, 2]), "row": np.array([0])}.items():

@@ -73,7 +73,7 @@ def strong_components(arcs: Bools) -> list[Ints]:
     """Return the strongly connected components, each ascending, in the order of their smallest vertices.
 
     Kosaraju's algorithm: a depth-first search along the arcs, then one against them that starts from the vertices that
-    the first search left last. On a matrix each takes n^2 steps of numpy.
+    the first search left last. Each takes 2n steps, with numpy on rows of n arcs.
     """
     finished = [vertex for tree in _depth_first(arcs, range(len(arcs))) for vertex in tree]
     trees = _depth_first(np.ascontiguousarray(arcs.T), reversed(finished))

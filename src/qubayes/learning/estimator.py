@@ -47,9 +47,10 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         What to do with missing values and continuous columns, and the states of columns. Declare the states
         (`arities`) where a rare one may be absent from a training fold. Intervals (`bins`) are those of `fit`.
     solver : str
-        Which solver looks for the best network; "auto" chooses by the size of the problem.
+        Which solver looks for the best network; "auto" proves what it can and anneals the rest.
     time_limit : float or None
-        Seconds for the solver; `math.inf` lets it run until it has a proof. None: as long as its `moves` take, or 10.
+        Seconds for candidate sets and solver together; the solver has a tenth of it in any case. `math.inf` for no
+        limit. None: no limit for candidate sets; for the solver 10 seconds, or as long as its `moves` take.
     moves : int or None
         The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
     patience : float or None

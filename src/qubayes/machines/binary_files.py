@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..foundation.arrays import AnyArray
+from ..foundation.arrays import AnyArray, Bools, Ints
 from ..foundation.environment import dimod
 from ..foundation.errors import FormatError
 from ..foundation.files import check_archive, json_object, parse_json, shown
@@ -76,11 +76,23 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
         raise FormatError("the rows of the couplers do not follow each other")
     rows = np.repeat(np.arange(bits), np.diff(starts))
     lower = edges["i"] < rows
-    if lower.sum() != couplers:
-        raise FormatError("the two triangles of the couplers do not mirror each other")
+    _check_mirrored(rows, edges, lower, bits)
     labels = _bqm_labels(file, version, header["variables"])
     h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
     return ModelTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
+
+
+def _check_mirrored(rows: Ints, edges: AnyArray, lower: Bools, bits: int) -> None:
+    """Raise unless every coupler of the lower triangle is in the upper one, with the same weight, and vice versa."""
+    upper = edges["i"] > rows
+    below = rows[lower] * bits + edges["i"][lower]
+    above = edges["i"][upper].astype(np.int64) * bits + rows[upper]
+    first = np.argsort(below, kind="stable")
+    second = np.argsort(above, kind="stable")
+    weights, mirrored = edges["w"][lower][first], edges["w"][upper][second]
+    same = len(below) + len(above) == len(edges) and np.array_equal(below[first], above[second])
+    if not (same and np.array_equal(weights, mirrored, equal_nan=True)):
+        raise FormatError("the two triangles of the couplers do not mirror each other; write the model again")
 
 
 def _records(file: IO[bytes], count: int, index: np.dtype[Any], value: np.dtype[Any]) -> AnyArray:
