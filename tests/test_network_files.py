@@ -62,6 +62,28 @@ def test_round_trip(tmp_path, ending):
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+def test_networks_are_equal_if_all_but_the_order_of_parents_is(tmp_path):
+    network, path = fuse(), tmp_path / "x.json"
+    table, *others = network.tables
+    turned = replace(network, parents=((2, 1), (), ()), tables=(table.transpose(1, 0, 2), *others))
+    write_network(network, path)
+    same = [network, fuse(), turned, read_network(path)]
+    assert all(one == other for one in same for other in same) and len({*same}) == 1
+    other_table = np.array([0.2, 0.4, 0.4])
+    different = [
+        replace(network, tables=None),
+        replace(network, tables=None, states=None),
+        replace(network, tables=(table, other_table, others[1])),
+        replace(network, names=("wet", "rain", "sprinkler")),
+        replace(network, states=(("no", "yes"), *network.states[1:])),
+        replace(network, parents=((1,), (), ()), tables=None),
+        replace(turned, parents=network.parents, tables=None),
+    ]
+    assert all(network != other and other != network for other in different)
+    assert replace(turned, tables=None) == different[0] == different[-1] and len({*different}) == 6
+    assert network != "wet"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")

@@ -27,12 +27,14 @@ _MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
 MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Network:
     """A directed acyclic graph; with `states` its variables are discrete, with `tables` it has parameters.
 
     `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the last axis. A row
     that sums to 1 only within the rounding of a file is scaled to 1.
+
+    Networks are equal if names, edges, states and tables are, whatever the order of the parents.
     """
 
     names: tuple[str, ...]
@@ -66,6 +68,31 @@ class Network:
                 raise QubayesError("tables need states, and one table for each vertex; leave out tables for a graph")
             tables = (_checked_table(self, vertex, table) for vertex, table in enumerate(self.tables))
             object.__setattr__(self, "tables", tuple(tables))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        if (self._graph, self.states) != (other._graph, other.states):
+            return False
+        if self.tables is None or other.tables is None:
+            return self.tables is other.tables
+        vertices = range(self.n)
+        return all(np.array_equal(self._sorted_table(v), other._sorted_table(v)) for v in vertices)
+
+    def __hash__(self) -> int:
+        return hash((self._graph, self.states))
+
+    @property
+    def _graph(self) -> tuple[tuple[str, ...], tuple[frozenset[int], ...]]:
+        """Names and sets of parents."""
+        return self.names, tuple(map(frozenset, self.parents))
+
+    def _sorted_table(self, vertex: int) -> Floats:
+        """Return the table of the vertex with its parents in ascending order."""
+        _, tables = self.parameters
+        parents = self.parents[vertex]
+        axes = sorted(range(len(parents)), key=parents.__getitem__)
+        return tables[vertex].transpose([*axes, len(parents)])
 
     @classmethod
     def from_edges(cls, names: Sequence[str], edges: Iterable[tuple[str, str]]) -> "Network":
