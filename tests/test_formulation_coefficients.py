@@ -103,6 +103,14 @@ def _subsets(candidates, lists):
     return subsets_of(candidates, lists)
 
 
+@pytest.mark.parametrize("kind", ["edge", "order", "slack"])
+def test_a_penalty_that_the_qubo_does_not_have_is_not_weak(kind):
+    """Nothing can violate a required edge that no cycle can reach: there is no order bit for it."""
+    required = candidates_of([{frozenset(): -1.0}, {frozenset([0]): -1.0}])
+    made = formulate(required, coefficients=Coefficients(scale={kind: 2.0}))
+    assert made.qubo.bits == 0 and made.weak == ()
+
+
 def test_bad_settings_are_refused():
     for settings, words in [
         ({"scale": {"edges": 1.0}}, "order, edge, triangle, slack"),

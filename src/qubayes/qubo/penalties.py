@@ -140,10 +140,15 @@ def scaled(penalties: Penalties, scale: Mapping[str, float], step: float | None 
 def weak_kinds(penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]) -> tuple[str, ...]:
     """Return the kinds (edge, triangle, slack) with at least one penalty at or below its proved bound."""
     edges, required, triangles = order_bounds(relative, order)
-    ordered = order.pair_of(relative.parents.vertices, relative.parents.children) >= 0
-    slack = np.array([vertex.limit.bound for vertex in gains])
-    bounds = {"edges": np.where(ordered, edges, -inf), "required": required, "triangles": triangles}
-    bounds["at_most_two"] = slack
+    possible, fixed = relative.parents, relative.required
+    ordered = order.pair_of(possible.vertices, possible.children) >= 0
+    bound = order.pair_of(fixed.vertices, fixed.children) >= 0
+    bounds = {  # -inf: an edge without an r bit has no penalty
+        "edges": np.where(ordered, edges, -inf),
+        "required": np.where(bound, required, -inf),
+        "triangles": triangles,
+        "at_most_two": np.array([vertex.limit.bound for vertex in gains]),
+    }
     weak = {name for name, bound in bounds.items() if (getattr(penalties, name) <= bound).any()}
     return tuple(kind for kind in ("edge", "triangle", "slack") if weak & set(KINDS[kind]))
 
