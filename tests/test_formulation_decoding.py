@@ -63,6 +63,20 @@ def test_violations_are_named():
     assert text == "a comes before b, b before c and c before a"
 
 
+def test_two_subsets_that_no_candidate_set_combines_are_named():
+    """The vertex has no slack bit: a coupler keeps apart the pairs that represent no candidate set."""
+    scores = [{s(): -20.0, s(1, 2): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}]
+    candidates = candidates_of(scores)
+    formulation = formulate(candidates, subsets_of(candidates, [[(1,), (2,), (3,)], [], [], []]))
+    assert formulation.labels == ("u[v0|v1]", "u[v0|v2]", "u[v0|v3]")
+    for used in ((1, 1, 0), (0, 1, 1), (1, 0, 0)):
+        assert decode(formulation, list(used)).feasible
+    found = decode(formulation, [1, 0, 1], repair=True)
+    assert found.violations == (Violation("subsets", ("v0",)),)
+    assert str(found.violations[0]) == "v0 has active subsets that no candidate set combines"
+    assert found.energy > -found.score + 1.0 and found.repaired.feasible
+
+
 def test_too_many_subsets_and_required_parents_are_named():
     scores = [{s(): -9.0, s(1): -8.0, s(2): -7.0, s(3): -6.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}]
     candidates = candidates_of(scores)
