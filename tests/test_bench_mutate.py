@@ -37,16 +37,16 @@ def test_who_holds_a_mutant(mutants):
     def held(text):
         return {owner.key for owner in mutate.holders(next(mutant for mutant in mutants if text in mutant.source))}
 
-    assert held("kept = np.flatnonzero((outside == 0)") == {f"{PATH}::restrict"}
-    kernel = held("if size >= 24 or")  # of a kernel, up to the Python function that calls it
+    assert held("lost = np.setdiff1d(families.vertex_start") == {f"{PATH}::_only_allowed"}
+    kernel = held("return size < 24 and")  # of a kernel, up to the Python function that calls it
     assert {f"{PATH}::_find_survivors", f"{PATH}::_mark"} <= kernel
     assert f"{PATH}::prune_families" not in kernel
     assert f"{PATH}::_find_survivors" in held("_FINE, _OUTSIDE, _REPEATED, _COLLISION")  # a constant
 
 
 def test_the_narrow_and_quick_tests_come_first(mutants):
-    mutant = next(mutant for mutant in mutants if "kept = np.flatnonzero((outside == 0)" in mutant.source)
-    key = f"{PATH}::restrict"
+    mutant = next(mutant for mutant in mutants if "lost = np.setdiff1d(families.vertex_start" in mutant.source)
+    key = f"{PATH}::_only_allowed"
     reached = {
         "tests/test_learning.py::wide": (1.0, [key] + ["other"] * 100),
         "tests/test_learning.py::quick": (0.1, [key]),
