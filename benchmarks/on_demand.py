@@ -1,24 +1,27 @@
 """Bits, couplers and gaps of the paper's, the default and the on-demand formulations, beside the paper's Table 1.
 
-    python -m benchmarks on-demand DIR [--data DATA] [--instances alarm:4,andes:2] [--orders adjacent,minimal]
-        [--seconds 20] [--limit 60] [--sweeps 8000] [--seed 0] [--threads 1] [--json OUT.jsonl]
+    python -m benchmarks on-demand DIR [--data DATA] [--instances alarm:4,andes:2] [--flips 50000000]
+        [--walks 1000] [--limit 60] [--seed 0] [--threads 1] [--json OUT.jsonl]
 
 DIR holds candidate sets as {name}_m{m}_s0*.qbc (as `qubayes candidates -m M --score bds` or `python -m benchmarks
 paper` writes them) and, if there are, subsets of the same name that end in .qbs. Candidate sets that are not there are
 found in a sample of 1,000 rows of the instance in DATA, and kept in DIR. The subsets are the same in every row.
 
 A row is printed as soon as an instance is measured. With --json it is also appended to a file, and instances that are
-in it are not measured again. `sa` (single flips) gets --seconds on each formulation, `anneal` the same for the best
-known network; a gap is a percentage of the gain of the best network that any of them found: of the best state that
-violates no constraint, and of the best network after repair. --limit is the time limit of the search for order bits,
---sweeps the length of its longest walks.
-"of default", order status, "D" (bits of vertices with at most two possible parents: docs/theory.md, Theorem D) and the
-seconds of formulating are those of the first of --orders.
+in it are not measured again. `sa` tries --flips single flips in one read of each formulation; `anneal` finds the best
+known network with 10,000 moves for each variable. A gap is a percentage of the gain of the best
+network that any of them found: of the best annealed state that violates no constraint, and of the best annealed state
+after repair ("none": there is none). The search for order bits ends after --walks walks that find no state below the
+best network, or at the time limit --limit.
+"walks" are those since the last such state was found, with the moves of each; "below" counts the states that were
+found. "of default", "D" (bits of vertices with at most two possible parents: docs/theory.md, Theorem D) and the CPU
+seconds of formulating are those of the on-demand formulation.
 """
 
 import argparse
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +37,10 @@ from qubayes.qubo.subsets import Subsets, read_subsets
 from qubayes.scores import Score
 from qubayes.search import Limits, solve
 
-FIXED = {"paper": ("scc", "paper"), "default": ("chordal", "tight")}
-COLUMNS = ("instance", "Table 1", "bits {}", "of default", "couplers {}", "of default", "raw gap, % {}")
-COLUMNS = (*COLUMNS, "repaired gap, % {}", "order status", "D", "s")
+KINDS = {"paper": ("scc", "paper"), "default": ("chordal", "tight"), "adjacent": ("adjacent", "tight")}
+MOVES = 10_000  # of `anneal` for each variable
+SIZES = ("instance", "Table 1", "bits {}", "of default", "couplers {}", "of default")
+COLUMNS = (*SIZES, "raw gap, % {}", "repaired gap, % {}", "walks", "below", "D", "CPU s")
 
 
 def main() -> None:
@@ -45,17 +49,16 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--instances", default=",".join(map(str, INSTANCES)))
-    parser.add_argument("--orders", default="adjacent")
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--sweeps", type=int, default=Demand().sweeps)
+    parser.add_argument("--flips", type=int, default=50_000_000)
+    parser.add_argument("--walks", type=int, default=Demand().walks)
+    parser.add_argument("--limit", type=float, default=Demand().seconds)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     kept = options.json.read_text().splitlines() if options.json and options.json.exists() else []
     rows = {row["instance"]: row for row in map(json.loads, kept)}
-    kinds = " / ".join((*FIXED, *options.orders.split(",")))
+    kinds = " / ".join(KINDS)
     print(f"| {' | '.join(COLUMNS).format(*[kinds] * 4)} |\n|{'---|' * len(COLUMNS)}", flush=True)
     for name in options.instances.split(","):
         if name not in rows:
@@ -69,21 +72,21 @@ def main() -> None:
 def measured(which: Instance, options: argparse.Namespace) -> dict[str, Any]:
     """Return sizes and scores of all formulations of an instance."""
     candidates, subsets = problem_of(which, options)
-    limits, workers = Limits(options.seconds, seed=options.seed), Workers(options.threads)
-    known = solve(candidates, "anneal", limits=limits, workers=workers)
-    row: dict[str, Any] = {"instance": str(which), "seconds": options.seconds, "seed": options.seed}
+    workers = Workers(options.threads)
+    known = solve(candidates, "anneal", limits=Limits(None, MOVES * candidates.n, options.seed), workers=workers)
+    row: dict[str, Any] = {"instance": str(which), "flips": options.flips, "seed": options.seed}
     row |= {"known": known.score, "empty": known.empty_score, "formulations": {}}
     if which in BITS:
         row["printed"] = BITS[which][4].mean
-    for kind in (*FIXED, *options.orders.split(",")):
-        began, (order, penalty) = time.perf_counter(), FIXED.get(kind, (kind, "tight"))
-        demand = Demand(known.network, options.sweeps, seed=options.seed, seconds=options.limit)
+    demand = Demand(known.network, options.walks, seed=options.seed, seconds=options.limit)
+    limits = Limits(None, options.flips, options.seed)
+    for kind, (order, penalty) in KINDS.items():
+        began = time.process_time()
         made = formulate(candidates, subsets, order=order, penalty=penalty, demand=demand, workers=workers)
-        facts = {"bits": made.bits, "couplers": made.qubo.couplers, "order_status": made.order_status}
-        facts["formulate"] = time.perf_counter() - began
-        found = solve(made, "sa", limits=limits, workers=workers)
-        facts |= {"score": annealed_score(found.statistics), "raw": found.statistics["raw_score"]}
-        facts["spare"] = spare_bits(made)
+        facts = {"bits": made.bits, "couplers": made.qubo.couplers, "order_status": asdict(made.order_status)}
+        facts["cpu_seconds"] = time.process_time() - began
+        found = solve(made, "sa", limits=limits, workers=workers).statistics
+        facts |= {"raw": found["raw_score"], "repaired": annealed_score(found), "spare": spare_bits(made)}
         row["formulations"][kind] = facts
         del made
     return row
@@ -116,7 +119,10 @@ def spare_bits(made: Formulation) -> int:
 def line_of(row: dict[str, Any]) -> str:
     """Return the line of the table for an instance."""
     made = row["formulations"].values()
-    best, order = max(row["known"], *(facts["score"] for facts in made if facts["score"] is not None)), list(made)[2]
+    default, order = row["formulations"]["default"], row["formulations"]["adjacent"]
+    best = max([row["known"], *(facts["repaired"] for facts in made if facts["repaired"] is not None)])
+    status = order["order_status"]
+    walks = "proved" if status["proved"] else f"{status['walks']:,} x {status['moves']:,}"
 
     def gaps(key: str) -> str:
         """Return the gap of each formulation's score."""
@@ -127,14 +133,15 @@ def line_of(row: dict[str, Any]) -> str:
         row["instance"],
         f"{row['printed']:,.0f}" if "printed" in row else "",
         " / ".join(f"{facts['bits']['total']:,}" for facts in made),
-        f"{order['bits']['total'] / row['formulations']['default']['bits']['total']:.1%}",
+        f"{order['bits']['total'] / default['bits']['total']:.1%}",
         " / ".join(f"{facts['couplers']:,}" for facts in made),
-        f"{order['couplers'] / row['formulations']['default']['couplers']:.1%}",
+        f"{order['couplers'] / default['couplers']:.1%}",
         gaps("raw"),
-        gaps("score"),
-        order["order_status"].partition(":")[0],
+        gaps("repaired"),
+        walks,
+        f"{status['found']:,}",
         f"{order['spare']:,}",
-        f"{order['formulate']:.0f}",
+        f"{order['cpu_seconds']:.0f}",
     )
     return f"| {' | '.join(cells)} |"
 

@@ -1,6 +1,7 @@
 """Order bits on demand: the theorems of docs/theory.md §10 over all states of small problems."""
 
 import json
+import zipfile
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -14,22 +15,21 @@ from qubayes.cli import app
 from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
-from qubayes.network import Network
-from qubayes.qubo import Demand, decode, encode_sets, energy, formulate, read_formulation
+from qubayes.network import Network, write_network
+from qubayes.qubo import Demand, OrderStatus, decode, encode_sets, energy, formulate, read_formulation
 from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
 from qubayes.qubo.gains import relate
 from qubayes.qubo.on_demand import (
-    EXACT,
-    OPEN,
-    SETTLED,
     BitWalk,
     chords,
+    known_network,
+    missing_chords,
     order_on_demand,
     relaxed_order,
     shortest_cycles,
 )
-from qubayes.qubo.order_bits import choose_order, eliminations
+from qubayes.qubo.order_bits import PROVED, choose_order, eliminations
 from reference import energies as reference
 from reference.annealing import Draws
 from test_formulation_minimum import all_energies
@@ -50,7 +50,7 @@ def relaxation(candidates, subsets, bits, near):
     both = sorted(pair for pair in near - bits if arcs[pair] and arcs[pair[::-1]])
     order = relaxed_order(bits, bits)._replace(coupled=np.array(both, np.int32).reshape(-1, 2))
     made = assembled(Problem(candidates, subsets, order, "tight", {}, None), None, Workers(1))
-    return replace(made, order_status=SETTLED)
+    return replace(made, order_status=OrderStatus(False))
 
 
 def best_relaxed_score(scores, bits, near) -> float:
@@ -166,22 +166,33 @@ def wide_problem(random):
     return scores, candidates, whole_subsets(candidates), bits
 
 
-@pytest.mark.parametrize("case", ["small", "required", "wide"])
-def test_every_flip_of_the_walk_follows_metropolis_rule(case):
-    """By the energies of all bits, with the same random numbers."""
+def move_cases(case):
+    """(scores, candidates, subsets, order bits) of problems to walk on."""
+    if case == "wide":
+        return [wide_problem(np.random.default_rng(0))]
     cases = []
     for random, scores, candidates, subsets, default, near in problems(11, 6, case == "required"):
         cases.append((scores, candidates, subsets, near | {pair for pair in default if random.random() < 0.7}))
-    if case == "wide":
-        cases = [wide_problem(np.random.default_rng(0))]
+    return cases
+
+
+def walk_of(seed, scores, candidates, subsets, bits):
+    """A walk, a random state that has the required edges, and the pairs that they leave free."""
+    walk = BitWalk(relate(candidates, subsets), relaxed_order(bits, bits))
+    needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
+    fixed = [(min(edge), max(edge)) for edge in needed]
+    movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
+    r = walk.order_of(candidates.families.best_of_order(_forward(scores)), {})
+    r[movable] = np.random.default_rng(seed).random(len(movable)) < 0.5
+    return walk, r, movable
+
+
+@pytest.mark.parametrize("case", ["small", "required", "wide"])
+def test_every_flip_of_the_walk_follows_metropolis_rule(case):
+    """By the energies of all bits, with the same random numbers."""
     flips = rejected = noted = 0
-    for seed, (scores, candidates, subsets, bits) in enumerate(cases):
-        walk = BitWalk(relate(candidates, subsets), relaxed_order(bits, bits))
-        needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
-        fixed = [(min(edge), max(edge)) for edge in needed]
-        movable = [p for p, pair in enumerate(walk.order.pairs.tolist()) if tuple(pair) not in fixed]
-        r = walk.order_of(candidates.families.best_of_order(_forward(scores)), {})
-        r[movable] = np.random.default_rng(seed).random(len(movable)) < 0.5
+    for seed, (scores, candidates, subsets, bits) in enumerate(move_cases(case)):
+        walk, r, movable = walk_of(seed, scores, candidates, subsets, bits)
         state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
         first = least = walk.energy_of(r)
         for number in range(60):
@@ -199,6 +210,65 @@ def test_every_flip_of_the_walk_follows_metropolis_rule(case):
             least = min(least, walk.energy_of(r))
             assert walk.energy_of(state.best) == pytest.approx(least)
     assert flips > 20 and rejected > 5 and noted > 0
+
+
+@pytest.mark.parametrize("case", ["small", "required", "wide"])
+def test_every_move_of_a_vertex_follows_metropolis_rule(case):
+    """An r bit is flipped, and the moving end passes those in between; by the energies of all bits."""
+    moved = passed = rejected = 0
+    for seed, (scores, candidates, subsets, bits) in enumerate(move_cases(case)):
+        walk, r, movable = walk_of(seed, scores, candidates, subsets, bits)
+        pairs = {tuple(pair): place for place, pair in enumerate(walk.order.pairs.tolist())}
+        state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
+        for number in range(60):
+            walk.move_vertices(state, 4.0, 1, stream)
+            place = movable[draws.below(len(movable))]
+            mover = walk.order.pairs[place].tolist()[draws.below(2)]
+            limit = -4.0 * np.log(((draws.word(0) >> 11) + 1) * 2.0**-53)
+            trial = passing(walk, pairs, r, place, mover, movable)
+            accepted = walk.energy_of(trial) - walk.energy_of(r) <= limit
+            passed += accepted and (trial != r).sum() > 1
+            r, moved, rejected = trial if accepted else r, moved + accepted, rejected + (not accepted)
+            assert state.r.tolist() == r.tolist(), number
+            assert state.choice.tolist() == walk.choice_of(r).tolist()
+            np.testing.assert_allclose(state.fields, walk.start(r).fields, atol=1e-6)
+    assert moved > 20 and rejected > 0 and (passed > 5 or case == "wide")
+
+
+def passing(walk, pairs, r, place, mover, movable):
+    """The r bits when this pair is flipped, and the mover leaves every cyclic triangle that this makes."""
+    trial = r.copy()
+    trial[place] = not trial[place]
+    a, b = walk.order.pairs[place].tolist()
+    for corners in walk.order.triangles.tolist():
+        low, middle, high = trial[corners]
+        if place in corners and low == middle != high:
+            third = ({v for side in corners for v in walk.order.pairs[side].tolist()} - {a, b}).pop()
+            side = pairs[min(mover, third), max(mover, third)]
+            if side in movable:
+                trial[side] = not trial[side]
+    return trial
+
+
+def test_a_vertex_passes_all_in_between():
+    """On a complete order a move is an insertion: the others keep their order."""
+    scores = random_scores(np.random.default_rng(3), 7, 2, 0.9)
+    candidates = candidates_of(scores)
+    everything = set(combinations(range(7), 2))
+    walk = BitWalk(relate(candidates, whole_subsets(candidates)), relaxed_order(everything, everything))
+    state, stream = walk.start(np.ones(21, np.bool_)), random_stream(1)
+    order, far = list(range(7)), 0
+    for _ in range(200):
+        walk.move_vertices(state, 1e9, 1, stream)
+        later = np.zeros((7, 7), int)
+        later[tuple(walk.order.pairs.T)] = state.r
+        later += np.tril(1 - later.T, -1)
+        new = np.argsort(-later.sum(axis=1)).tolist()
+        assert sorted(later.sum(axis=1)) == list(range(7))  # no cyclic triangle
+        assert any([v for v in new if v != mover] == [v for v in order if v != mover] for mover in range(7))
+        far += sum(abs(new.index(v) - order.index(v)) > 1 for v in order) > 0
+        order = new
+    assert far > 50
 
 
 def _forward(scores) -> list[int]:
@@ -321,28 +391,48 @@ def test_a_pendant_is_dropped():
 
 def test_shortest_cycles():
     parents = ((2, 4), (0,), (1,), (5,), (3,), (4,), (8,), (6,), (9,), (7,))
-    assert sorted(map(sorted, shortest_cycles(parents))) == [[0, 1, 2], [3, 4, 5]]  # not the longer 6, 8, 9, 7
-    for cycle in shortest_cycles(parents):
+    cycles = shortest_cycles(parents)
+    assert sorted(map(sorted, cycles[:2])) == [[0, 1, 2], [3, 4, 5]] and sorted(cycles[2]) == [6, 7, 8, 9]
+    for cycle in cycles:
         assert all(cycle[i - 1] in parents[cycle[i]] for i in range(len(cycle)))
     assert shortest_cycles(((), (0,), (0, 1))) == []
+    place, short = np.arange(10), {(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)}
+    assert missing_chords(cycles, place, set()) == short
+    assert missing_chords(cycles, place, short) == chords(cycles[2], place)  # a state may pay for a short cycle
+    assert missing_chords(cycles, place, short | chords(cycles[2], place)) == set()
 
 
-@pytest.mark.parametrize("kind", ["adjacent", "minimal"])
-@pytest.mark.parametrize("required", [False, True])
-def test_settled_orders_are_exact_on_small_problems(kind, required):
+def rings(seed: int, count: int):
+    """Problems on a ring, whose chords have order bits by default: some states with the ring are below, some not."""
+    random = np.random.default_rng(seed)
+    while count:
+        n = int(random.integers(4, 6))
+        sides = [[frozenset([(v + step) % n]) for step in (-1, 1) if random.random() < 0.8] for v in range(n)]
+        scores = [{frozenset(): -3.0} | {side: float(random.uniform(-2.9, 0.0)) for side in own} for own in sides]
+        candidates = candidates_of(scores)
+        default, near = pairs_of(candidates)
+        if near < default:
+            yield random, scores, candidates, whole_subsets(candidates), default, near
+            count -= 1
+
+
+@pytest.mark.parametrize("kind", ["dense", "required", "ring"])
+def test_order_bits_on_demand_are_exact_on_small_problems(kind):
     """There the search finds every state below the known network, so the least energy is minus the best score."""
-    saved = 0
-    for random, scores, candidates, subsets, default, _ in problems(4, 15, required):
+    saved, proved = 0, set()
+    cases = rings(4, 15) if kind == "ring" else problems(4, 15, kind == "required")
+    for random, scores, candidates, subsets, default, near in cases:
         known = Network(candidates.names, tuple(candidates.base(v) for v in range(candidates.n)))  # far from the best
-        demand = Demand(known if random.random() < 0.5 else None, sweeps=400)
-        made = formulate(candidates, subsets, order=kind, demand=demand)
-        assert made.order_status in (SETTLED, EXACT)
+        demand = Demand(known if random.random() < 0.5 else None, sweeps=100, walks=20)
+        made = formulate(candidates, subsets, order="adjacent", demand=demand)
+        assert made.exact or made.order_status.walks == 20
         assert all_energies(made.qubo).min() == pytest.approx(-reference.best_score_of_orders(scores))
         assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= default
         saved += len(default) - len(made.order.pairs)
+        proved |= {made.exact} if near < default else set()
         chosen = candidates.families.best_of_order(_forward(scores))
         assert made.state_of(chosen)[1] == pytest.approx(-candidates.scores[chosen].sum())
-    assert saved > 2
+    assert saved > 2 and (kind != "ring" or proved == {False, True})
 
 
 def test_a_ring_of_four_needs_its_chord():
@@ -363,41 +453,57 @@ def test_a_ring_of_four_needs_its_chord():
     assert "is a directed cycle" in str(found.violations[0])
     assert set(found.violations[0].vertices) == {"v0", "v1", "v2", "v3"}
     assert found.repaired.feasible and found.repaired.score == pytest.approx(reference.best_score_of_orders(RING))
-    settled = formulate(candidates, subsets, order="adjacent")
-    assert settled.bits == formulate(candidates, subsets).bits and settled.order_status == EXACT
+    made = formulate(candidates, subsets, order="adjacent")
+    assert made.bits == formulate(candidates, subsets).bits and made.order_status == replace(PROVED, found=1)
 
 
-def stopped_after_a_round():
-    """The first small problem whose order bits are not settled after one round, and that couples subsets."""
-    for _, _, candidates, subsets, _, _ in problems(6, 100):
-        known = Network(candidates.names, ((),) * candidates.n)
-        made = formulate(candidates, subsets, order="minimal", demand=Demand(known, rounds=1))
-        if made.order_status == OPEN and len(made.order.coupled):
-            return made
-    raise AssertionError("every problem was settled in one round")
+HARMLESS = [  # the ring 0 -> 1 -> 2 -> 3 -> 0 scores less than the best network, so it needs no chord
+    {frozenset(): -3.0, frozenset([3]): -2.9, frozenset([1]): -0.5},
+    {frozenset(): -3.0, frozenset([0]): -1.0, frozenset([2]): -0.9},
+    {frozenset(): -3.0, frozenset([1]): -1.0, frozenset([3]): -1.0},
+    {frozenset(): -3.0, frozenset([2]): -1.0},
+]
 
 
-def test_an_order_that_is_not_settled_says_so():
-    made, reports = stopped_after_a_round(), []
-    known = Network(made.candidates.names, ((),) * made.candidates.n)
-    for rounds in (1, 2):
-        order_on_demand(made.relative, "minimal", Demand(known, rounds=rounds), Workers(1), reports.append)
-    assert [(report.done, report.total) for report in reports] == [(1, 1), (1, 2), (2, 2)]
-    assert not made.exact and f"order bits: minimal, {OPEN}" in made.describe()
+def without_search():
+    """A problem that has order bits for fewer pairs than by default."""
+    candidates = candidates_of(HARMLESS)
+    return formulate(candidates, whole_subsets(candidates), order="adjacent", demand=Demand(seconds=0.0))
 
 
-@pytest.mark.parametrize("kind", ["adjacent", "minimal"])
-def test_a_time_limit_leaves_a_relaxation_that_says_so(kind):
-    """Without time for a round, the bits of the start are left: networks keep their energies."""
-    for random, scores, candidates, subsets, default, near in problems(7, 15):
-        made = formulate(candidates, subsets, order=kind, demand=Demand(seconds=0.0))
-        bits = near if kind == "adjacent" else set()
-        assert made.order_status == (EXACT if bits == default else OPEN)
-        assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= bits
-        assert all_energies(made.qubo).min() == pytest.approx(-best_relaxed_score(scores, bits, near))
+def test_a_search_without_time_claims_nothing():
+    """The bits of the start are left: networks keep their energies."""
+    for random, scores, candidates, subsets, default, near in (*problems(7, 6), *rings(7, 9)):
+        made = formulate(candidates, subsets, order="adjacent", demand=Demand(seconds=0.0))
+        assert made.order_status == (PROVED if near == default else OrderStatus(False, 0, made.order_status.moves))
+        assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= near
+        assert all_energies(made.qubo).min() == pytest.approx(-best_relaxed_score(scores, near, near))
         order = random.permutation(len(scores)).tolist()
         chosen = candidates.families.best_of_order(order)
         assert made.state_of(chosen)[1] == pytest.approx(-candidates.scores[chosen].sum())
+    made = without_search()
+    assert not made.exact and "order bits: adjacent, not proved exact" in made.describe()
+
+
+def test_a_walk_counts_if_it_has_full_length_and_finds_nothing():
+    candidates = candidates_of(HARMLESS)
+    relative = relate(candidates, whole_subsets(candidates))
+    for sweeps, shorter in ((1, 0), (300, 4), (64, 3)):  # 4, 16, 64 and 256 sweeps come before 300
+        reports = []
+        _, status = order_on_demand(relative, Demand(None, 7, sweeps), Workers(1), reports.append)
+        assert [report.done for report in reports] == [0] * shorter + list(range(1, 8))
+        flips = max(1, sweeps * 4 // 400)
+        assert status == OrderStatus(False, 7, 420 * (flips + 1), 0)
+    expected = "no state below the best network in 7 walks of 840 moves"
+    assert str(status) == expected and reports[-1].total == 7
+
+
+def test_a_state_below_starts_the_count_again_and_gets_order_bits():
+    candidates = candidates_of(RING)
+    relative, reports = relate(candidates, whole_subsets(candidates)), []
+    order, status = order_on_demand(relative, Demand(), Workers(1), reports.append)
+    assert status == replace(PROVED, found=1) and len(order.pairs) == 5
+    assert [report.done for report in reports] == [0]
 
 
 def test_a_walk_ends_at_the_deadline():
@@ -412,38 +518,92 @@ def test_a_walk_ends_at_the_deadline():
 
 def test_the_same_seed_gives_the_same_order_bits():
     _, _, candidates, subsets, _, _ = next(problems(5, 1))
-    first, second = (formulate(candidates, subsets, order="minimal", demand=Demand(seed=3)) for _ in range(2))
+    first, second = (formulate(candidates, subsets, order="adjacent", demand=Demand(walks=9, seed=3)) for _ in range(2))
     assert first.checksum == second.checksum and first.labels == second.labels
 
 
 def test_on_the_command_line(tmp_path):
-    write_candidates(candidates_of(RING), tmp_path / "ring.qbc")
-    for kind, r in (("minimal", None), ("adjacent", 5)):
-        model = tmp_path / f"{kind}.cqm"
-        command = ["formulate", str(tmp_path / "ring.qbc"), "--order", kind, "-o", str(model)]
+    for name, scores, proved in (("ring", RING, True), ("harmless", HARMLESS, False)):
+        write_candidates(candidates_of(scores), tmp_path / f"{name}.qbc")
+        model = tmp_path / f"{name}.cqm"
+        command = ["formulate", str(tmp_path / f"{name}.qbc"), "--order", "adjacent", "-o", str(model)]
         done = CliRunner().invoke(app, [*command, "--json"])
         facts = json.loads(done.stdout)
-        assert done.exit_code == 0 and facts["order"] == kind and facts["order_status"] in (EXACT, SETTLED)
-        assert facts["bits"]["r"] <= 5 and r in (None, facts["bits"]["r"])
+        status = OrderStatus(**facts["order_status"])
+        assert done.exit_code == 0 and facts["order"] == "adjacent" and status.proved == proved
+        assert status.walks == (0 if proved else 1000) and status.moves == (0 if proved else 420 * 13)
         again = read_formulation(model)
-        assert again.order_status == facts["order_status"] and again.bits["r"] == facts["bits"]["r"]
-        assert f"order bits: {kind}, " in CliRunner().invoke(app, command).stdout
-        stopped = CliRunner().invoke(app, [*command, "--order-time-limit", "0"])
-        assert f"order bits: {kind}, {OPEN}" in stopped.stdout and read_formulation(model).order_status == OPEN
+        assert again.order_status == status and again.bits["r"] == facts["bits"]["r"]
+        assert f"order bits: adjacent, {status}" in CliRunner().invoke(app, command).stdout
+    stopped = CliRunner().invoke(app, [*command, "--order-time-limit", "0"])
+    assert "order bits: adjacent, not proved exact" in stopped.stdout
+    assert read_formulation(model).order_status.walks == 0
+
+
+def test_the_search_for_order_bits_is_not_counted_as_assembling(tmp_path):
+    write_candidates(candidates_of(HARMLESS), tmp_path / "harmless.qbc")
+    command = ["formulate", str(tmp_path / "harmless.qbc"), "--order", "adjacent"]
+    seconds = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["seconds"]
+    assert seconds["order"] > 5 * seconds["assemble"] > 0  # 1000 walks beside a QUBO of eleven bits
+    assert "s; order bits chosen in " in CliRunner().invoke(app, command).stdout
+
+
+def test_statuses_of_files_of_version_0_1_0(tmp_path):
+    """They are sentences, of which "exact" alone is a proof."""
+    made = without_search()
+    made.write(tmp_path / "model.bqm")
+    for written, status in (("exact", PROVED), ("settled: no state below was found", OrderStatus(False))):
+        rewrite_settings(tmp_path / "model.bqm.qbf", order_status=written)
+        assert read_formulation(tmp_path / "model.bqm").order_status == status
+    for damaged in ({"proved": False, "walks": 1.5, "moves": 1, "found": 0}, {"proved": True}, None):
+        rewrite_settings(tmp_path / "model.bqm.qbf", order_status=damaged)
+        with pytest.raises(QubayesError, match="formulate again"):
+            read_formulation(tmp_path / "model.bqm")
+
+
+def rewrite_settings(path, **changed):
+    """Change settings of a formulation's file."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    contents["settings.json"] = json.dumps(json.loads(contents["settings.json"]) | changed).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def test_a_network_without_required_edges_is_a_start():
+    """Required edges come from knowledge, or from presolve, which turns what all sets share into required parents."""
+    required = candidates_of(
+        [{frozenset(): -1.0}, {frozenset([0]): -1.0, frozenset([0, 2]): -0.5}, {frozenset(): -2.0}]
+    )
+    for parents, expected in ((((), (), ()), (0,)), (((1,), (), ()), (0,)), (((), (2,), ()), (0, 2))):
+        chosen = known_network(required, Demand(Network(("v0", "v1", "v2"), parents)), Workers(1))
+        assert required.families.sets_at(chosen) == ((), expected, ())
+    path = Network(("v0", "v1", "v2", "v3"), ((1,), (2,), (3,), ()))
+    known = known_network(candidates_of(HARMLESS), Demand(path), Workers(1))
+    assert candidates_of(HARMLESS).families.sets_at(known) == path.parents
+
+
+def test_presolve_and_a_given_network(tmp_path):
+    candidates = candidates_of(HARMLESS)
+    write_candidates(candidates, tmp_path / "a.qbc")
+    write_network(Network(candidates.names, ((),) * 4), tmp_path / "empty.json")
+    options = ["--order", "adjacent", "--presolve", "3", "--network", str(tmp_path / "empty.json"), "--json"]
+    done = CliRunner().invoke(app, ["formulate", str(tmp_path / "a.qbc"), *options])
+    assert done.exit_code == 0, done.stderr
 
 
 def test_bad_settings_are_refused():
     candidates = candidates_of(RING)
-    with pytest.raises(QubayesError, match="chordal, scc, adjacent, minimal"):
+    with pytest.raises(QubayesError, match=r"chordal, scc, adjacent$"):
         formulate(candidates, order="none")
     with pytest.raises(QubayesError, match="other variables"):
         formulate(candidates, order="adjacent", demand=Demand(Network(("a",), ((),))))
-    required = candidates_of([{frozenset(): -1.0}, {frozenset([0]): -1.0}])
-    with pytest.raises(QubayesError, match="lacks a required parent of v1"):
-        formulate(required, order="adjacent", demand=Demand(Network(("v0", "v1"), ((), ()))))
     with pytest.raises(QubayesError, match="give 1 or more"):
         Demand(sweeps=0)
+    with pytest.raises(QubayesError, match="walks = 0; give 1 or more"):
+        Demand(walks=0)
     with pytest.raises(QubayesError, match="time limit of -1"):
         Demand(seconds=-1)
     with pytest.raises(QubayesError, match="ordering = penalties"):
-        stopped_after_a_round().to_cqm(ordering="inequalities")
+        without_search().to_cqm(ordering="inequalities")

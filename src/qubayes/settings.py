@@ -376,7 +376,7 @@ class FormulateSettings:
     scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
     digits: int | None = None  # of coefficients, after the decimal point
     precision: int | None = None  # bits of coefficients
-    order_seconds: float | None = None  # time limit of the search for order bits on demand
+    order_seconds: float = 60.0  # time limit of the search for order bits on demand
 
     def __post_init__(self) -> None:
         for name, value in (("cover", self.cover), ("presolve", self.presolve_seconds)):

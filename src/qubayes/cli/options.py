@@ -47,9 +47,7 @@ NetworkOutput = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
 ]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
-Order = Annotated[
-    str, typer.Option("--order", help="Order bits: chordal; scc as in the paper; on demand: adjacent, minimal.")
-]
+Order = Annotated[str, typer.Option("--order", help="Order bits: chordal; scc as in the paper; on demand: adjacent.")]
 Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
 Cover = Annotated[
     str,

@@ -73,12 +73,14 @@ def formulate_options(
     subsets_file: SubsetsFile = None,
     presolve: PresolveSeconds = 0.0,
     network: Annotated[
-        Path | None, typer.Option(help="A good network for the orders adjacent and minimal; found unless given.")
+        Path | None, typer.Option(help="A good network for the order adjacent; found unless given.")
     ] = None,
     order_time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds for the search of the orders adjacent and minimal; no limit unless given."),
-    ] = None,
+        float,
+        typer.Option(
+            help="Seconds of the search for order bits (adjacent); it also ends after 1,000 walks that find none."
+        ),
+    ] = 60.0,
     data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
     score: Annotated[
         str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")

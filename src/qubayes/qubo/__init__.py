@@ -26,6 +26,7 @@ from .formulation import (
 from .formulation_files import companion_of, write_formulation
 from .gains import data_scores
 from .on_demand import DEMAND, Demand
+from .order_bits import OrderStatus
 
 __all__ = [
     "DEMAND",
@@ -34,6 +35,7 @@ __all__ = [
     "Decoded",
     "Demand",
     "Formulation",
+    "OrderStatus",
     "Qubo",
     "Violation",
     "annealer_problem",

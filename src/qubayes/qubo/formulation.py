@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -26,7 +26,7 @@ from .decoding import Decoded, decode, encode_sets
 from .formulation_files import Problem, companion_of, model_companion, read_problem, write_formulation
 from .gains import RelativeSets, UnionScores, relate
 from .on_demand import DEMAND, Demand, order_on_demand
-from .order_bits import EXACT, ORDERS, Order, balanced, choose_order, eliminations
+from .order_bits import ORDERS, PROVED, Order, OrderStatus, balanced, choose_order, eliminations
 from .penalties import KINDS, PENALTIES, Penalties, needs_slack, paper, scaled, tight, vertex_gains, weak_kinds
 from .subsets import Budget, Subsets, cover
 
@@ -74,12 +74,13 @@ class Formulation:
     qubo: Qubo = field(repr=False)
     order_kind: str
     penalty_kind: str
-    seconds: float
+    seconds: float  # spent on assembling the QUBO
     scores: Floats = field(repr=False)  # (sets,) of the candidate sets; those that were formulated may be rounded
     scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
     step: float | None = None  # scores and coefficients are multiples of it
     weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
-    order_status: str = EXACT  # whether the order bits forbid every cycle
+    order_status: OrderStatus = PROVED  # whether the order bits forbid every cycle
+    order_seconds: float = 0.0  # spent on choosing the order bits
 
     @property
     def candidates(self) -> Candidates:
@@ -114,7 +115,7 @@ class Formulation:
     @property
     def exact(self) -> bool:
         """Whether the order bits are proved to forbid every cycle."""
-        return self.order_status == EXACT
+        return self.order_status.proved
 
     @property
     def checksum(self) -> str:
@@ -211,9 +212,13 @@ class Formulation:
             "coefficient_range": list(size.coefficient_range),
             "mu": self.subsets.families.sizes.tolist(),
             "proved_optimal_vertices": int(self.subsets.proved.sum()),
-            "seconds": {"cover": round(self.subsets.seconds, 3), "assemble": round(self.seconds, 3)},
+            "seconds": {
+                "cover": round(self.subsets.seconds, 3),
+                "order": round(self.order_seconds, 3),
+                "assemble": round(self.seconds, 3),
+            },
             "order": self.order_kind,
-            "order_status": self.order_status,
+            "order_status": asdict(self.order_status),
             "penalty": self.penalty_kind,
             "step": self.step,
             "rounding_error": self.rounding_error,
@@ -244,7 +249,8 @@ class Formulation:
             *rounding,
             *([] if self.order_kind in ORDERS else [f"order bits: {self.order_kind}, {self.order_status}"]),
             f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
-            f"subsets found in {round(self.subsets.seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
+            f"subsets found in {round(self.subsets.seconds, 3)} s; order bits chosen in "
+            f"{round(self.order_seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
         ]
 
 
@@ -265,22 +271,24 @@ def formulate(
     `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a candidate set scores as
     the best candidate set inside it (closure), or as `union_scores` says (the base beyond the maximum size). Without
     `subsets`, they are found by `cover`. With rounded `coefficients`, min H = -(best rounded score). With
-    `order="adjacent"` or `"minimal"` order bits are made on demand, and `order_status` says what is known of them.
+    `order="adjacent"` order bits are made on demand, and `order_status` says what is known of them.
     """
     workers = workers or Workers()
     if subsets is None:
         subsets = cover(candidates, workers=workers)
-    start, status, written = time.perf_counter(), EXACT, coefficients or Coefficients()
+    status, written = PROVED, coefficients or Coefficients()
     _check_penalty(penalty)
     _check_memory(subsets)
     if union_scores is not None and (written.digits, written.bits) != (None, None):
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
+    began = time.perf_counter()
     if order in DEMAND:
-        pairs, status = order_on_demand(relate(candidates, subsets), order, demand or Demand(), workers, on_progress)
+        pairs, status = order_on_demand(relate(candidates, subsets), demand or Demand(), workers, on_progress)
     elif order in ORDERS:
         pairs = choose_order(candidates, order)
     else:
         raise SettingError(f"order = {order!r}; choose one of {', '.join((*ORDERS, *DEMAND))}")
+    chosen = time.perf_counter()
     problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
     step = 10.0**-written.digits if written.digits is not None else None
     made = assembled(problem, step, workers)
@@ -291,7 +299,8 @@ def formulate(
             if not made.relative.gains.any():
                 raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
             step *= 1.001 * made.coefficient_range[1] / (step * most)
-    return replace(made, order_kind=order, order_status=status, seconds=time.perf_counter() - start)
+    assembling, choosing = time.perf_counter() - chosen, chosen - began
+    return replace(made, order_kind=order, order_status=status, order_seconds=choosing, seconds=assembling)
 
 
 def assembled(problem: Problem, step: float | None, workers: Workers) -> Formulation:

@@ -10,7 +10,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from ..foundation.errors import FormatError, QubayesError
 from ..foundation.families import VertexSet
 from ..foundation.files import check_archive, json_object, opened, replacing, shown
 from .gains import RelativeSets, UnionScores, relate
-from .order_bits import Order, well_formed
+from .order_bits import Order, OrderStatus, well_formed
 from .penalties import KINDS, PENALTIES
 from .subsets import Subsets, read_subsets, write_subsets
 
@@ -64,7 +64,7 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
     relative, order = formulation.relative, formulation.order
     settings = {
         "order": formulation.order_kind,
-        "order_status": formulation.order_status,
+        "order_status": asdict(formulation.order_status),
         "penalty": formulation.penalty_kind,
         "scale": dict(formulation.scale),
         "step": formulation.step,
@@ -172,8 +172,9 @@ def _settings(content: bytes) -> dict[str, Any]:
     keys = ("order", "order_status", "step", "checksum", "penalty", "scale")
     settings = {key: found[key] for key in keys}
     scale, step = settings["scale"], settings["step"]
-    if not all(isinstance(settings[key], str) for key in ("order", "order_status", "checksum")):
-        raise FormatError("the settings order, order_status and checksum are not texts")
+    if not all(isinstance(settings[key], str) for key in ("order", "checksum")):
+        raise FormatError("the settings order and checksum are not texts")
+    settings["order_status"] = _order_status(settings["order_status"])
     if settings["penalty"] not in PENALTIES:
         raise FormatError(f"the penalty is {shown(settings['penalty'])}; known are {', '.join(PENALTIES)}")
     if not isinstance(scale, dict) or not scale.keys() <= KINDS.keys():
@@ -182,6 +183,16 @@ def _settings(content: bytes) -> dict[str, Any]:
         if type(factor) not in (int, float) or not 0.0 < factor <= LARGEST_FACTOR:
             raise FormatError(f"a scale or a step is {shown(factor)}; give a positive number")
     return settings
+
+
+def _order_status(value: Any) -> OrderStatus:
+    """Return the status; version 0.1.0 wrote a sentence, "exact" where the order is proved."""
+    if isinstance(value, str):
+        return OrderStatus(value == "exact")
+    kinds = {field.name: type(field.default) for field in fields(OrderStatus)} | {"proved": bool}
+    if not isinstance(value, dict) or {name: type(each) for name, each in value.items()} != kinds:
+        raise FormatError(f"the order status is {shown(value)}; formulate again")
+    return OrderStatus(**value)
 
 
 def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:

@@ -1,17 +1,22 @@
-"""Order bits on demand: fewer r bits, for pairs that a state below the best known network shows to be needed.
+"""Order bits on demand: r bits for pairs that a state below the best known network needs.
 
-With order bits for some pairs only, the QUBO is a relaxation (docs/theory.md §10): every DAG keeps its energy, and if
-no state lies below the energy of a known DAG, that DAG is optimal and the QUBO is exact. So the search for states below
-the known DAG decides: the sides of their cycles, and chords of the default elimination, get order bits. `adjacent`
-starts with bits for adjacent pairs, `minimal` without any; neither ends with more bits than the default.
+With order bits for some pairs only, the QUBO is a relaxation (docs/theory.md §10): every DAG keeps
+its energy, and if no state lies below the energy of a known DAG, that DAG is optimal and the QUBO
+is exact. The search starts with bits for the adjacent pairs. A state below the known DAG has
+directed cycles; their sides, and chords of the default elimination, get order bits, which makes
+these cycles impossible. There are never more bits than by default.
 
-For given r bits the least energy over u and z is known: each vertex has the best set that r allows. So the search
-anneals the r bits alone, millions of tries per second.
+The search proves nothing unless it ends with all default pairs: it says how many walks, each with
+random numbers of its own, found no state below since the last one (`OrderStatus`).
+
+For given r bits the least energy over u and z is known: each vertex has the best set that r allows.
+So a walk anneals the r bits alone. A move flips one r bit, or moves a vertex past all others up to
+a chosen one.
 """
 
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,35 +32,39 @@ from ..foundation.workers import Workers
 from ..network import Network
 from ..search import Limits, solve
 from .gains import RelativeSets
-from .order_bits import EXACT, Order, eliminations
+from .order_bits import PROVED, Order, OrderStatus, eliminations
 from .penalties import MARGIN, order_bounds
 
-DEMAND = ("adjacent", "minimal")
-SETTLED = "settled: no state below the best known network was found"
-OPEN = "not settled: the search for states below the best known network ended at its limit"
+DEMAND = ("adjacent",)
 MOVES = 10_000  # moves of `anneal` for each vertex, for the known network
 TOLERANCE = 1e-6  # difference of scores that counts as none
-HOTS, COLD = (15.0, 7.0), 0.2  # temperatures of the walks from the known network and from the last state below it
+HOTS = 4.0, 7.0, 15.0, 30.0  # first temperatures of walks, taken in turn
+COLD = 0.2  # the last temperature
 STEPS = 400  # temperatures of a walk
+DESCENT = 20  # further steps at temperature 0, which leave no penalty that a flip can avoid
+FLIPS = 5  # flips for each move of a vertex, times the triangles of a pair: the same time for both
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Settings of the search for order bits. Without `seconds` the same seed gives the same bits anywhere."""
+    """Settings of the search for order bits.
 
-    network: Network | None = None  # the known DAG; found by `anneal` unless given
-    sweeps: int = 8000  # of the longest walks; a sweep tries each order bit once
-    rounds: int = 500
+    The same seed gives the same bits anywhere, unless the time limit ends the search.
+    """
+
+    network: Network | None = None  # a good DAG to start from; found by `anneal` unless given
+    walks: int = 1000  # that find no state below the best network, after which the search ends
+    sweeps: int = 1000  # of a walk; a sweep tries each order bit once
     seed: int = 0
-    seconds: float | None = None  # after which the search ends, settled or not
+    seconds: float = 60.0  # time limit of the search; the one for the known network is not counted
 
     def __post_init__(self) -> None:
         """Raise for what is not allowed."""
-        if not (self.sweeps >= 1 and self.rounds >= 1):
-            raise SettingError(f"sweeps = {self.sweeps}, rounds = {self.rounds}; give 1 or more")
-        if self.seconds is not None and not 0 <= self.seconds < np.inf:
-            raise SettingError(f"a time limit of {self.seconds} s; give 0 or more, or none")
+        if not (self.sweeps >= 1 and self.walks >= 1):
+            raise SettingError(f"sweeps = {self.sweeps}, walks = {self.walks}; give 1 or more")
+        if not 0 <= self.seconds < np.inf:
+            raise SettingError(f"a time limit of {self.seconds} s; give 0 or more")
 
 
 class DefaultPairs(NamedTuple):
@@ -69,32 +78,59 @@ class DefaultPairs(NamedTuple):
 
 
 def order_on_demand(
-    relative: RelativeSets, kind: str, demand: Demand, workers: Workers, on_progress: OnProgress = silent
-) -> tuple[Order, str]:
-    """Return order bits that no state below the best known network was found to pass, and what is known of them."""
-    deadline = time.monotonic() + (np.inf if demand.seconds is None else demand.seconds)
-    candidates, pairs = relative.candidates, default_pairs(relative)
-    bits = pairs.near if kind == "adjacent" else pairs.fixed
-    choice = known_network(candidates, demand, workers)
-    last: dict[Pair, bool] = {}  # whether the pair is ascending in the last state below the known network
-    sweeps, rounds, settled = max(1, demand.sweeps // 64), 0, False
-    while bits != pairs.all and not settled and rounds < demand.rounds and time.monotonic() < deadline:
-        rounds += 1
-        walk, more, found = BitWalk(relative, relaxed_order(pairs.near | bits, bits)), set(), False
-        for number, hot in enumerate(HOTS):
-            stream = random_stream(np.random.SeedSequence([demand.seed, rounds, number]))
-            r = walk.anneal(walk.order_of(choice, last if number else {}), sweeps, hot, stream, deadline)
-            if walk.energy_of(r) < -float(candidates.scores[choice].sum()) - TOLERANCE:
-                found, last, chosen = True, walk.directions(r), walk.choice_of(r)
-                cycles = shortest_cycles(candidates.families.sets_at(chosen))
-                more |= {pair for cycle in cycles for pair in chords(cycle, pairs.place)}
-                choice = chosen if not cycles else choice
-        on_progress(Progress("order", rounds, demand.rounds, f"{len(bits):,} order bits"))
-        bits = bits | more
-        settled = not found and sweeps == demand.sweeps and time.monotonic() < deadline
-        sweeps = sweeps if found else min(4 * sweeps, demand.sweeps)
-    status = EXACT if bits == pairs.all else SETTLED if settled else OPEN
-    return without_free_pairs(pairs, bits), status
+    relative: RelativeSets, demand: Demand, workers: Workers, on_progress: OnProgress = silent
+) -> tuple[Order, OrderStatus]:
+    """Return the order bits that the search found necessary, and what it did."""
+    pairs = default_pairs(relative)
+    search = _Search(relative, pairs, known_network(relative.candidates, demand, workers))
+    deadline = time.monotonic() + demand.seconds
+    sweeps = max(1, demand.sweeps // 64)  # short walks find most states below, which are many at first
+    number = quiet = found = 0
+    while search.bits != pairs.all and quiet < demand.walks and time.monotonic() < deadline:
+        stream = random_stream(np.random.SeedSequence([demand.seed, number]))
+        below_known = search.walk(number, sweeps, stream, deadline)
+        number += 1
+        if below_known:
+            found, quiet = found + 1, 0
+        elif time.monotonic() < deadline:
+            quiet += sweeps == demand.sweeps
+            sweeps = min(4 * sweeps, demand.sweeps)
+        on_progress(Progress("order", quiet, demand.walks, f"{len(search.bits):,} order bits"))
+    moves = search.space.moves_of(demand.sweeps)
+    proved = search.bits == pairs.all
+    status = OrderStatus(False, quiet, moves, found) if not proved else replace(PROVED, found=found)
+    return without_free_pairs(pairs, search.bits), status
+
+
+class _Search:
+    """The best known network, the order bits so far, and the last state below the network that they made impossible."""
+
+    def __init__(self, relative: RelativeSets, pairs: DefaultPairs, choice: Ints) -> None:
+        self._relative, self._pairs, self._choice = relative, pairs, choice
+        self._last: dict[Pair, bool] = {}  # whether the pair is ascending in the last state below
+        self.bits = pairs.near
+        self.space = self._space()
+
+    def _space(self) -> "BitWalk":
+        return BitWalk(self._relative, relaxed_order(self._pairs.near | self.bits, self.bits))
+
+    def walk(self, number: int, sweeps: int, stream: Words, deadline: float) -> bool:
+        """Return whether the walk found a state below the known network; make its shortest cycles impossible."""
+        hot, turn = HOTS[number % len(HOTS)], number // len(HOTS) % 2
+        start = self.space.order_of(self._choice, self._last if turn else {})
+        r = self.space.anneal(start, sweeps, hot, stream, deadline)
+        score = float(self._relative.candidates.scores[self._choice].sum())
+        if self.space.energy_of(r) >= -score - TOLERANCE:
+            return False
+        self._last, chosen = self.space.directions(r), self.space.choice_of(r)
+        cycles = shortest_cycles(self._relative.candidates.families.sets_at(chosen))
+        if not cycles:
+            self._choice = chosen
+        more = missing_chords(cycles, self._pairs.place, self.bits)
+        if more:
+            self.bits = self.bits | more
+            self.space = self._space()
+        return True
 
 
 def default_pairs(relative: RelativeSets) -> DefaultPairs:
@@ -125,21 +161,22 @@ def _pair(a: int, b: int) -> Pair:
 
 
 def known_network(candidates: Candidates, demand: Demand, workers: Workers) -> Ints:
-    """Return the given network, each set made the best candidate set inside it, or the one that `anneal` finds."""
+    """Return the best network of an order of the given one, as numbers of candidate sets, or what `anneal` finds."""
     if demand.network is None:
         moves = MOVES * max(candidates.n, 1)
         found = solve(candidates, "anneal", limits=Limits(None, moves, demand.seed), workers=workers)
         return np.asarray(found.choice)
     if demand.network.names != candidates.names:
         raise SettingError("the known network has other variables than the candidate sets; give one of theirs")
-    inside = np.zeros((candidates.n, candidates.n), np.bool_)
-    for child, parents in enumerate(demand.network.parents):
-        inside[child, list(parents)] = True
-    chosen = candidates.families.best_inside(inside)
-    if (chosen < 0).any():
-        name = candidates.names[int(np.argmin(chosen))]
-        raise SettingError(f"the known network lacks a required parent of {name}; give one that has it")
-    return chosen
+    return candidates.families.best_of_order(order_with_required(candidates, demand.network))
+
+
+def order_with_required(candidates: Candidates, network: Network) -> list[int]:
+    """Return an order with required parents first; otherwise that of the network, which may lack required edges."""
+    sequence = topological_order(network.parents)
+    place = np.argsort(sequence)
+    bases = [place[list(candidates.base(vertex))].tolist() for vertex in sequence]
+    return [sequence[position] for position in topological_order(bases)]
 
 
 def relaxed_order(pairs: set[Pair], bits: set[Pair]) -> Order:
@@ -157,7 +194,7 @@ def relaxed_order(pairs: set[Pair], bits: set[Pair]) -> Order:
 
 
 def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
-    """Return the shortest directed cycles that are a shortest one through some vertex; others may end with them."""
+    """Return the shortest directed cycle through each vertex that is on one, shortest first."""
     if not find_cycle(parents):
         return []
     arcs = np.zeros((len(parents), len(parents)), np.bool_)
@@ -177,8 +214,18 @@ def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
             while before[cycle[-1]] >= 0:
                 cycle.append(before[cycle[-1]])
             found[frozenset(cycle)] = cycle
-    shortest = min(map(len, found))
-    return [cycle for cycle in found.values() if len(cycle) == shortest]
+    return sorted(found.values(), key=len)
+
+
+def missing_chords(cycles: list[list[int]], place: Ints, bits: set[Pair]) -> set[Pair]:
+    """Return the sides and chords without an order bit of the shortest cycles that lack one.
+
+    Others may end with them. A cycle whose sides and chords all have bits is there because the state pays a penalty.
+    """
+    missing: dict[int, set[Pair]] = {}
+    for cycle in cycles:
+        missing.setdefault(len(cycle), set()).update(chords(cycle, place) - bits)
+    return next((pairs for _, pairs in sorted(missing.items()) if pairs), set())
 
 
 def chords(cycle: list[int], place: Ints) -> set[Pair]:
@@ -209,6 +256,7 @@ class _Pairs(NamedTuple):
     ends: Ints  # (p, 2)
     edges: Ints  # (p, 2) from the second to the first, and the other way; -1: impossible
     movable: Ints  # pairs that no required edge fixes
+    fixed: Bools  # (p,) whether a required edge fixes the pair
     begin: Ints  # (p + 1,) triangles of each pair
     sides: SmallInts  # (3 t, 2) the two other pairs
     senses: Bools  # (3 t, 3) of the pair and the two others, around the triangle
@@ -224,6 +272,7 @@ class _State(NamedTuple):
     choice: Ints  # (n,) the best allowed set
     best: Bools  # (p,) the r bits of least energy
     energies: Floats  # (2,) now, and the least, relative to the start
+    flipped: Ints  # (p,) room for the pairs that the move of a vertex flips
 
 
 class BitWalk:
@@ -243,7 +292,10 @@ class BitWalk:
         pair, edges = order.pair_of(parents.vertices, parents.children), np.full((len(order.pairs), 2), -1)
         here = np.flatnonzero(pair >= 0)
         edges[pair[here], (order.pairs[pair[here], 0] != parents.children[here]).astype(np.int64)] = here
-        movable = np.setdiff1d(np.arange(len(edges)), order.pair_of(required.vertices, required.children))
+        fixed = np.zeros(len(edges), np.bool_)
+        bound = order.pair_of(required.vertices, required.children)
+        fixed[bound[bound >= 0]] = True
+        movable = np.flatnonzero(~fixed)
         around = np.array([True, True, False])  # a -> b -> c -> a; all pairs are written ascending
         rounds = ([0, 1, 2], [1, 2, 0], [2, 0, 1])  # each side with the two others
         rows = np.concatenate([order.triangles[:, turn] for turn in rounds])
@@ -251,7 +303,8 @@ class BitWalk:
         rank = np.argsort(rows[:, 0], kind="stable")
         begin, others = _offsets(rows[:, 0], len(edges)), np.ascontiguousarray(rows[rank, 1:])
         deltas = np.tile(self.deltas, 3)[rank]
-        self._pairs = _Pairs(order.pairs.astype(np.int64), edges, movable, begin, others, senses[rank], deltas)
+        ends = order.pairs.astype(np.int64)
+        self._pairs = _Pairs(ends, edges, movable, fixed, begin, others, senses[rank], deltas)
 
     def order_of(self, choice: Ints, directions: dict[Pair, bool]) -> Bools:
         """Return the r bits of an order of the DAG, or of `directions` where they know the pair."""
@@ -290,19 +343,31 @@ class BitWalk:
         """Return the r bits of least energy met on a walk that starts from these at the temperature `hot`."""
         if not len(self._pairs.movable):
             return r
-        state, tries = self.start(r), max(1, sweeps * len(self._pairs.movable) // STEPS)
-        for temperature in np.geomspace(hot, COLD, STEPS).tolist():
-            self.step(state, temperature, tries, stream)
+        state, (flips, vertex_moves) = self.start(r), self._tries(sweeps)
+        temperatures = [*np.geomspace(hot, COLD, STEPS).tolist(), *[0.0] * DESCENT]
+        for temperature in temperatures:
+            self.step(state, temperature, flips, stream)
+            self.move_vertices(state, temperature, vertex_moves, stream)
             if time.monotonic() > deadline:
                 break
         return state.best
+
+    def _tries(self, sweeps: int) -> tuple[int, int]:
+        """Return the flips, and the moves of vertices, at one temperature of a walk of so many sweeps."""
+        pairs, flips = len(self.order.pairs), max(1, sweeps * len(self._pairs.movable) // STEPS)
+        return flips, 1 + flips * pairs // (FLIPS * (pairs + 3 * len(self.order.triangles)))
+
+    def moves_of(self, sweeps: int) -> int:
+        """Return the moves, flips and those of vertices, of a walk of so many sweeps."""
+        return (STEPS + DESCENT) * sum(self._tries(sweeps)) if len(self._pairs.movable) else 0
 
     def start(self, r: Bools) -> _State:
         """Return the state of a walk with these r bits."""
         parents, free, n = self.relative.parents, self.allowed_edges(r), self.relative.candidates.n
         number = np.arange(len(free)) - parents.start[parents.children]
         allowed = _bit_sets(n, self._words, parents.children[free], number[free])
-        state = _State(r.copy(), np.zeros(len(r)), allowed, self.choice_of(r), r.copy(), np.zeros(2))
+        fields, flipped = np.zeros(len(r)), np.zeros(len(r), np.int64)
+        state = _State(r.copy(), fields, allowed, self.choice_of(r), r.copy(), np.zeros(2), flipped)
         sense = r[self.order.triangles] == [True, True, False]
         for side, other, third in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             same = np.where(sense[:, side] == sense[:, other], -self.deltas, self.deltas)
@@ -312,6 +377,10 @@ class BitWalk:
     def step(self, state: _State, temperature: float, tries: int, stream: Words) -> None:
         """Try this many flips at one temperature; keep the state if its energy is the least so far."""
         _walk(self._sets, self._pairs, state, temperature, tries, stream)
+
+    def move_vertices(self, state: _State, temperature: float, tries: int, stream: Words) -> None:
+        """Try this many moves of a vertex at one temperature; keep the state if its energy is the least so far."""
+        _move_vertices(self._sets, self._pairs, state, temperature, tries, stream)
 
 
 def _offsets(values: Any, n: int) -> Ints:
@@ -353,6 +422,70 @@ def _turn_pair(p: int, pairs: _Pairs, state: _State) -> None:
     r[p] = not r[p]
 
 
+@inner
+def _flip_pair(p: int, sets: _SetMasks, pairs: _Pairs, state: _State) -> Any:
+    """Flip the r bit p, give both ends the best sets that r allows now, and return the change of energy."""
+    gains, choice = sets.gains, state.choice
+    side = 0 if state.r[p] else 1
+    later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
+    new, old = pairs.edges[p, side], pairs.edges[p, 1 - side]
+    change = state.fields[p]
+    if new >= 0:
+        _flip(state.allowed[later], new - sets.first[later])
+        before = choice[later]
+        for h in range(sets.begin[new], sets.begin[new + 1]):
+            if sets.holders[h] >= before:
+                break
+            if _fits(sets.masks[sets.holders[h]], state.allowed[later]):
+                choice[later] = sets.holders[h]
+                break
+        change += gains[before] - gains[choice[later]]
+    if old >= 0:
+        _flip(state.allowed[earlier], old - sets.first[earlier])
+        before = choice[earlier]
+        while not _fits(sets.masks[choice[earlier]], state.allowed[earlier]):  # the base always fits
+            choice[earlier] += 1
+        change += gains[before] - gains[choice[earlier]]
+    _turn_pair(p, pairs, state)
+    return change
+
+
+@kernel
+def _move_vertices(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
+    """Move vertices by Metropolis' rule: flip an r bit, and let one of its ends pass all vertices in between."""
+    flipped = state.flipped
+    for _ in range(tries):
+        p = pairs.movable[below(words, len(pairs.movable))]
+        mover = pairs.ends[p, below(words, 2)]
+        limit = -np.log(uniform(words)) * temperature
+        change = _flip_pair(p, sets, pairs, state)
+        flipped[0], count = p, 1
+        for e in range(pairs.begin[p], pairs.begin[p + 1]):
+            q, s = pairs.sides[e, 0], pairs.sides[e, 1]
+            turn = state.r[p] == pairs.senses[e, 0]
+            if turn == (state.r[q] == pairs.senses[e, 1]) and turn == (state.r[s] == pairs.senses[e, 2]):
+                passed = q if pairs.ends[q, 0] == mover or pairs.ends[q, 1] == mover else s
+                if not pairs.fixed[passed]:
+                    change += _flip_pair(passed, sets, pairs, state)
+                    flipped[count] = passed
+                    count += 1
+        if change <= limit:
+            state.energies[0] += change
+        else:
+            for k in range(count - 1, -1, -1):
+                _flip_pair(flipped[k], sets, pairs, state)
+    _note_best(state)
+
+
+@inner
+def _note_best(state: _State) -> None:
+    """Keep the state if its energy is the least so far."""
+    if state.energies[0] < state.energies[1] - 1e-9:
+        state.energies[1] = state.energies[0]
+        for p in range(len(state.r)):
+            state.best[p] = state.r[p]
+
+
 @kernel
 def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
     """Flip single r bits by Metropolis' rule; each vertex always has its best allowed set."""
@@ -389,7 +522,4 @@ def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tri
             choice[later], choice[earlier] = won, lost
         elif new >= 0:
             _flip(state.allowed[later], new - sets.first[later])
-    if energies[0] < energies[1] - 1e-9:
-        energies[1] = energies[0]
-        for p in range(len(state.r)):
-            state.best[p] = state.r[p]
+    _note_best(state)

@@ -7,6 +7,7 @@ holds b, and arcs[1, b] holds a, for each arc a -> b.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
@@ -20,13 +21,33 @@ from ..foundation.jit import inner, kernel
 from ..foundation.words import popcount
 
 ORDERS = ("chordal", "scc")
-EXACT = "exact"  # order status: the least energy is proved to be minus the best score
 GOLDEN = (5**0.5 - 1) / 2
 SWEEPS = 30  # passes over all pairs, in which each may be turned round
 GREEDY_STARTS = 3  # elimination orders of each greedy kind
 THOROUGH = 300  # vertices up to which greedy costs are kept exact
 SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
 HOT, COLD = 1 / 500, 1 / 20_000  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStatus:
+    """What is known of states with less energy than the best known network: proved that there are none, or searched."""
+
+    proved: bool  # the order bits forbid every cycle, so the least energy is minus the best score
+    walks: int = 0  # that found no such state, since the last one that was found
+    moves: int = 0  # of each of these walks
+    found: int = 0  # such states, each of which led to more order bits or to a better network
+
+    def __str__(self) -> str:
+        """Return what `qubayes formulate` prints."""
+        if self.proved:
+            return "proved exact"
+        if not self.walks:
+            return "not proved exact"
+        return f"no state below the best network in {self.walks:,} walks of {self.moves:,} moves"
+
+
+PROVED = OrderStatus(True)
 
 
 class Order(NamedTuple):
