@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from qubayes.cli import app
+from qubayes.cli.shell import filled
 from qubayes.search import SOLVERS, solver_named
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
@@ -82,7 +83,7 @@ def _row(name: str, item: Any) -> str:
     default = item.default
     hidden = item.required or default is None or default == () or default == [] or default is False
     told = "" if hidden else f"`{default}`"
-    text = " ".join((item.help or "").split()).replace("|", "\\|")
+    text = " ".join(filled(item.help or "", SOLVERS).split()).replace("|", "\\|")
     return f"| {name.replace('|', chr(92) + '|')} | {text} | {told} |\n"
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes.candidates import ENDINGS as REGISTERED
 from qubayes.candidates import Candidates, Stamp, prune, read_candidates, tolerance, write_candidates
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families
@@ -19,8 +20,8 @@ from reference import candidates as reference
 
 Lists = list[list[tuple[tuple[int, ...], float]]]
 
-ENDINGS = [".jkl", ".scores", ".pss", ".jkl.gz", ".pss.gz", ".qbc"]
-TEXT_ENDINGS = ENDINGS[:-1]
+TEXT_ENDINGS = [ending + packed for packed in ("", ".gz") for ending in REGISTERED if ending != ".qbc"]
+ENDINGS = [*TEXT_ENDINGS, ".qbc"]
 coarse = st.integers(-6, 0).map(float)  # ties are common
 fine = st.floats(-1e6, 0, allow_subnormal=True)
 words = st.text(min_size=1, max_size=4).filter(

@@ -33,7 +33,7 @@ from qubayes.machines import (
 from qubayes.machines import qubo as qubo_module
 from qubayes.machines.qubo import energy, qubo_from_couplers, to_bqm
 
-QUADRATIC = (".bqm", ".coo", ".qubo", ".mtx", ".npz", ".qplib")
+QUADRATIC = tuple(ending for ending in ENDINGS if ending not in (".cqm", ".lp", ".json"))
 LABELLED = tuple(ending for ending in ENDINGS if ending != ".json")
 
 floats = st.floats(allow_nan=False, allow_infinity=False, width=64)

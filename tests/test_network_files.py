@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from network_cases import NASTY, equal_tables, graphs, names, networks
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.network import (
+    ENDINGS,
     Network,
     from_modelstring,
     holds_tables,
@@ -26,9 +27,8 @@ from qubayes.network import (
 )
 from qubayes.network.network_files import MOST_BYTES
 
-WITH_TABLES = (".bif", ".xmlbif", ".bifxml", ".xml", ".json")
-GRAPHS = (".json", ".dot", ".gv", ".graphml", ".bnlearn", ".csv")
-ENDINGS = (*WITH_TABLES, *GRAPHS[1:])
+WITH_TABLES = tuple(ending for ending in ENDINGS if holds_tables(f"x{ending}"))
+GRAPHS = (".json", *(ending for ending in ENDINGS if ending not in WITH_TABLES))
 
 
 def fuse():

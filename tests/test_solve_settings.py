@@ -222,6 +222,12 @@ def test_a_solver_that_has_moved_says_where_it_is(monkeypatch, name):
     )
 
 
+def test_help_names_every_solver(plugin):
+    done = CliRunner().invoke(app, ["solve", "--help"], terminal_width=500)
+    assert done.exit_code == 0 and f"One of {', '.join(registered())}." in done.output
+    assert "plugged" in registered()
+
+
 def test_a_search_over_candidates_loads_nothing_of_the_qubo():
     code = """
 import sys

@@ -1,7 +1,7 @@
 """The parent sets that a best network can use, and their scores."""
 
 from .budget import affordable, sizes, warn_of_most
-from .candidate_files import check_output, read_candidates, rename, write_candidates
+from .candidate_files import ENDINGS, check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
 from .identify import Search, fingerprint, identify
@@ -9,6 +9,7 @@ from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict
 
 __all__ = [
+    "ENDINGS",
     "Candidates",
     "Forecast",
     "Knowledge",

@@ -20,12 +20,14 @@ from ..foundation.arrays import AnyArray, Facts, Format, Layout, read_arrays, si
 from ..foundation.errors import FormatError
 from ..foundation.families import Families, neighbours, well_formed
 from ..foundation.files import check_places, ending, opened, read_text, replacing
+from ..network import ENDINGS as NETWORK_ENDINGS
 from ..network import read_network
 from .candidates import Candidates, Stamp
 from .score_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 
 _TEXT = {".jkl": (read_jkl, write_jkl), ".scores": (read_jkl, write_jkl), ".pss": (read_pss, write_pss)}
 _BINARY = ".qbc"
+ENDINGS = (*_TEXT, _BINARY)
 _ALLOWED = f"{', '.join(_TEXT)} (with or without .gz), {_BINARY}"
 
 
@@ -53,7 +55,7 @@ def rename(candidates: Candidates, path: str | Path) -> Candidates:
     A file of scores often numbers its variables. Numbers from 0 or from 1 choose the name of that place; other names
     are replaced in their order.
     """
-    if ending(path) in (".bif", ".xmlbif", ".bifxml", ".xml", ".json", ".dot", ".gv", ".graphml", ".bnlearn"):
+    if ending(path) in NETWORK_ENDINGS and ending(path) != ".csv":
         names = read_network(path).names
     else:
         names = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())

@@ -12,7 +12,7 @@ from .learn_commands import candidates, learn, plan
 from .network_commands import compare, convert, draw, fit, judge, sample, score
 from .options import spelled_out
 from .qubo_commands import decode, embed, formulate, quadratize, subsets
-from .shell import guarded, log_on_stderr
+from .shell import Command, guarded, log_on_stderr
 from .solve_commands import check, presolve, solve
 
 app = typer.Typer(
@@ -49,7 +49,7 @@ def common(
 _FROM_DATA = learn, plan, candidates, score, judge, fit
 _FROM_FILES = formulate, solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample
 for _command in (*_FROM_DATA, *_FROM_FILES):
-    app.command()(spelled_out(_command))
+    app.command(cls=Command)(spelled_out(_command))
 
 
 def main() -> None:

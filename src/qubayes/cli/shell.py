@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from typer.core import TyperCommand, TyperOption
+
 from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, progress_bars, silent
@@ -159,6 +161,23 @@ def _abandon_stdout() -> None:
     """Let what is still unwritten go nowhere; Python would try it once more at its end, and complain."""
     with suppress(OSError):  # io.UnsupportedOperation too: a stdout without a file needs no care
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def filled(text: str, solvers: Iterable[str]) -> str:
+    """Return the help text with the names of the solvers in place of {solvers}."""
+    return text.replace("{solvers}", ", ".join(solvers))
+
+
+class Command(TyperCommand):
+    """A command whose help names the solvers that are registered when it is shown."""
+
+    def get_help(self, ctx: Any) -> str:
+        for item in self.params:
+            if isinstance(item, TyperOption) and "{solvers}" in (item.help or ""):
+                from ..search import registered  # here: the help of other commands needs no numpy
+
+                item.help = filled(item.help or "", registered())
+        return super().get_help(ctx)
 
 
 class Result(Protocol):

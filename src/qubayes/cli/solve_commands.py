@@ -37,7 +37,7 @@ LISTING = {"best", "within", "classes", "solver", "time_limit", "names", "knowle
 
 
 def solve_options(
-    solver: Annotated[str, typer.Option(help="anneal, exact, auto, digital, sa or dimod.")] = "auto",
+    solver: Annotated[str, typer.Option(help="One of {solvers}.")] = "auto",
     limits: "Limits" = made_by(limit_options),
     patience: Patience = None,
     setting: Annotated[

@@ -3,6 +3,7 @@
 from .equivalence import Agreement, Comparison, Cpdag, compare, cpdag, skeleton, v_structures
 from .network import Network, Picture, Vertex
 from .network_files import (
+    ENDINGS,
     check_network_path,
     from_networkx,
     from_pgmpy,
@@ -19,6 +20,7 @@ from .other_formats import from_modelstring, to_modelstring
 from .parameters import NetworkScore, fit, in_states_of, log_likelihood, sample, sample_dataset, score, vertex_scores
 
 __all__ = [
+    "ENDINGS",
     "Agreement",
     "Comparison",
     "Cpdag",

@@ -213,6 +213,7 @@ _FORMATS = {
     ".bnlearn": _MODELSTRING,
     ".csv": _ADJACENCY,
 }
+ENDINGS = tuple(_FORMATS)
 
 
 def read_network(path: str | Path) -> Network:
