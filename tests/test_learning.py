@@ -420,7 +420,10 @@ def test_a_search_that_the_time_limit_does_not_allow_is_refused(tmp_path, capsys
 
 def slow(monkeypatch, factor):
     """Let the clock of the forecasts run faster, as if the machine were slower."""
-    clock = SimpleNamespace(perf_counter=lambda: factor * time.perf_counter())
+    clock = SimpleNamespace(
+        perf_counter=lambda: factor * time.perf_counter(),
+        process_time=lambda: factor * time.process_time(),
+    )
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from ..data.dataset import Dataset
 from ..foundation.environment import memory_here, peak_memory
 from ..foundation.errors import SettingError, TooLargeError, option
+from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from .forecast import WHOLE, Forecast, forecasts, table_bytes
@@ -25,6 +26,7 @@ _SECONDS_OF_YEARS = 1000 * 86400.0
 # of all sets, and of sets among possible parents. Three parents among 30 and a short search for
 # the network are better than two parents and a long one (docs/candidates.md).
 _SHARE, _SHARE_AMONG_SOME = 0.6, 0.8
+_MOST = 0.9  # share where nothing else fits
 _LEVELS = 20  # levels that are run for a forecast take this part of the limit each
 log = logging.getLogger("qubayes")
 
@@ -54,7 +56,6 @@ def affordable(
     taken instead, and a warning says so. Only large searches are predicted; on a cluster only
     their memory.
     """
-    began = time.perf_counter()
     limit = inf if limit is None else limit
     smaller = smaller and limit < inf
     search = _checked(dataset, search, smaller=smaller)
@@ -75,7 +76,7 @@ def affordable(
             other = next(costs.of_smaller(), None)
             log.warning("%s%s", whole_takes, "" if other is None else f"; {_takes(other)}")
         return search
-    tried, chosen = costs.first_that_fits(began, memory)
+    tried, chosen = costs.first_that_fits(memory)
     limit_is = f"the limit is {limit:g} s"
     if chosen is not None and smaller:
         taken = f"{_named(chosen)} is taken, {_about(chosen.seconds)}"
@@ -145,6 +146,7 @@ class _Costs:
     predict: Forecasting
     on_progress: OnProgress
     made: dict[int | None, Sequence[Forecast]] = field(default_factory=dict)  # by possible parents
+    spent: float = 0.0  # seconds of the limit that forecasts took; compilation is not counted
 
     def allowed(self, forecast: Forecast) -> float:
         """Return the seconds that a search may take; the solver has the rest."""
@@ -152,19 +154,23 @@ class _Costs:
             return self.limit
         return (_SHARE if forecast.possible_parents is None else _SHARE_AMONG_SOME) * self.limit
 
-    def first_that_fits(self, began: float, memory: float) -> tuple[list[Forecast], Forecast | None]:
+    def first_that_fits(self, memory: float) -> tuple[list[Forecast], Forecast | None]:
         """Return the smaller searches that were predicted, and the first that fits, or None.
 
-        Forecasts take time. If they have left too little for all searches, the fastest one that
-        fits the limit is returned.
+        Forecasts take time. If they have left too little for all searches, the first that fits
+        most of the limit is returned, else the fastest that fits the limit.
         """
         tried: list[Forecast] = []
         for each in self.of_smaller():
             tried.append(each)
-            spent = time.perf_counter() - began if self.smaller else 0.0
-            if each.fits(self.allowed(each) - spent, memory):
+            if each.fits(self.allowed(each) - self.spent, memory):
                 return tried, each
-        fast = [each for each in tried if self.smaller and each.fits(self.limit, memory)]
+        if not self.smaller:
+            return tried, None
+        fast = [each for each in tried if each.fits(_MOST * self.limit - self.spent, memory)]
+        if fast:
+            return tried, fast[0]
+        fast = [each for each in tried if each.fits(self.limit, memory)]
         return tried, min(fast, key=lambda each: each.seconds, default=None)
 
     def of_smaller(self) -> Iterator[Forecast]:
@@ -188,13 +194,23 @@ class _Costs:
             largest -= 1
         if largest < min(self.search.max_parents, 2):  # too many variables to look at all pairs of parents
             return ()
-        return self.predict(
-            self.dataset,
-            replace(self.search, max_parents=largest, possible_parents=few),
-            workers=self.workers,
-            longest=min(WHOLE, self.limit / _LEVELS),
-            on_progress=self.on_progress,
-        )
+        began = time.perf_counter()
+        with compilations(self._count_compilation):
+            made = self.predict(
+                self.dataset,
+                replace(self.search, max_parents=largest, possible_parents=few),
+                workers=self.workers,
+                longest=min(WHOLE, self.limit / _LEVELS),
+                on_progress=self.on_progress,
+            )
+        if self.smaller:
+            self.spent += time.perf_counter() - began
+        return made
+
+    def _count_compilation(self, begins: bool) -> None:
+        """Leave the time between the beginning and the end of a compilation out of what was spent."""
+        if self.smaller:
+            self.spent += time.perf_counter() if begins else -time.perf_counter()
 
 
 def sizes(search: Search, n: int) -> Iterator[tuple[int, int | None]]:

@@ -20,7 +20,7 @@ from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 from .candidates import Candidates
 from .identify import Search, assemble, checked, first_level, sets_per_block
-from .levels import Block, Level, make_above, next_level, scan, sets_of_heads, split, with_bounds
+from .levels import Block, Level, bounds_pay, make_above, next_level, scan, sets_of_heads, split, with_bounds
 from .scanning import Above
 from .screening import (
     best_parents,
@@ -33,7 +33,8 @@ from .screening import (
 
 WHOLE = 3.0  # seconds: a level that is predicted to take no longer is run, not sampled
 _SAMPLES = 12  # samples take this part of these seconds each
-_RANGES = 8  # of a sample, at least: enough to meet cheap and costly variables
+_LEAST_SAMPLE = 0.1  # seconds: less does not see how busy the machine is
+_RANGES = 4  # of a sample, at least: enough to meet cheap and costly variables
 _LEAST_SETS = 1000  # of a range
 _FIRST_PACE = 1e-6  # seconds a set, before anything is measured
 _FASTER = 4  # times that bounds make the last level faster, at least (docs/candidates.md)
@@ -97,7 +98,7 @@ def forecasts(
     """Return a forecast for each number of parents from 1 to search.max_parents.
 
     What is predicted to take `longest` seconds at most is run, and measured; of the rest samples
-    of `longest` / 12 seconds each are timed. `bits_of` counts the bits of the QUBO of the candidate
+    of some tenths of a second are timed. `bits_of` counts the bits of the QUBO of the candidate
     sets where all of them were found.
     """
     search = checked(dataset, search)
@@ -190,22 +191,29 @@ def tried(
 ) -> Trial:
     """Run tasks in random order, until all are done.
 
-    It ends after `sample` seconds, unless all are predicted to take `longest` seconds at most.
+    It ends after `sample` seconds, unless all are predicted to take `longest` seconds of
+    processor time of each thread at most: other work may share the processor.
     """
     order = np.random.default_rng(0).permutation(len(items)).tolist()
     total = float(sum(work))
     begun, batch = 0, workers.count
-    spent = done = 0.0
+    spent = worked = done = 0.0
     results: list[Any] = []
-    while begun < len(items) and (spent < sample or spent * total <= longest * done):
+    while begun < len(items) and (spent < sample or worked * total <= longest * done):
         chosen = order[begun : begun + batch]
-        began = time.perf_counter()
+        began, began_work = time.perf_counter(), time.process_time()
         results += [result for _, result in run(task, shared, [items[i] for i in chosen], workers)]
         spent += time.perf_counter() - began
+        worked += (time.process_time() - began_work) / workers.count
         done += sum(work[i] for i in chosen)
         begun += batch
         batch *= 2
     return Trial(spent / done, done / total, results)
+
+
+def _sample(longest: float) -> float:
+    """Return the seconds of a sample."""
+    return min(longest, max(longest / _SAMPLES, _LEAST_SAMPLE))
 
 
 class _LevelCost(NamedTuple):
@@ -213,6 +221,7 @@ class _LevelCost(NamedTuple):
 
     inner: Pace  # with what the next level needs
     last: Pace  # as the last level, with bounds where they pay
+    bounded: bool
     how: str
     blocks: list[Block]  # all of its candidates, where it was measured
 
@@ -237,14 +246,18 @@ def _among_all(
 
 def _levels(dataset: Dataset, search: Search, workers: Workers, longest: float) -> Iterator[_LevelCost]:
     """Yield the cost of each level; those after one that was not run whole are extrapolated."""
-    level: Level | None = first_level(dataset, search)
+    begun = first_level(dataset, search)
+    level: Level | None = begun
     first = Pace(_FIRST_PACE, 1.0)
-    before = cost = _LevelCost(first, first, "measured", [])
+    before = cost = _LevelCost(first, first, False, "measured", [])
     for k in range(1, search.max_parents + 2):
         if level is None:
             inner = extrapolated(before.inner, cost.inner)
             last = extrapolated(before.last, cost.last)
-            before, cost = cost, _LevelCost(inner, last, "extrapolated", [])
+            bounded = cost.bounded or bounds_pay(begun, k)
+            if bounded and not cost.bounded:
+                last = last._replace(seconds=last.seconds / _FASTER)
+            before, cost = cost, _LevelCost(inner, last, bounded, "extrapolated", [])
         else:
             before = cost
             cost, above = _level_cost(level, cost.inner.seconds, workers, longest)
@@ -258,7 +271,7 @@ def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> 
 
     `pace` is the seconds a set of the level below.
     """
-    sample = longest / _SAMPLES
+    sample = _sample(longest)
     sets = int(sets_of_heads(level).sum())
     whole = pace * sets <= longest
     above = make_above(level, last=not whole)
@@ -274,7 +287,8 @@ def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> 
         faster = _pace_of(_scanned(bounded, nothing, size, workers, sample, 0.0), sets)
         last = Pace(min(faster.seconds, inner.seconds), inner.candidates if measured else faster.candidates)
     how = "measured" if measured else "sampled"
-    return _LevelCost(inner, last, how, trial.results if measured else []), above if measured else None
+    found = trial.results if measured else []
+    return _LevelCost(inner, last, bounded is not level, how, found), above if measured else None
 
 
 def _range_size(level: Level, sample: float, pace: float) -> int:
@@ -302,13 +316,13 @@ def _among_some(
 ) -> Iterator[_Cost]:
     """Yield the costs of the searches among possible parents with at most 1, 2, ... parents."""
     n, most = dataset.n, search.possible_parents or 0
-    singles, partners, kept = _screened(dataset, search, workers, longest / _SAMPLES)
+    singles, partners, kept = _screened(dataset, search, workers, _sample(longest))
     before = pace = Pace(_FIRST_PACE, 1.0)  # of the sets of a variable and its possible parents
     for m in range(1, search.max_parents + 1):
         sets = sum(comb(most + 1, size) for size in range(m + 2))
         how, blocks = "extrapolated", None
         if m == 1 or pace.seconds * sets <= longest:
-            trial = _searched(dataset, replace(search, max_parents=m), kept, workers, longest / _SAMPLES)
+            trial = _searched(dataset, replace(search, max_parents=m), kept, workers, _sample(longest))
             found = [block for blocks_of_child in trial.results for block in blocks_of_child]
             rate = sum(len(block.child) for block in found) / len(trial.results)
             before, pace = pace, Pace(trial.seconds / sets, rate / sets)

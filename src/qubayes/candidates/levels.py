@@ -162,12 +162,17 @@ def next_level(level: Level, above: Above) -> Level:
 
 
 def with_bounds(level: Level) -> Level:
-    """Return the level, which is the last one, with bounds on its sets, if they pay. Priors of edges have no bounds."""
-    if level.constraints is not None and len(level.constraints.priors) > 0:
-        return level
-    if not pays(level.k, int(sets_of_heads(level).sum()), level.rows, level.rule.formula):
+    """Return the level, which is the last one, with bounds on its sets, if they pay."""
+    if not bounds_pay(level, level.k):
         return level
     return level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
+
+
+def bounds_pay(level: Level, k: int) -> bool:
+    """Return whether bounds pay at level k of the search of this level. Priors of edges have none."""
+    if level.constraints is not None and len(level.constraints.priors) > 0:
+        return False
+    return pays(k, comb(len(level.rule.children), k), level.rows, level.rule.formula)
 
 
 def make_above(level: Level, *, last: bool) -> Above:
