@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.cli import app
 from qubayes.foundation.errors import SettingError
+from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.network import Network, cpdag
 from qubayes.search import Limits
@@ -64,6 +65,38 @@ def test_the_k_best_networks(seed, best):
         assert found.scores == pytest.approx([score for score, _ in known[:best]])
         listed = set(found.networks)
         assert all(score <= found.floor + 1e-9 for score, parents in known if parents not in listed)
+
+
+@pytest.mark.parametrize("best", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_k_best_classes_end_before_the_first_member_of_the_next(seed, best):
+    """Members of a class may lie far apart in the list, since these scores are not score equivalent."""
+    for candidates in (random_candidates(5, seed, sets=6), random_candidates(4, seed, sets=7)):
+        found = alternatives(candidates, best, classes=True)
+        kinds = {cpdag(Network(candidates.names, parents)) for parents in found.networks}
+        assert found.complete and len(kinds) == best
+        count = len(found.networks)
+        known = every_network(candidates)
+        assert found.networks == tuple(parents for _, parents in known[:count])
+        assert known[count][0] <= found.floor + 1e-9
+
+
+def test_an_edge_that_may_go_either_way_counts_half_each_way():
+    """Two variables: the edge both ways, which is one class, beside the graph without it."""
+    families = Families.of([[(1,), ()], [(0,), ()]])
+    found = alternatives(Candidates(("a", "b"), families, np.array([-1.0, -2.0, -1.0, -2.0])), within=10.0)
+    assert len(found.networks) == 3 and len(found.classes()) == 2
+    share = 1.0 / (1.0 + math.exp(-1.0))
+    assert found.edge_shares(by_class=True) == pytest.approx(np.array([[0, share / 2], [share / 2, 0]]))
+
+
+def test_networks_that_tie_up_to_rounding_are_all_listed():
+    """a <- c -> b scores 0.1 + 0.2 and a -> c <- b scores 0.3: a tie but for the last bit of the sum."""
+    assert 0.1 + 0.2 > 0.3
+    families = Families.of([[(2,), ()], [(2,), ()], [(0, 1), ()]])
+    candidates = Candidates(("a", "b", "c"), families, np.array([0.1, 0.0, 0.2, 0.0, 0.3, 0.0]))
+    for found in (alternatives(candidates, within=1.0), alternatives(candidates, 5, within=1.0)):
+        assert found.complete and {*found.networks} == {((2,), (2,), ()), ((), (), (0, 1))}
 
 
 def test_both_limits_hold():

@@ -2,7 +2,10 @@
 
 import inspect
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -21,6 +24,7 @@ from qubayes.candidates import Search, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
+from qubayes.foundation.workers import Workers
 from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies
 from qubayes.network import Network, read_network
@@ -181,6 +185,13 @@ def test_the_consensus_is_acyclic_and_takes_frequent_edges():
     assert consensus(("a", "b", "c"), frequencies * 0.5).edges == []
 
 
+def test_the_consensus_leaves_out_the_edge_that_closes_a_cycle_and_no_other():
+    """The vertex 0 has the parent 3 when 2 -> 0 is tried."""
+    frequencies = np.zeros((4, 4))
+    frequencies[3, 0], frequencies[0, 1], frequencies[1, 2], frequencies[2, 0] = 0.9, 0.8, 0.7, 0.6
+    assert consensus(tuple("abcd"), frequencies).parents == ((3,), (0,), (1,), ())
+
+
 @pytest.mark.parametrize("share", [0.5, np.nextafter(0.5, 1)])
 def test_the_consensus_takes_edges_of_more_than_half_of_the_networks(share):
     frequencies = np.zeros((3, 3))
@@ -216,7 +227,28 @@ def test_bootstrap_is_repeatable_and_goes_on(tmp_path):
     resumed = bootstrap(DATA, Search(1), 4, seed=2, keep=kept)
     assert (resumed.frequencies == whole.frequencies).all()
     assert resumed.consensus == whole.consensus
+    fewer = bootstrap(DATA, Search(1), 2, seed=2, keep=kept)  # the first two of the four that are kept
+    assert fewer.samples == 2 and (fewer.frequencies == bootstrap(DATA, Search(1), 2, seed=2).frequencies).all()
     assert whole.frequencies.min() >= 0 and (whole.frequencies + whole.frequencies.T).max() <= 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_sample_whose_search_was_interrupted_does_not_count(tmp_path):
+    """Ctrl-C is pressed once the solver listens, in the search of the second sample."""
+    data, kept = dependent_data(25, 200, seed=3), tmp_path / "kept.json"
+
+    def press() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            time.sleep(1e-4)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def show(progress) -> None:
+        if progress.done == 1:
+            threading.Thread(target=press).start()
+
+    found = bootstrap(data, Search(2), 3, seed=2, workers=Workers(1), keep=kept, on_progress=show)
+    assert found.samples == 1 and len(json.loads(kept.read_text())["networks"]) == 1
+    assert (found.frequencies == bootstrap(data, Search(2), 1, seed=2).frequencies).all()
 
 
 def test_a_certain_edge_is_always_found():
