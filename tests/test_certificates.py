@@ -454,7 +454,7 @@ def test_scores_are_written_only_beside_a_certificate(file, tmp_path, monkeypatc
     scores = Path(file).with_suffix(".jkl")
     for seconds, reason in ((0.0, Reason.TIME), (None, Reason.PROVED)):
         made = reason is Reason.PROVED
-        found = solve_file(Path("x.qbc"), SolveSettings("exact", {"certificate": file}, Limits(seconds)))
+        found = solve_file(Path("x.qbc"), SolveSettings(certificate=file, time_limit=seconds))
         assert found.reason is reason and found.certificate == (Path(file) if made else None)
         assert scores.exists() == made and (str(scores) in found.status) == made
 

@@ -21,7 +21,7 @@ from qubayes.cli import app
 from qubayes.cli.options import made_by, spelled_out
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.settings import Option, facts
-from qubayes.learning import LearnSettings, bootstrap, judge, learn
+from qubayes.learning import FormulateSettings, LearnSettings, SolveSettings, bootstrap, judge, learn
 from qubayes.scores import Score
 from qubayes.search import SOLVERS, Limits, solver_named
 
@@ -184,7 +184,7 @@ def test_the_estimator_has_every_setting_of_one_network():
     assert (settings.max_parents, settings.score, settings.moves, settings.seed) == (1, "bic", 500, 3)
 
 
-@pytest.mark.parametrize("kind", [ReadSettings, LearnSettings])
+@pytest.mark.parametrize("kind", [ReadSettings, LearnSettings, SolveSettings, FormulateSettings])
 def test_every_setting_has_an_option_and_an_explanation(kind):
     for each in fields(kind):
         options = [item for item in get_args(each.type) if isinstance(item, Option)]
@@ -192,10 +192,17 @@ def test_every_setting_has_an_option_and_an_explanation(kind):
         assert re.search(rf"^    (\w+, )*{each.name}(, \w+)* : ", kind.__doc__, re.M), each.name
 
 
-@pytest.mark.parametrize(
-    ("command", "kind"), [("learn", LearnSettings), ("learn", ReadSettings), ("score", ReadSettings)]
-)
-def test_commands_have_every_setting_as_an_option(command, kind):
+COMMANDS = {
+    "score": ReadSettings,
+    "learn": LearnSettings,
+    "solve": SolveSettings,
+    "formulate": FormulateSettings,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_have_every_setting_as_an_option(command):
+    kind = COMMANDS[command]
     options = {each.name: each for each in typer.main.get_command(app).commands[command].params}
     for each in fields(kind):
         if not any(map(is_dataclass, get_args(each.type))):

@@ -3,9 +3,10 @@
 The command line is made from these classes and starts without numpy; so rooms are imported where settings are made.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -56,9 +57,45 @@ BestCount = Annotated[int | None, Option("List the K best networks, by `exact`."
 WithinFactor = Annotated[
     float | None, Option("List all networks within this Bayes factor of the best.", metavar="FACTOR")
 ]
+OrderBits = Annotated[str, Option("Order bits: chordal; scc as in the paper; on demand: adjacent.")]
+Penalty = Annotated[str, Option("Penalties of the QUBO: tight, or paper.")]
+Cover = Annotated[str, Option("How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only.")]
+PresolveSeconds = Annotated[
+    float,
+    Option("Spend this on removing sets that no optimum needs first.", ("--presolve",), metavar="SECONDS"),
+]
+SubsetsFile = Annotated[
+    Path | None, Option("Take the subsets from this .qbs file instead of finding them.", ("--subsets",))
+]
 
 DEFAULT_SECONDS = 10.0  # for the solver
 DEFAULT_PARENTS = 3
+
+
+def parsed_settings(texts: Sequence[str]) -> dict[str, Any]:
+    """Return {name: value} of NAME=VALUE; a value is read as JSON, or else taken as text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise SettingError(f"--set {text}; give NAME=VALUE")
+        try:
+            found[name] = json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            found[name] = value
+    return found
+
+
+def parsed_factors(text: str) -> dict[str, float]:
+    """Return {"order": 1.2} for "order=1.2"."""
+    factors = {}
+    for part in filter(None, text.split(",")):
+        kind, _, factor = part.partition("=")
+        try:
+            factors[kind.strip()] = float(factor)
+        except ValueError:
+            raise SettingError(f"--scale {part}; give KIND=FACTOR, as order=1.2,slack=1") from None
+    return factors
 
 
 def parsed_bins(texts: Sequence[str]) -> Bins | None:
@@ -314,44 +351,83 @@ class LearnSettings:
 
 @dataclass(frozen=True, slots=True)
 class SolveSettings:
-    """Settings of `solve_candidates`, shared with `qubayes solve`."""
+    """Settings of `solve_candidates`, shared with `qubayes solve`.
 
-    solver: str = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)  # settings of the solver, by name
-    limits: "Limits" = field(default_factory=lambda: limits_of(None, None, 0))
-    bound_seconds: float = 0.0  # spent on a bound before the search
-    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
-    bits: bool | None = None  # check energy = -score on the QUBO; None: where the solver takes the QUBO
-    order: str | None = None  # of the QUBO; chordal unless given
-    penalty: str | None = None  # of the QUBO; tight unless given
-    cover: str | None = None  # how the subsets of the QUBO are found; auto unless given
+    solver : one of `SOLVERS`; with `moves` or a certificate "auto" is "anneal" or "exact".
+    time_limit, moves, seed : limits of the solver; 10 s unless one of the first two is given.
+    patience : annealing ends once it found nothing better for this many times as long as the best network took.
+    options : settings of the solver, by name.
+    bound_seconds : seconds for a bound before the search.
+    presolve_seconds : seconds for removing candidate sets that no optimum needs.
+    order, penalty, cover : of the QUBO, see `FormulateSettings`.
+    bits : check energy = -score on the QUBO. None: where the solver takes the QUBO.
+    certificate : file for a proof by "exact".
+    """
+
+    solver: Annotated[str, Option("One of {solvers}.")] = "auto"
+    time_limit: Annotated[float | None, Option("Seconds for the solver; 10 unless this or --moves is given.")] = None
+    moves: Moves = None
+    seed: Seed = 0
+    patience: Patience = None
+    options: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "A setting of the solver; may be repeated.",
+            ("--set",),
+            metavar="NAME=VALUE",
+            given_as=list[str] | None,
+            parse=parsed_settings,
+        ),
+    ] = None
+    bound_seconds: Annotated[
+        float, Option("Spend this on a bound first, to know the gap.", ("--bound",), metavar="SECONDS")
+    ] = 0.0
+    presolve_seconds: PresolveSeconds = 0.0
+    order: OrderBits = "chordal"
+    penalty: Penalty = "tight"
+    cover: Cover = "auto"
+    bits: Annotated[
+        bool | None, Option("Formulate the QUBO, and check energy = -score on it.", ("--bits/--no-bits",))
+    ] = None
+    certificate: Annotated[
+        Path | None, Option("Prove by `exact`, and write a certificate that `qubayes check` checks.")
+    ] = None
 
     def __post_init__(self) -> None:
-        solver = self.solver_with_settings
-        if self.options.get("certificate") and self.presolve_seconds:
+        check_whole(self)
+        if self.certificate is not None and self.solver not in ("auto", "exact"):
+            needed = f"{option('certificate')} needs {option('solver', 'exact')}"
+            raise SettingError(f"{needed}, and not {self.solver}; leave one of the two out")
+        solver, _ = self.solver_with_settings, self.limits
+        if self.solver_options.get("certificate") and self.presolve_seconds:
             raise SettingError(f"{option('certificate')} takes no {option('presolve')}; it is a proof for all sets")
         if solver.takes == "formulation" and self.bits is False:
             raise SettingError(f"{solver.name} solves the QUBO, which has bits; choose another solver, as anneal")
-        for name in () if self.formulates else ("order", "penalty", "cover"):
-            if value := getattr(self, name):
-                raise SettingError(
-                    f"{option(name, value)} is about the QUBO, which {solver.name} does not use; leave it out, choose a"
-                    f" solver of the QUBO, or check the QUBO with {option('bits')}"
-                )
+
+    @property
+    def limits(self) -> "Limits":
+        """The limits of the solver."""
+        return limits_of(self.time_limit, self.moves, self.seed)
 
     @property
     def solver_name(self) -> str:
-        """The solver: `auto` becomes `anneal` where moves are counted, since a proof counts none."""
+        """The solver: `auto` becomes `exact` for a certificate, and `anneal` where moves are counted."""
         from .search.run import name_for
 
-        return name_for(self.solver, self.limits.moves)
+        return "exact" if self.certificate is not None else name_for(self.solver, self.moves)
+
+    @property
+    def solver_options(self) -> dict[str, Any]:
+        """The settings of the solver that were given, by name."""
+        named = {"patience": self.patience, "certificate": self.certificate}
+        return {**(self.options or {}), **{name: value for name, value in named.items() if value is not None}}
 
     @property
     def solver_with_settings(self) -> "Solver":
         """The solver; it refuses settings that it has not."""
         from .search import solver_named
 
-        return solver_named(self.solver_name, **self.options)
+        return solver_named(self.solver_name, **self.solver_options)
 
     @property
     def formulates(self) -> bool:
@@ -361,25 +437,70 @@ class SolveSettings:
 
 @dataclass(frozen=True, slots=True)
 class FormulateSettings:
-    """Settings of `formulate_file`, shared with `qubayes formulate`."""
+    """Settings of `formulate_file`, shared with `qubayes formulate`.
 
-    order: str = "chordal"
-    penalty: str = "tight"
-    cover: str | None = None  # how subsets are found; "auto" unless given
-    subsets: Path | None = None  # a file of subsets, instead of finding them
-    presolve_seconds: float = 0.0  # spent on removing candidate sets that no optimum needs
-    seed: int = 0
-    network: Path | None = None  # a good network for order bits on demand; found by `anneal` unless given
-    data: Path | None = None  # the data on which unions of subsets are scored; else they have closure scores
-    reading: ReadSettings | None = None  # of the data
-    score: "Score | None" = None  # on the data; that of the candidate sets unless given
-    scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
-    digits: int | None = None  # of coefficients, after the decimal point
-    precision: int | None = None  # bits of coefficients
-    order_seconds: float = 60.0  # time limit of the search for order bits on demand
+    order, penalty : of the QUBO, see `formulate`.
+    cover : how subsets are found; "auto" unless given.
+    subsets : a file of subsets, instead of finding them.
+    presolve_seconds : seconds for removing candidate sets that no optimum needs.
+    network : a good network for order bits on demand; found by "anneal" unless given.
+    order_seconds : time limit of the search for order bits on demand.
+    data : the data on which unions of subsets are scored; else they have closure scores.
+    score, ess : the score on the data; that of the candidate sets unless given.
+    reading : how the data are read.
+    scale : factors of penalties, by kind.
+    digits : of coefficients, after the decimal point.
+    precision : bits of coefficients.
+    seed : of the search for subsets and for order bits.
+    """
+
+    order: OrderBits = "chordal"
+    penalty: Penalty = "tight"
+    cover: Annotated[str | None, Option("How subsets are found: auto unless given, search, ilp or ilp-only.")] = None
+    subsets: SubsetsFile = None
+    presolve_seconds: PresolveSeconds = 0.0
+    network: Annotated[Path | None, Option("A good network for the order adjacent; found unless given.")] = None
+    order_seconds: Annotated[
+        float,
+        Option(
+            "Seconds of the search for order bits (adjacent); it also ends after 1,000 walks that find none.",
+            ("--order-time-limit",),
+        ),
+    ] = 60.0
+    data: Annotated[Path | None, Option("Score unions of subsets on these data, as the paper does.")] = None
+    score: Annotated[
+        "str | Score | None",
+        Option("Score on the data; that of the candidate sets unless given.", given_as=str | None),
+    ] = None
+    ess: Annotated[float, Option("Equivalent sample size of --score.")] = 1.0
+    reading: ReadSettings | None = None
+    scale: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            "Multiply penalties: order, edge, triangle, slack.",
+            metavar="KIND=FACTOR,...",
+            given_as=str | None,
+            parse=parsed_factors,
+        ),
+    ] = None
+    digits: Annotated[int | None, Option("Round coefficients to this many decimal places.")] = None
+    precision: Annotated[
+        int | None,
+        Option("Round coefficients to whole numbers of this many bits times a step.", ("--bits-of-precision",)),
+    ] = None
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
+        check_whole(self)
         for name, value in (("cover", self.cover), ("presolve", self.presolve_seconds)):
             if self.subsets and value:
                 given = f"{option('subsets', str(self.subsets))} and {option(name, value)}"
                 raise SettingError(f"{given}; give one: the file has its subsets")
+        _ = self.chosen_score  # raises for an unknown name
+
+    @property
+    def chosen_score(self) -> "Score | None":
+        """The score on the data; None for that of the candidate sets."""
+        from .scores import Score
+
+        return Score(self.score, self.ess) if isinstance(self.score, str) else self.score

@@ -8,7 +8,6 @@ starts without numpy.
 
 import functools
 import inspect
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -18,12 +17,11 @@ import typer
 
 from ..foundation.errors import SettingError
 from ..foundation.settings import Option
-from ..settings import AritiesOption, Ess, KnowledgeOption, MaxParents, Moves, PossibleParents, ScoreOption, Seed
+from ..settings import AritiesOption, Ess, KnowledgeOption, MaxParents, PossibleParents, ScoreOption
 
 if TYPE_CHECKING:
     from ..candidates import Search
     from ..foundation.workers import Workers
-    from ..search import Limits
 
 DataFile = Annotated[
     Path,
@@ -47,21 +45,6 @@ NetworkOutput = Annotated[
     Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
 ]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
-Order = Annotated[str, typer.Option("--order", help="Order bits: chordal; scc as in the paper; on demand: adjacent.")]
-Penalty = Annotated[str, typer.Option("--penalty", help="Penalties of the QUBO: tight, or paper.")]
-Cover = Annotated[
-    str,
-    typer.Option(
-        "--cover", help="How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only."
-    ),
-]
-PresolveSeconds = Annotated[
-    float,
-    typer.Option("--presolve", metavar="SECONDS", help="Spend this on removing sets that no optimum needs first."),
-]
-SubsetsFile = Annotated[
-    Path | None, typer.Option("--subsets", help="Take the subsets from this .qbs file instead of finding them.")
-]
 
 
 class _MadeBy(NamedTuple):
@@ -153,19 +136,6 @@ def search_options(
     return Search(3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents)
 
 
-def limit_options(
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the solver; 10 unless this or --moves is given.")
-    ] = None,
-    moves: Moves = None,
-    seed: Seed = 0,
-) -> "Limits":
-    """Return the limits of a solver."""
-    from ..learning import limits_of
-
-    return limits_of(time_limit, moves, seed)
-
-
 def given_options(context: typer.Context) -> dict[str, str]:
     """Return {parameter: flag} of the options that stand on the command line."""
     found = {}
@@ -191,17 +161,3 @@ def worker_options(
     from ..foundation.workers import Workers
 
     return Workers(threads, cluster)
-
-
-def parsed_settings(texts: list[str] | None) -> dict[str, Any]:
-    """Return {name: value} of NAME=VALUE; a value is read as JSON, or else taken as text."""
-    found: dict[str, Any] = {}
-    for text in texts or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise SettingError(f"--set {text}; give NAME=VALUE")
-        try:
-            found[name] = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            found[name] = value
-    return found

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..foundation.errors import SettingError
-from ..settings import ReadSettings, Seed
+from ..settings import Cover, FormulateSettings, OrderBits, Penalty, ReadSettings, Seed, SubsetsFile
 from .options import (
     AsJson,
     CandidatesFile,
-    Cover,
-    Order,
-    Penalty,
-    PresolveSeconds,
-    SubsetsFile,
     Threads,
     given_options,
     made_by,
@@ -26,7 +20,6 @@ from .shell import Clock, fail_after_printing, print_json, print_result, print_w
 
 if TYPE_CHECKING:
     from ..foundation.workers import Workers
-    from ..learning import FormulateSettings
 
 SHOWN = 10  # samples, and violations
 
@@ -64,61 +57,9 @@ def subsets(
         raise typer.Exit(130)
 
 
-def formulate_options(
-    order: Order = "chordal",
-    penalty: Penalty = "tight",
-    cover: Annotated[
-        str | None, typer.Option(help="How subsets are found: auto unless given, search, ilp or ilp-only.")
-    ] = None,
-    subsets_file: SubsetsFile = None,
-    presolve: PresolveSeconds = 0.0,
-    network: Annotated[
-        Path | None, typer.Option(help="A good network for the order adjacent; found unless given.")
-    ] = None,
-    order_time_limit: Annotated[
-        float,
-        typer.Option(
-            help="Seconds of the search for order bits (adjacent); it also ends after 1,000 walks that find none."
-        ),
-    ] = 60.0,
-    data: Annotated[Path | None, typer.Option(help="Score unions of subsets on these data, as the paper does.")] = None,
-    score: Annotated[
-        str | None, typer.Option(help="Score on the data; that of the candidate sets unless given.")
-    ] = None,
-    ess: Annotated[float, typer.Option(help="Equivalent sample size of --score.")] = 1.0,
-    reading: ReadSettings = made_by(ReadSettings),
-    scale: Annotated[
-        str, typer.Option(metavar="KIND=FACTOR,...", help="Multiply penalties: order, edge, triangle, slack.")
-    ] = "",
-    digits: Annotated[int | None, typer.Option(help="Round coefficients to this many decimal places.")] = None,
-    bits_of_precision: Annotated[
-        int | None, typer.Option(help="Round coefficients to whole numbers of this many bits times a step.")
-    ] = None,
-    seed: Seed = 0,
-    given: dict[str, str] = made_by(given_options),
-) -> "FormulateSettings":
-    """Return how the QUBO is made."""
-    from ..data import ReadSettings
-    from ..learning import FormulateSettings
-    from ..qubo import DEMAND
-    from ..scores import Score
-
-    if order not in DEMAND:
-        on_demand = ["network", "order_time_limit"]
-        refuse(given, on_demand, f"with --order {order}; leave it out, or choose one of {', '.join(DEMAND)}")
-    if data is None:
-        of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
-        refuse(given, of_data, "without --data; name the data, or leave it out")
-    if score is None:
-        refuse(given, ["ess"], "without --score; name the score, or leave it out")
-    union, finding = Score(score, ess) if score else None, (cover, subsets_file, presolve, seed)
-    rounding = digits, bits_of_precision, order_time_limit
-    return FormulateSettings(order, penalty, *finding, network, data, reading, union, parsed_factors(scale), *rounding)
-
-
 def formulate(
     file: CandidatesFile,
-    settings: "FormulateSettings" = made_by(formulate_options),
+    settings: FormulateSettings = made_by(FormulateSettings),
     ordering: Annotated[
         str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
     ] = "penalties",
@@ -138,7 +79,16 @@ def formulate(
     from ..foundation.files import ending
     from ..learning import formulate_file
     from ..machines import CONSTRAINED_ENDINGS
+    from ..qubo import DEMAND
 
+    if settings.order not in DEMAND:
+        on_demand = ["network", "order_seconds"]
+        refuse(given, on_demand, f"with --order {settings.order}; leave it out, or choose one of {', '.join(DEMAND)}")
+    if settings.data is None:
+        of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
+        refuse(given, of_data, "without --data; name the data, or leave it out")
+    if settings.score is None:
+        refuse(given, ["ess"], "without --score; name the score, or leave it out")
     ordered = [kind for kind in CONSTRAINED_ENDINGS if kind != ".json"]
     if output is None or ending(output) not in ordered:
         refuse(given, ["ordering"], f"on this output; leave it out, or write one of {', '.join(ordered)}")
@@ -158,18 +108,6 @@ def formulate(
     fail_after_printing(interrupted=unfinished and "the best covers found so far are used")
 
 
-def parsed_factors(text: str) -> dict[str, float]:
-    """Return {"order": 1.2} for "order=1.2"."""
-    factors = {}
-    for part in filter(None, text.split(",")):
-        kind, _, factor = part.partition("=")
-        try:
-            factors[kind.strip()] = float(factor)
-        except ValueError:
-            raise SettingError(f"--scale {part}; give KIND=FACTOR, as order=1.2,slack=1") from None
-    return factors
-
-
 def decode(
     model: Annotated[
         Path,
@@ -182,7 +120,7 @@ def decode(
     answer: Annotated[Path, typer.Argument(help="Labels and values: .json or .csv.", show_default=False)],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the best network.")] = None,
     repair: Annotated[bool, typer.Option(help="Repair samples that violate constraints.")] = True,
-    order: Order = "chordal",
+    order: OrderBits = "chordal",
     penalty: Penalty = "tight",
     subsets_file: SubsetsFile = None,
     threads: Threads = None,

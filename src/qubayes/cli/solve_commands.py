@@ -5,22 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..settings import BestCount, Patience, WithinFactor
+from ..settings import BestCount, SolveSettings, WithinFactor
 from .options import (
     AsJson,
     CandidatesFile,
-    Cover,
     KnowledgeFile,
     NetworkOutput,
-    Order,
-    Penalty,
-    PresolveSeconds,
     Threads,
     TraceFile,
     given_options,
-    limit_options,
     made_by,
-    parsed_settings,
     refuse,
     worker_options,
 )
@@ -28,53 +22,15 @@ from .shell import fail_after_printing, print_json, print_result, progress_bar, 
 
 if TYPE_CHECKING:
     from ..foundation.workers import Workers
-    from ..learning import SolveSettings
-    from ..search import Limits
 
 
 # Options that a list of networks obeys; it has one result, whatever the seed, and is made by one thread.
 LISTING = {"best", "within", "classes", "solver", "time_limit", "names", "knowledge", "as_json", "seed", "threads"}
 
 
-def solve_options(
-    solver: Annotated[str, typer.Option(help="One of {solvers}.")] = "auto",
-    limits: "Limits" = made_by(limit_options),
-    patience: Patience = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the solver; may be repeated.")
-    ] = None,
-    bound: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Spend this on a bound first, to know the gap.")
-    ] = 0.0,
-    presolve: PresolveSeconds = 0.0,
-    order: Order = "chordal",
-    penalty: Penalty = "tight",
-    cover: Cover = "auto",
-    bits: Annotated[
-        bool | None, typer.Option("--bits/--no-bits", help="Formulate the QUBO, and check energy = -score on it.")
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Prove by `exact`, and write a certificate that `qubayes check` checks.")
-    ] = None,
-    given: dict[str, str] = made_by(given_options),
-) -> "SolveSettings":
-    """Return how the best network is searched for."""
-    from ..foundation.errors import SettingError
-    from ..learning import SolveSettings
-
-    options = parsed_settings(setting) | ({} if patience is None else {"patience": patience})
-    if certificate is not None:
-        if "solver" in given and solver != "exact":
-            raise SettingError(f"--certificate needs --solver exact, and not {solver}; leave one of the two out")
-        solver, options = "exact", {**options, "certificate": certificate}
-    model = {"order": order, "penalty": penalty, "cover": cover}
-    model = {name: value for name, value in model.items() if name in given}
-    return SolveSettings(solver, options, limits, bound, presolve, bits, **model)
-
-
 def solve(
     file: CandidatesFile,
-    settings: "SolveSettings" = made_by(solve_options),
+    settings: SolveSettings = made_by(SolveSettings),
     start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
     names: Annotated[
         Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
@@ -96,6 +52,11 @@ def solve(
     from ..learning import read_restricted, solve_file
     from ..search.exact import alternatives
 
+    if settings.certificate is not None and "solver" in given and settings.solver != "exact":
+        raise SettingError("--certificate needs --solver exact, and not auto; leave one of the two out")
+    if not settings.formulates:
+        why = f"on {settings.solver_name}, which does not use the QUBO; leave it out, or check the QUBO with --bits"
+        refuse(given, ["order", "penalty", "cover"], why)
     refuse(given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out")
     if settings.solver_name not in ("auto", "anneal"):
         refuse(given, ["cluster"], f"on {settings.solver_name}; leave it out, or choose the solver anneal")

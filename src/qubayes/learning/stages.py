@@ -147,11 +147,11 @@ def solve_candidates(
     if settings.formulates and not stopped:
         from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
 
-        made_by = settings.order or "chordal", settings.penalty or "tight", settings.cover or "auto"
+        made_by = settings.order, settings.penalty, settings.cover
         formulation = quick_formulation(problem, *made_by, workers.here if workers else None, on_progress)
         stopped = formulation is None
     if stopped:
-        found = solve(candidates, "exact", limits=Limits(0.0, None, settings.limits.seed), start=start)
+        found = solve(candidates, "exact", limits=Limits(0.0, None, settings.seed), start=start)
         status = "interrupted before the search; the start is returned"
         return replace(found, reason=Reason.INTERRUPTED, status=status, solver=settings.solver_name, statistics={})
     solution = solve(
@@ -194,7 +194,7 @@ def solve_file(
     A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that file is written
     beside it, with the ending .jkl.
     """
-    given = settings.options.get("certificate")
+    given = settings.solver_options.get("certificate")
     certificate = Path(given) if given else None
     other = names or knowledge or ending(file) in (".pss", ".qbc")
     scores = certificate.with_suffix(".jkl") if certificate and other else None
@@ -237,7 +237,7 @@ def formulate_file(
     from ..qubo import Coefficients, Demand, companion_of, data_scores, formulate  # the QUBO wing
     from ..qubo.subsets import cover, read_subsets
 
-    coefficients = Coefficients(settings.scale, settings.digits, settings.precision)
+    coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
     check_places([output, output and companion_of(output)], [file, settings.subsets, settings.network, settings.data])
     candidates = read_candidates(file)
@@ -255,7 +255,7 @@ def formulate_file(
         else cover(candidates, method=method, seed=seed, workers=workers, on_progress=on_progress),
         order=settings.order,
         penalty=settings.penalty,
-        union_scores=None if data is None else data_scores(candidates, data, settings.score),
+        union_scores=None if data is None else data_scores(candidates, data, settings.chosen_score),
         coefficients=coefficients,
         demand=Demand(known, seed=seed, seconds=settings.order_seconds),
         workers=workers.here if workers else None,
