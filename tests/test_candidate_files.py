@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from qubayes.candidates import ENDINGS as REGISTERED
 from qubayes.candidates import Candidates, Stamp, prune, read_candidates, tolerance, write_candidates
 from qubayes.foundation.errors import FormatError, QubayesError
-from qubayes.foundation.families import Families
+from qubayes.foundation.families import Families, well_formed
 from reference import candidates as reference
 
 Lists = list[list[tuple[tuple[int, ...], float]]]
@@ -565,3 +565,23 @@ def _read_or_refuse(path: Path, content: bytes) -> None:
         assert str(path.name) in str(error)
         return
     assert_same(prune(found.names, as_lists(found), found.stamp), found)
+
+
+SETS_OUTSIDE = {
+    "well formed": ([0, 2, 3, 3], [0, 1, 3, 5], [1, 1, 2, 0, 2], True),
+    "a member twice": ([0, 2, 3, 3], [0, 1, 3, 5], [1, 2, 2, 0, 2], False),
+    "descending members": ([0, 2, 3, 3], [0, 1, 3, 5], [1, 2, 1, 0, 2], False),
+    "the vertex itself": ([0, 2, 3, 3], [0, 1, 3, 5], [0, 1, 2, 0, 2], False),
+    "no vertex": ([0, 2, 3, 3], [0, 1, 3, 5], [1, 1, 3, 0, 2], False),
+    "a negative vertex": ([0, 2, 3, 3], [0, 1, 3, 5], [-1, 1, 2, 0, 2], False),
+    "a start beyond the end": ([0, 2, 3, 3], [0, 1, 6, 5], [1, 1, 2, 0, 2], False),
+    "members of no set": ([0, 2, 3, 3], [0, 1, 3, 4], [1, 1, 2, 0, 2], False),
+    "sets of no vertex": ([0, 2, 2, 2], [0, 1, 3, 5], [1, 1, 2, 0, 2], False),
+}
+
+
+@pytest.mark.parametrize("kind", SETS_OUTSIDE)
+def test_sets_from_outside(kind: str) -> None:
+    vertex_start, set_start, members, expected = SETS_OUTSIDE[kind]
+    families = Families(np.array(vertex_start, np.int64), np.array(set_start, np.int64), np.array(members, np.int32))
+    assert well_formed(families) is expected

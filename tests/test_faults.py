@@ -103,6 +103,21 @@ def test_a_living_writer_keeps_its_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
+@pytest.mark.parametrize("locks", [True, False])
+def test_a_link_that_is_named_like_a_temporary_file_stays(tmp_path, monkeypatch, locks):
+    """Also where files cannot be locked, as on Windows."""
+    if not locks:
+        monkeypatch.setattr("qubayes.foundation.files.fcntl", None)
+    (tmp_path / "target").write_text("kept")
+    link = tmp_path / ".x.abcdefgh.part"
+    link.symlink_to(tmp_path / "target")
+    remove_strays(tmp_path)
+    assert link.is_symlink() and link.read_text() == "kept"
+    (tmp_path / ".y.abcdefgh.part").write_text("of a killed writer")
+    remove_strays(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"target", link.name}
+
+
 def test_many_writers_of_one_file(tmp_path):
     """Each finds the others' temporary files locked, or gone; the file is always a whole one."""
 

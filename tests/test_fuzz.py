@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +34,7 @@ from qubayes.foundation.files import (
     opened,
     parse_json,
     read_bytes,
+    read_text,
     shown,
     unpacked_limit,
 )
@@ -127,7 +129,23 @@ sys.exit(fuzz.main())
 # JSON: numbers with thousands of digits, infinities, depth
 
 
-@pytest.mark.parametrize("text", [DIGITS, "1e999", "NaN", "-Infinity", "[" * 200_000, "", "{", b"\xff", b"\xff\xfe["])
+@pytest.mark.parametrize(
+    "text",
+    [
+        DIGITS,
+        "1e999",
+        "1e400",
+        "-1e400",
+        "[1, 2e308]",
+        "NaN",
+        "-Infinity",
+        "[" * 200_000,
+        "",
+        "{",
+        b"\xff",
+        b"\xff\xfe[",
+    ],
+)
 def test_json_that_is_none(text: str | bytes) -> None:
     with pytest.raises(FormatError, match="not JSON"):
         parse_json(text)
@@ -571,6 +589,24 @@ def test_packed_files_have_a_limit_that_can_be_raised(tmp_path: Path, monkeypatc
     monkeypatch.setenv(LIMIT_VARIABLE, "much")
     with pytest.raises(SettingError, match=LIMIT_VARIABLE):
         read(path)
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
+def test_texts_have_a_limit_unpacked(tmp_path: Path, name: str) -> None:
+    text = "a" * 999 + "\n"
+    path = file(tmp_path, name, gzip.compress(text.encode()) if name.endswith(".gz") else text)
+    assert read_text(path, 1000) == text
+    with pytest.raises(FormatError, match="more than 999 bytes unpacked"):
+        read_text(path, 999)
+    large = b"a" * (1 << 24)
+    path = file(tmp_path, name, gzip.compress(large) if name.endswith(".gz") else large)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="more than 999 bytes unpacked"):
+            read_text(path, 999)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

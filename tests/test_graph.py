@@ -52,6 +52,21 @@ def test_order_or_cycle(arcs):
     assert children_of(parents) == [np.flatnonzero(row).tolist() for row in arcs]
 
 
+@given(graphs())
+def test_of_all_orders_the_one_with_the_smallest_index_first(arcs):
+    parents = [np.flatnonzero(arcs[:, vertex]).tolist() for vertex in range(len(arcs))]
+    expected, left = [], set(range(len(arcs)))
+    while ready := [vertex for vertex in left if not left & set(parents[vertex])]:
+        expected.append(min(ready))
+        left.remove(min(ready))
+    assert topological_order(parents) == tuple(expected)
+
+
+def test_a_child_that_becomes_ready_comes_before_larger_vertices():
+    assert topological_order([[], [0], []]) == (0, 1, 2)
+    assert topological_order([[3], [], [], []]) == (1, 2, 3, 0)
+
+
 def test_orders_of_complete_graphs():
     for order in permutations(range(4)):
         assert topological_order([order[: order.index(vertex)] for vertex in range(4)]) == order
