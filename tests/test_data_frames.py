@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 
 import narwhals as nw
 import numpy as np
@@ -331,3 +332,65 @@ def test_options_of_read_by_name():
     assert found.checksum == read(frame, settings).checksum and found.names == ("a", "b")
     with pytest.raises(SettingError, match="settings and bins were both given"):
         read(frame, settings, bins=3)
+
+
+def test_masked_values_of_an_array_are_missing():
+    values, mask = [[0, 1], [1, 0], [1, 1]] * 4, [[False, False], [True, False], [False, False]] * 4
+    for kind in (int, float, np.uint8, str, object, bool):
+        masked = np.ma.MaskedArray(np.array(values).astype(kind), mask=mask)
+        with pytest.raises(DataError, match=r"missing values in 4 of 12 rows, column \(rows\): 'x0' \(4\)"):
+            read(masked)
+        plain = np.array(values).astype(kind).astype(object)
+        plain[np.array(mask)] = None
+        found, expected = (read(data, ReadSettings(missing="state")) for data in (masked, plain))
+        assert found.states == expected.states and (found.codes == expected.codes).all()
+        assert "missing" in found.states[0]
+        unmasked = read(np.ma.MaskedArray(np.array(values).astype(kind)))
+        assert (unmasked.codes == read(np.array(values).astype(kind)).codes).all()
+
+
+class Textless:
+    """An object without a text."""
+
+    def __str__(self):
+        raise RuntimeError("none")
+
+    __repr__ = __str__
+
+
+def with_column(name, values):
+    """A frame of pandas with a column of objects, whatever its name and values are."""
+    frame = pd.DataFrame({"a": ["x", "y"] * 4, "b": ["x", "x", "y", "y"] * 2}, dtype=object)
+    frame["c"] = pd.Series(values, dtype=object)
+    frame.columns = pd.Index(["a", "b", name], dtype=object)
+    return frame
+
+
+ODD_CELLS = [
+    "\ud800", np.ma.masked, decimal.Decimal("sNaN"), 10**5000, 2**70, Textless(), object(), [1], {}, b"x",
+    np.array([1, 2]), np.array(1), 1j, np.void(b"a"), float("nan"), None, "NA", pd.NA, pd.NaT, np.datetime64("NaT"),
+    range(2), int,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_CELLS, ids=lambda value: type(value).__name__)
+def test_names_and_cells_of_any_kind_give_a_result_or_one_error(odd):
+    frames = [with_column("c", [odd] * 8), with_column("c", [odd, "q"] * 4), with_column("c", [odd, 1.5] * 4)]
+    for values in (["p", "q"] * 4, [1, 2] * 4, [1.5, None] * 4, ["p", 1] * 4):
+        frame = with_column("c", values)
+        with suppress(TypeError, ValueError):  # pandas has no such name
+            frame.columns = pd.Index(np.array(["a", "b", odd], dtype=object), dtype=object)
+            frames.append(frame)
+    for frame in frames:
+        for settings in (ReadSettings(), ReadSettings(missing="state", bins=2)):
+            try:
+                found = read(frame, settings)
+                str(found), "".join(found.names).encode(), "".join(map("".join, found.states)).encode()
+            except DataError as error:
+                assert "\n" not in str(error)
+
+
+def test_text_of_python_with_a_lone_surrogate_is_refused():
+    column = pd.Series(["\ud800", "q"] * 4, dtype=pd.StringDtype("python"))
+    with pytest.raises(DataError, match="surrogate"):
+        read(pd.DataFrame({"a": ["x", "y"] * 4, "b": column}))

@@ -2,6 +2,9 @@
 
 import json
 import re
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations, pairwise
 
 import dimod
@@ -322,3 +325,70 @@ def test_subsets_of_size_two_for_reading():
     for index in range(8):
         found = decode(formulation, state_of(index, 3))
         assert found.bits[3] == (found.bits[:3].sum() >= 2) and found.feasible == (found.bits[:3].sum() <= 2)
+
+
+ODD_VALUES = [2**63, 2**70, -(2**70), 10**400, 2.0**70, -1, 0.5, "1", "x", [1], [], {}, [[1]], None]
+SAMPLE_SETS = ("num_rows", "num_variables", "variable_labels", "sample_data", "sample_type", "vectors", "info")
+SAMPLE_DATA = ("data", "data_type", "shape", "use_bytes")
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES, ids=lambda value: repr(value)[:12])
+def test_numbers_of_any_size_and_kind_in_an_answer_are_refused(tmp_path, odd):
+    _, formulation = problem()
+    labels, zeros = list(formulation.labels), [0] * len(formulation.labels)
+    plain = formulation.subsets.total + len(formulation.order.pairs)
+    good, path = dict(zip(labels, zeros, strict=True)), tmp_path / "answer.json"
+    configuration = {str(i): odd if i == 0 else False for i in range(plain)}
+    whole = dict.fromkeys(configuration, odd)
+    documents = [
+        good | {labels[0]: odd},
+        dict.fromkeys(labels, odd),
+        [good, good | {labels[0]: odd}],
+        {"labels": labels, "samples": [zeros, [odd, *zeros[1:]]]},
+        {"labels": labels, "samples": [odd]},
+        {"labels": odd, "samples": [zeros]},
+        {"qubo_solution": {"solutions": [{"configuration": configuration}]}},
+        {"qubo_solution": {"solutions": [{"configuration": whole}, {"configuration": whole}]}},
+    ]
+    for document in documents:
+        path.write_text(json.dumps(document))
+        with pytest.raises(QubayesError) as caught:
+            decode(formulation, read_answer(path, formulation))
+        assert "\n" not in str(caught.value)
+    samples = dimod.SampleSet.from_samples([good], vartype="BINARY", energy=0).to_serializable()
+    changed = [samples | {key: odd} for key in SAMPLE_SETS]
+    changed += [samples | {"sample_data": samples["sample_data"] | {key: odd}} for key in SAMPLE_DATA]
+    for document in changed:
+        path.write_text(json.dumps(document))
+        with suppress(QubayesError):
+            decode(formulation, read_answer(path, formulation))
+
+
+def test_values_of_other_classes_are_bits_or_refused():
+    _, formulation = problem()
+    state = best_state(formulation).astype(int).tolist()
+    expected = decode(formulation, state).parents
+    for kind in (Fraction, Decimal, np.float32, np.int8, np.bool_, bool, complex):
+        values = [kind(bit) for bit in state]
+        if kind is not complex:
+            assert decode(formulation, values).parents == expected
+        labelled = dict(zip(formulation.labels, values, strict=True))
+        if kind is not complex:
+            assert decode(formulation, labelled).parents == expected
+    odd: object
+    for odd in (object(), np.ma.masked, Decimal("NaN"), Fraction(1, 2), 1j, np.datetime64(1, "s"), b"1", "\ud800"):
+        with pytest.raises(QubayesError):
+            decode(formulation, [odd, *state[1:]])
+        with pytest.raises(QubayesError):
+            decode(formulation, {**dict(zip(formulation.labels, state, strict=True)), formulation.labels[0]: odd})
+    masked = np.ma.MaskedArray(state, mask=[True] + [False] * (len(state) - 1))
+    with pytest.raises(QubayesError, match="masked"):
+        decode(formulation, masked)
+    assert decode(formulation, np.ma.MaskedArray(state)).parents == expected
+
+
+def test_a_field_that_is_too_long_is_refused(tmp_path):
+    _, formulation = problem()
+    (tmp_path / "x.csv").write_text("a" * 200_000 + ",b\n1,0\n")
+    with pytest.raises(QubayesError, match=r"x\.csv: field larger"):
+        read_answer(tmp_path / "x.csv", formulation)

@@ -29,12 +29,14 @@ from qubayes.data import ReadSettings, read
 from qubayes.foundation.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import (
     LIMIT_VARIABLE,
+    check_places,
     json_object,
     lines_of,
     opened,
     parse_json,
     read_bytes,
     read_text,
+    replacing,
     shown,
     unpacked_limit,
 )
@@ -637,11 +639,24 @@ def test_lines_without_an_end() -> None:
 
 
 def test_names_of_files_that_cannot_be(tmp_path: Path) -> None:
-    for path, word in (("x\0y", "NUL"), (tmp_path, "folder"), (tmp_path / "none", "no such file")):
+    for path, word in (
+        ("x\0y", "NUL"),
+        ("x\ud800y", "surrogate"),
+        (tmp_path, "folder"),
+        (tmp_path / "none", "no such file"),
+    ):
         with pytest.raises(FormatError, match=word):
             read_bytes(path)
         with pytest.raises(FormatError, match=word), opened(path):
             pass
+    for name in ("x\0y", "x\ud800y"):
+        with (
+            pytest.raises(FormatError, match=r"cannot write .* NUL byte or a lone surrogate"),
+            replacing(tmp_path / name),
+        ):
+            pass
+        with pytest.raises(FormatError, match=r"cannot write .* NUL byte or a lone surrogate"):
+            check_places([tmp_path / name])
     assert not list(tmp_path.iterdir())
 
 

@@ -255,12 +255,8 @@ def _frame_columns(frame: Any) -> list[Column]:
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2:
             raise DataError(f"an array of shape {frame.shape}; give rows and columns")
-        return [
-            _number_column(f"x{i}", values, np.zeros(len(values), np.bool_))
-            if values.dtype.kind in "iuf"
-            else _object_column(f"x{i}", values.tolist())
-            for i, values in enumerate(frame.T)
-        ]
+        masks, values = np.ma.getmaskarray(frame).T, np.ma.getdata(frame).T
+        return [_array_column(f"x{i}", *column) for i, column in enumerate(zip(values, masks, strict=True))]
     try:
         table = nw.from_native(frame)
         table = table.collect() if isinstance(table, nw.LazyFrame) else table
@@ -271,7 +267,33 @@ def _frame_columns(frame: Any) -> list[Column]:
         ) from None
     except ValueError as error:  # names that repeat
         raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
-    return [_frame_column("" if is_missing(name) else str(name), table[:, i]) for i, name in enumerate(names)]
+    return [_foreign_column(name, table, i) for i, name in enumerate(names)]
+
+
+def _array_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
+    """Return a column of an array, whose masked values are missing."""
+    values = np.asarray(values)
+    if values.dtype.kind in "iuf":
+        return _number_column(name, values, missing)
+    cells = zip(values.tolist(), missing.tolist(), strict=True)
+    return _object_column(name, [None if is_masked else value for value, is_masked in cells])
+
+
+def _foreign_column(name: Any, table: "nw.DataFrame[Any]", number: int) -> Column:
+    """Return a column of a frame; its names and cells may be objects of any kind."""
+    try:
+        text = "" if is_missing(name) else str(name)
+    except Exception:  # of a class that is not ours, or a number with thousands of digits
+        raise DataError(f"the name of column {number} is a {type(name).__name__}; rename it") from None
+    try:
+        return _frame_column(text, table[:, number])
+    except (QubayesError, MemoryError):
+        raise
+    except Exception as error:  # pandas, polars and pyarrow raise errors of many kinds for odd cells
+        reason = shown(" ".join(str(error).split()), 100)
+        raise DataError(
+            f"column {text!r} cannot be read ({type(error).__name__}: {reason}); convert it to text or numbers first"
+        ) from error
 
 
 def _frame_column(name: str, series: "nw.Series[Any]") -> Column:

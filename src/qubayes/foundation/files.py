@@ -97,10 +97,20 @@ def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] =
 
 def _resolved(path: Path) -> Path:
     """Return the absolute path with all links followed."""
+    if not _is_name(path):
+        raise FormatError(f"cannot write {str(path)!r}: no name of a file has a NUL byte or a lone surrogate")
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:
         raise FormatError(f"{path} is a circle of links; choose another ({error})") from error
+
+
+def _is_name(path: Path) -> bool:
+    """Return whether the system can have a file of that name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def lock(handle: int) -> bool:
@@ -181,8 +191,8 @@ def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO
     Raise FormatError also if the file becomes shorter meanwhile: what was read is then not what it was or is.
     """
     path = Path(path)
-    if "\0" in str(path):
-        raise FormatError(f"cannot read {str(path)!r}: no name of a file has a NUL byte")
+    if not _is_name(path):
+        raise FormatError(f"cannot read {str(path)!r}: no name of a file has a NUL byte or a lone surrogate")
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

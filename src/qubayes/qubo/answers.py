@@ -5,8 +5,11 @@ has none, is taken in the order of `formulation.labels`.
 """
 
 import csv
+import numbers
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -80,9 +83,10 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
             some = ", ".join(shown(label) for label in sorted(labels)[:3])
             raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
     if values.dtype.kind not in "biuf":
-        cells = (pair for row in table.values for pair in zip(table.labels, row, strict=True))
-        label, value = next(cell for cell in cells if cell[1] not in (0, 1))
-        raise QubayesError(f"{label} = {shown(value)}; give the number 0 or 1 for each bit")
+        for label, value in (cell for row in table.values for cell in zip(table.labels, row, strict=True)):
+            if not _is_bit(value):
+                raise QubayesError(f"{label} = {shown(value)}; give the number 0 or 1 for each bit")
+        values = values.astype(np.float64)
     wrong = np.argwhere(~np.isin(values, (0, 1)))
     if len(wrong) and np.isin(values, (-1, 1)).all():
         raise QubayesError("the values are spins, -1 and 1; give bits (s + 1) / 2, or a SampleSet, which says so")
@@ -132,12 +136,21 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
 
 
 def _array(values: Any) -> AnyArray:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise QubayesError("a value is masked; give 0 or 1 for each bit")
     try:
-        return np.asarray(values)
-    except ValueError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a masked number in a list becomes NaN, which is refused
+            return np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
         raise QubayesError(
             "rows of different lengths, or a value that is not a number; give 0 or 1 for each bit"
         ) from None
+
+
+def _is_bit(value: Any) -> bool:
+    """Return whether a value of any type is the number 0 or 1."""
+    return isinstance(value, numbers.Number | np.bool_ | Decimal) and value in (0, 1)
 
 
 def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
@@ -162,7 +175,10 @@ def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples
         raise FormatError(f"{path}: an answer is read from {' or '.join(FILES)}; convert it")
     text = read_text(path)
     if kind == ".csv":
-        rows = [row for row in csv.reader(text.splitlines()) if row]
+        try:
+            rows = [row for row in csv.reader(text.splitlines()) if row]
+        except csv.Error as error:
+            raise FormatError(f"{path}: {error}; give labels, then rows of values") from error
         if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
             raise FormatError(f"{path}: give the labels in the first line, and as many values in each other line")
         bits = [column for column, label in enumerate(rows[0]) if label not in _FACTS]
@@ -187,7 +203,7 @@ def _from_json(content: Any, formulation: "Formulation") -> State | Samples:
 
         try:
             found: SampleSetLike = SampleSet.from_serializable(content)  # type: ignore[no-untyped-call]
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # dimod and numpy raise errors of many kinds
             raise FormatError(f"a damaged SampleSet ({type(error).__name__}: {error})") from error
         return found
     checksum = content.pop(CHECKSUM, None)
@@ -195,12 +211,16 @@ def _from_json(content: Any, formulation: "Formulation") -> State | Samples:
     solution = content.get("qubo_solution", content)
     if isinstance(solution, dict) and isinstance(solution.get("solutions"), list):
         plain = formulation.subsets.total + len(formulation.order.pairs)
-        numbers, rows = [str(number) for number in range(plain)], []  # which name the bits
+        places = [str(number) for number in range(plain)]  # which name the bits
+        rows = []
         for one in solution["solutions"]:
             configuration = one.get("configuration") if isinstance(one, dict) else None
-            if not isinstance(configuration, dict) or configuration.keys() != set(numbers):
+            if not isinstance(configuration, dict) or configuration.keys() != set(places):
                 raise FormatError(f"a solution does not set the bits 0 to {plain - 1} of this formulation")
-            rows.append([configuration[number] for number in numbers])
+            values = [configuration[place] for place in places]
+            if not all(map(_is_bit, values)):
+                raise FormatError("a solution sets a bit to something else than true or false")
+            rows.append(values)
         unknown = np.zeros(len(rows))
         return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))
     if "samples" in content and "labels" in content:
