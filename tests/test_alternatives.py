@@ -90,11 +90,21 @@ def test_an_edge_that_may_go_either_way_counts_half_each_way():
     assert found.edge_shares(by_class=True) == pytest.approx(np.array([[0, share / 2], [share / 2, 0]]))
 
 
-def test_networks_that_tie_up_to_rounding_are_all_listed():
-    """a <- c -> b scores 0.1 + 0.2 and a -> c <- b scores 0.3: a tie but for the last bit of the sum."""
-    assert 0.1 + 0.2 > 0.3
+def test_classes_are_cut_before_the_first_member_of_the_next():
+    """a -> c <- b is a class of its own; a -> c and c -> a, which come next, are one class."""
+    families = Families.of([[(2,), ()], [()], [(0, 1), (0,), ()]])
+    candidates = Candidates(("a", "b", "c"), families, np.array([0.9, 0.0, 0.0, 1.0, 0.9, 0.0]))
+    lists = [alternatives(candidates, best, classes=True).networks for best in (1, 2)]
+    assert lists[0] == (((), (), (0, 1)),) and len(lists[1]) == 3
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.1, 0.2), (0.7, 0.1)])
+def test_networks_that_tie_up_to_rounding_are_all_listed(first, second):
+    """a <- c -> b scores `first` + `second`, and a -> c <- b the rounded sum: a tie but for the last bit."""
+    rounded = round(first + second, 1)
+    assert first + second != rounded
     families = Families.of([[(2,), ()], [(2,), ()], [(0, 1), ()]])
-    candidates = Candidates(("a", "b", "c"), families, np.array([0.1, 0.0, 0.2, 0.0, 0.3, 0.0]))
+    candidates = Candidates(("a", "b", "c"), families, np.array([first, 0.0, second, 0.0, rounded, 0.0]))
     for found in (alternatives(candidates, within=1.0), alternatives(candidates, 5, within=1.0)):
         assert found.complete and {*found.networks} == {((2,), (2,), ()), ((), (), (0, 1))}
 
