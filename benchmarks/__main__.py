@@ -18,8 +18,16 @@ SHARED = (
 
 def programs() -> dict[str, Path]:
     """Return the programs by name: `peers`, `faults kill`, and `paper` for the paper's tables."""
-    found = {path.stem.replace("_", "-"): path for path in sorted(HERE.glob("*.py")) if path.stem not in SHARED}
-    found |= {f"faults {path.stem}": path for path in sorted((HERE / "faults").glob("*.py")) if path.stem not in SHARED}
+    found = {
+        path.stem.replace("_", "-"): path
+        for path in sorted(HERE.glob("*.py"))
+        if path.stem not in SHARED
+    }
+    found |= {
+        f"faults {path.stem}": path
+        for path in sorted((HERE / "faults").glob("*.py"))
+        if path.stem not in SHARED
+    }
     return {"paper": HERE / "paper" / "__main__.py", **found}
 
 
@@ -29,7 +37,10 @@ def main() -> None:
     for words in (1, 2):
         path = known.get(" ".join(sys.argv[1 : 1 + words]))
         if path:
-            sys.argv = [f"python -m benchmarks {' '.join(sys.argv[1 : 1 + words])}", *sys.argv[1 + words :]]
+            sys.argv = [
+                f"python -m benchmarks {' '.join(sys.argv[1 : 1 + words])}",
+                *sys.argv[1 + words :],
+            ]
             if path.name == "__main__.py":
                 runpy.run_module("benchmarks.paper", run_name="__main__")
             else:

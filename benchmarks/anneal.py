@@ -1,13 +1,14 @@
 """The annealer on the paper's instances: score, spread over seeds, time to the best network, moves per second, memory.
 
-    python -m benchmarks anneal --candidates FOLDER [--instances alarm:4,andes:3] [--sample 0] [--seconds 60]
+    python -m benchmarks anneal --candidates FOLDER [--instances alarm:4,andes:3] [--sample 0]
+    [--seconds 60]
         [--trials 5] [--threads 2]
 
-FOLDER holds candidate files named {instance}_m{m}_s{sample}.qbc (or .jkl). Prints a Markdown table. "gain" is that of
-the best trial over the empty graph, "spread" the largest less the smallest score in parts of it, "to best" the mean and
-the longest time until a trial's last improvement. A move is a draw over all places of one vertex; "places" counts each
-place of each draw. "memory" is what `order_problem` and the walks hold, in parts of the candidates' own arrays.
-"""
+FOLDER holds candidate files named {instance}_m{m}_s{sample}.qbc (or .jkl). Prints a Markdown table.
+"gain" is that of the best trial over the empty graph, "spread" the largest less the smallest score
+in parts of it, "to best" the mean and the longest time until a trial's last improvement. A move is
+a draw over all places of one vertex; "places" counts each place of each draw. "memory" is what
+`order_problem` and the walks hold, in parts of the candidates' own arrays."""
 
 import argparse
 import resource
@@ -50,7 +51,9 @@ class Trial:
 def main() -> None:
     """Print the table."""
     options = parse()
-    solve(read_candidates(find(options, options.instances[0])), limits=Limits(None, moves=100))  # compiles
+    solve(
+        read_candidates(find(options, options.instances[0])), limits=Limits(None, moves=100)
+    )  # compiles
     print(*HEADER, sep="\n")
     for instance in options.instances:
         candidates = read_candidates(find(options, instance))
@@ -61,7 +64,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     """The command line."""
     words = lambda text: text.split(",")  # noqa: E731
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--candidates", type=Path, required=True)
     parser.add_argument("--instances", type=words, default=words(INSTANCES))
     parser.add_argument("--sample", type=int, default=0)
@@ -83,7 +88,12 @@ def find(options: argparse.Namespace, instance: str) -> Path:
 def run(candidates: Candidates, options: argparse.Namespace, seed: int) -> Trial:
     """One trial."""
     began = time.process_time()
-    solution = solve(candidates, "anneal", limits=Limits(options.seconds, seed=seed), workers=Workers(options.threads))
+    solution = solve(
+        candidates,
+        "anneal",
+        limits=Limits(options.seconds, seed=seed),
+        workers=Workers(options.threads),
+    )
     return Trial(solution, time.process_time() - began)
 
 

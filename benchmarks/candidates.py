@@ -1,11 +1,12 @@
 """Candidate parent sets on the paper's instances as Markdown tables; with --spread beside the paper's Table D.2.
 
-    python -m benchmarks candidates --data DIR [--instances alarm:4,...] [--score bdeu,bds] [--seeds 0]
+    python -m benchmarks candidates --data DIR [--instances alarm:4,...] [--score bdeu,bds] [--seeds
+    0]
         [--spread] [--large] [--pgmpy] [--keep FOLDER]
 
-DIR holds networks/*.bif.gz and fimi/*.dat.gz. Every search runs in a process of its own, so that its peak of memory is
-its own; what it takes to compile the kernels, or to load them from the cache, is told apart from the search.
-"""
+DIR holds networks/*.bif.gz and fimi/*.dat.gz. Every search runs in a process of its own, so that
+its peak of memory is its own; what it takes to compile the kernels, or to load them from the cache,
+is told apart from the search."""
 
 import argparse
 import json
@@ -24,7 +25,9 @@ from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # this process stays small and starts at once: only those that search load the package
+if (
+    TYPE_CHECKING
+):  # this process stays small and starts at once: only those that search load the package
     from qubayes.data import Dataset
 
 
@@ -103,7 +106,9 @@ def main() -> None:
         from qubayes.cli.shell import guarded
 
         task = Task(**json.loads(options.one or options.peer))
-        guarded(lambda: print(json.dumps(asdict(search(task)) if options.one else measure_peer(task))))
+        guarded(
+            lambda: print(json.dumps(asdict(search(task)) if options.one else measure_peer(task)))
+        )
     else:
         print_machine(options)
         print_tables(options)
@@ -111,31 +116,56 @@ def main() -> None:
 
 def print_tables(options: argparse.Namespace) -> None:
     """The tables that the options ask for."""
-    first = Task("", str(options.data), threads=options.threads, keep=options.keep and str(options.keep))
+    first = Task(
+        "", str(options.data), threads=options.threads, keep=options.keep and str(options.keep)
+    )
     for score in options.score:
         for seed in options.seeds:
             print_times(replace(first, score=score, seed=seed), options.instances or USUAL)
     if options.spread:
         print_spread(first, options.instances or list(PAPER))
     if options.large:
-        print_large([replace(first, instance=name, rows=rows, keep=None) for name, rows in LARGE], options.score)
+        print_large(
+            [replace(first, instance=name, rows=rows, keep=None) for name, rows in LARGE],
+            options.score,
+        )
     if options.pgmpy:
         print_peer(replace(first, instance="alarm:4", score="bdeu", keep=None))
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, help="folder with networks/*.bif.gz and fimi/*.dat.gz")
-    parser.add_argument("--instances", type=instances, help="name:m, separated by commas; eleven unless given")
-    parser.add_argument("--score", type=words, default=["bdeu", "bds"], help="one table for each; none if empty")
-    parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in words(text)], default=[0])
+    parser.add_argument(
+        "--instances", type=instances, help="name:m, separated by commas; eleven unless given"
+    )
+    parser.add_argument(
+        "--score", type=words, default=["bdeu", "bds"], help="one table for each; none if empty"
+    )
+    parser.add_argument(
+        "--seeds", type=lambda text: [int(seed) for seed in words(text)], default=[0]
+    )
     parser.add_argument("--threads", type=int, help="all cores unless given")
-    parser.add_argument("--keep", type=Path, help="write the candidate sets of bds to FOLDER/{name}_m{m}_s{seed}.qbc")
-    parser.add_argument("--spread", action="store_true", help="number of candidates of bds over seeds 0-4")
-    parser.add_argument("--large", action="store_true", help="link and munin (m = 2); alarm with 10^6 rows (m = 3)")
-    parser.add_argument("--pgmpy", action="store_true", help="local scores per second beside pgmpy's")
-    parser.add_argument("--one", help=argparse.SUPPRESS)  # a task as JSON: what a process of its own does
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="write the candidate sets of bds to FOLDER/{name}_m{m}_s{seed}.qbc",
+    )
+    parser.add_argument(
+        "--spread", action="store_true", help="number of candidates of bds over seeds 0-4"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="link and munin (m = 2); alarm with 10^6 rows (m = 3)"
+    )
+    parser.add_argument(
+        "--pgmpy", action="store_true", help="local scores per second beside pgmpy's"
+    )
+    parser.add_argument(
+        "--one", help=argparse.SUPPRESS
+    )  # a task as JSON: what a process of its own does
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not (options.one or options.peer or options.data):
@@ -153,14 +183,26 @@ def instances(text: str) -> list[str]:
     for word in words(text):
         name, colon, m = word.partition(":")
         if not (name and colon and m.isdigit()):
-            raise argparse.ArgumentTypeError(f"{word!r} is no instance; give name:m such as alarm:4")
+            raise argparse.ArgumentTypeError(
+                f"{word!r} is no instance; give name:m such as alarm:4"
+            )
     return words(text)
 
 
 def print_times(task: Task, names: Sequence[str]) -> None:
     """One table: each instance, and all together."""
     print(f"\n## `{task.score}`, seed {task.seed}\n")
-    head = ["instance", "m", "n", "rows", "sets counted", "candidates", "seconds", "peak MB", "compile or load s"]
+    head = [
+        "instance",
+        "m",
+        "n",
+        "rows",
+        "sets counted",
+        "candidates",
+        "seconds",
+        "peak MB",
+        "compile or load s",
+    ]
     print_row(head)
     print_row(["---"] + ["--:"] * (len(head) - 1))
     done = []
@@ -168,7 +210,10 @@ def print_times(task: Task, names: Sequence[str]) -> None:
         outcome = apart(replace(task, instance=name))
         done.append(outcome)
         print_row(cells(name, outcome))
-    seconds, most = sum(outcome.seconds for outcome in done), max(outcome.megabytes for outcome in done)
+    seconds, most = (
+        sum(outcome.seconds for outcome in done),
+        max(outcome.megabytes for outcome in done),
+    )
     compiling = sum(outcome.compile_seconds for outcome in done)
     total = ["**all**", "", "", "", f"{sum(outcome.sets for outcome in done):,}", ""]
     print_row([*total, f"**{seconds:.1f}**", f"**{most:,}**", f"{compiling:.1f}"])
@@ -177,16 +222,24 @@ def print_times(task: Task, names: Sequence[str]) -> None:
 def print_spread(task: Task, names: Iterable[str]) -> None:
     """Numbers of candidate sets over five samples beside the paper's."""
     print("\n## Candidates over samples: `bds`, seeds 0 to 4\n")
-    print_row(["instance", "m", "candidates", "paper", "difference", "difference / paper's deviation"])
+    print_row(
+        ["instance", "m", "candidates", "paper", "difference", "difference / paper's deviation"]
+    )
     print_row(["---"] + ["--:"] * 5)
     for name in names:
-        found = [apart(replace(task, instance=name, score="bds", seed=seed)).candidates for seed in range(5)]
+        found = [
+            apart(replace(task, instance=name, score="bds", seed=seed)).candidates
+            for seed in range(5)
+        ]
         mean, spread = statistics.mean(found), statistics.stdev(found)
         row = [*name.split(":"), f"{mean:,.0f} ± {spread:,.0f}"]
         printed = PAPER.get(name)
         if printed:
             apart_by = mean - printed.candidates
-            row += [f"{printed.candidates:,} ± {printed.candidates_spread:,}", f"{apart_by / printed.candidates:+.1%}"]
+            row += [
+                f"{printed.candidates:,} ± {printed.candidates_spread:,}",
+                f"{apart_by / printed.candidates:+.1%}",
+            ]
             row += [f"{apart_by / printed.candidates_spread:+.2f}"]
         print_row([*row, "", "", ""][:6])
 
@@ -194,7 +247,17 @@ def print_spread(task: Task, names: Iterable[str]) -> None:
 def print_large(tasks: Iterable[Task], scores: Iterable[str]) -> None:
     """Searches that are too large for a full enumeration of larger sets, or that have many rows."""
     print("\n## Large\n")
-    head = ["score", "instance", "m", "n", "rows", "sets counted", "candidates", "seconds", "peak MB"]
+    head = [
+        "score",
+        "instance",
+        "m",
+        "n",
+        "rows",
+        "sets counted",
+        "candidates",
+        "seconds",
+        "peak MB",
+    ]
     print_row([*head, "compile or load s"])
     print_row(["---", "---"] + ["--:"] * 8)
     for score in scores:
@@ -229,7 +292,9 @@ def print_peer(task: Task) -> None:
 
 def cells(name: str, outcome: Outcome) -> list[str]:
     """An outcome as cells of a row."""
-    numbers = [f"{value:,}" for value in (outcome.n, outcome.rows, outcome.sets, outcome.candidates)]
+    numbers = [
+        f"{value:,}" for value in (outcome.n, outcome.rows, outcome.sets, outcome.candidates)
+    ]
     spent = [f"{outcome.seconds:.2f}", f"{outcome.megabytes:,}", f"{outcome.compile_seconds:.1f}"]
     return [*name.split(":"), *numbers, *spent]
 
@@ -249,19 +314,21 @@ def in_process(what: str, task: Task) -> dict:
     command = [sys.executable, __file__, what, json.dumps(asdict(task))]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{task.instance} ({task.score}, seed {task.seed}) failed with exit code {done.returncode}")
+        sys.exit(
+            f"{task.instance} ({task.score}, seed {task.seed}) failed with exit code {done.returncode}"
+        )
     return json.loads(done.stdout)
 
 
 def search(task: Task) -> Outcome:
     """Run the search of the task here."""
     from benchmarks.paper import instance
-    from qubayes.candidates import Search, identify, write_candidates
+    from qubayes.candidates import CandidateSearch, identify, write_candidates
     from qubayes.foundation.workers import Workers
     from qubayes.scores import Score
 
     dataset = instance(task.name, task.seed, task.data, task.rows)
-    what, workers = Search(task.max_parents, Score(task.score)), Workers(task.threads)
+    what, workers = CandidateSearch(task.max_parents, Score(task.score)), Workers(task.threads)
     before = time.perf_counter()
     identify(small(dataset, task.max_parents + 2), what, workers=workers)
     start = time.perf_counter()
@@ -269,9 +336,13 @@ def search(task: Task) -> Outcome:
     seconds = time.perf_counter() - start
     if task.keep and task.score == "bds":
         Path(task.keep).mkdir(parents=True, exist_ok=True)
-        write_candidates(found, Path(task.keep) / f"{task.name}_m{task.max_parents}_s{task.seed}.qbc")
+        write_candidates(
+            found, Path(task.keep) / f"{task.name}_m{task.max_parents}_s{task.seed}.qbc"
+        )
     sets = sum(comb(dataset.n, k) for k in range(1, task.max_parents + 2))
-    return Outcome(dataset.n, dataset.rows, sets, found.total, seconds, start - before, peak_megabytes())
+    return Outcome(
+        dataset.n, dataset.rows, sets, found.total, seconds, start - before, peak_megabytes()
+    )
 
 
 def small(dataset: "Dataset", columns: int) -> "Dataset":
@@ -309,7 +380,9 @@ def measure_peer(task: Task) -> dict[str, float]:
 
     dataset = instance(task.name, task.seed, task.data, task.rows)
     names = list(dataset.names)
-    frame = pd.DataFrame({name: column.astype(int) for name, column in zip(names, dataset.codes, strict=True)})
+    frame = pd.DataFrame(
+        {name: column.astype(int) for name, column in zip(names, dataset.codes, strict=True)}
+    )
     states = {name: list(range(len(its))) for name, its in zip(names, dataset.states, strict=True)}
     peer = BDeu(frame, equivalent_sample_size=1, state_names=states)
     rng = np.random.default_rng(0)
@@ -320,7 +393,10 @@ def measure_peer(task: Task) -> dict[str, float]:
         families.append((child, parents))
     peer.local_score(names[0], (names[1],))
     start = time.perf_counter()
-    scores = [peer.local_score(names[child], tuple(names[p] for p in parents)) for child, parents in families]
+    scores = [
+        peer.local_score(names[child], tuple(names[p] for p in parents))
+        for child, parents in families
+    ]
     seconds = time.perf_counter() - start
     ours = [local_score(dataset, child, parents, Score("bdeu")) for child, parents in families]
     difference = max(abs(a - b) for a, b in zip(scores, ours, strict=True))
@@ -330,11 +406,18 @@ def measure_peer(task: Task) -> dict[str, float]:
 def print_machine(options: argparse.Namespace) -> None:
     """Where and with what this was measured."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    print(f"- machine: {cores()} cores, {processor()}, {memory:.0f} GB; {platform.system()} {platform.machine()}")
-    packages = ", ".join(f"{name} {installed(name)}" for name in ("qubayes", "numpy", "scipy", "numba", "pgmpy"))
+    print(
+        f"- machine: {cores()} cores, {processor()}, {memory:.0f} GB; {platform.system()} {platform.machine()}"
+    )
+    packages = ", ".join(
+        f"{name} {installed(name)}" for name in ("qubayes", "numpy", "scipy", "numba", "pgmpy")
+    )
     print(f"- Python {platform.python_version()}; {packages}")
     print(f"- commit: {commit()}")
-    places = {str(options.data): "DIR", str(options.keep): "FOLDER"}  # where they are here says nothing elsewhere
+    places = {
+        str(options.data): "DIR",
+        str(options.keep): "FOLDER",
+    }  # where they are here says nothing elsewhere
     given = shlex.join(places.get(argument, argument) for argument in sys.argv[1:])
     print(f"- command: `python -m benchmarks candidates {given}`", flush=True)
 
@@ -365,10 +448,16 @@ def commit() -> str:
 
     def git(*arguments: str) -> str:
         here = Path(__file__).resolve().parent
-        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *arguments], cwd=here, capture_output=True, text=True, check=False
+        )
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    changed = " (with changes)" if git("status", "--porcelain", "--untracked-files=no", "--", "../src") else ""
+    changed = (
+        " (with changes)"
+        if git("status", "--porcelain", "--untracked-files=no", "--", "../src")
+        else ""
+    )
     return (git("rev-parse", "--short", "HEAD") or "unknown") + changed
 
 

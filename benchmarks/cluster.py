@@ -1,13 +1,14 @@
 """What a task on a Dask cluster costs, and from which size on a cluster pays: measured for two processes.
 
-    python -m benchmarks cluster [--tasks 500] [--data examples/alarm.csv] [--stages candidates:3,...] [--workers 100]
+    python -m benchmarks cluster [--tasks 500] [--data examples/alarm.csv] [--stages
+    candidates:3,...] [--workers 100]
         [--task-seconds 0.5]
 
-A scheduler and two worker processes of one thread are started on this machine. Figures are processor time, which other
-programs disturb little: of this process (the client), of the scheduler, and of both workers. The wall clock, which idle
-cores need, compares one thread, two threads and two workers. Stages run twice, and the second run counts: kernels are
-compiled then. The last table is on paper (`on_paper`).
-"""
+A scheduler and two worker processes of one thread are started on this machine. Figures are
+processor time, which other programs disturb little: of this process (the client), of the scheduler,
+and of both workers. The wall clock, which idle cores need, compares one thread, two threads and two
+workers. Stages run twice, and the second run counts: kernels are compiled then. The last table is
+on paper (`on_paper`)."""
 
 import argparse
 import os
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 
-from qubayes import Limits, Search, Workers, bootstrap, identify, read, solve
+from qubayes import CandidateSearch, Limits, Workers, bootstrap, identify, read, solve
 from qubayes.data import Dataset
 from qubayes.foundation import workers as workers_module
 from qubayes.foundation.workers import run
@@ -48,11 +49,15 @@ class Cost(NamedTuple):
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--data", type=Path, default=Path("examples/alarm.csv"))
     parser.add_argument("--stages", default=USUAL, help="each with its number of parents")
-    parser.add_argument("--task-seconds", type=float, default=0.5, help="of a block of the last level, on paper")
+    parser.add_argument(
+        "--task-seconds", type=float, default=0.5, help="of a block of the last level, on paper"
+    )
     parser.add_argument("--workers", type=int, default=100, help="of the estimate on paper")
     options = parser.parse_args()
     with started_cluster() as (made, address):
@@ -64,7 +69,11 @@ def main() -> None:
                 f"connection {connecting:.2f} s; {1000 * megabytes(joined, made):.1f} ms for each MB that a worker gets"
             )
             print("\n| ms a task | client | scheduler | worker |\n|---|---|---|---|")
-            print("| that does nothing | " + " | ".join(f"{1000 * spent:.2f}" for spent in each[:3]) + " |\n")
+            print(
+                "| that does nothing | "
+                + " | ".join(f"{1000 * spent:.2f}" for spent in each[:3])
+                + " |\n"
+            )
             print(
                 "| stage | here s | tasks | client s | scheduler s | workers s | all / here "
                 "| wall s, one thread | two threads | two workers |"
@@ -76,15 +85,21 @@ def main() -> None:
                 work = work_of(name, int(most), dataset)
                 here, there = both(work, joined, made)
                 spent = f"{there.client:.2f} | {there.scheduler:.2f} | {there.workers:.2f}"
-                clock = " | ".join(f"{wall(work, workers):.2f}" for workers in (Workers(1), Workers(2), joined))
+                clock = " | ".join(
+                    f"{wall(work, workers):.2f}" for workers in (Workers(1), Workers(2), joined)
+                )
                 print(
                     f"| {name} {most} | {here:.2f} | {there.tasks} | {spent} | {sum(there[:3]) / here:.2f} | {clock} |",
                     flush=True,
                 )
-    print(f"\n| s on one thread | tasks | s with 2 workers | with {options.workers} | times |\n|---|---|---|---|---|")
+    print(
+        f"\n| s on one thread | tasks | s with 2 workers | with {options.workers} | times |\n|---|---|---|---|---|"
+    )
     for load in (0.3, 1, 3, 10, 100, 1000, 10_000):
         tasks = max(LEAST_TASKS, round(load / options.task_seconds))
-        two, many = (on_paper(load, tasks, count, each, connecting) for count in (2, options.workers))
+        two, many = (
+            on_paper(load, tasks, count, each, connecting) for count in (2, options.workers)
+        )
         print(f"| {load:,} | {tasks:,} | {two:,.2f} | {many:,.2f} | {load / many:.1f} |")
 
 
@@ -92,7 +107,9 @@ def main() -> None:
 def started_cluster() -> Iterator[tuple[psutil.Process, str]]:
     """Yield the process of a scheduler, whose children are two workers, and its address."""
     command = [sys.executable, "-c", SCHEDULER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         yield psutil.Process(process.pid), process.stdout.readline().strip()
         process.communicate("\n")
@@ -101,17 +118,22 @@ def started_cluster() -> Iterator[tuple[psutil.Process, str]]:
 def on_paper(work: float, tasks: int, count: int, each: Cost, connecting: float) -> float:
     """Return T = c + N t + max(N s, (W + N o) / min(w, N)) seconds.
 
-    c connection; W work on one thread, in N tasks, on w workers; each task costs the client t, the scheduler s, and its
-    worker o. As if the client worked while nobody else does.
-    """
+    c connection; W work on one thread, in N tasks, on w workers; each task costs the client t, the
+    scheduler s, and its worker o. As if the client worked while nobody else does."""
     spread = (work + tasks * each.workers) / min(count, tasks)
     return connecting + tasks * each.client + max(tasks * each.scheduler, spread)
 
 
 def seconds(made: psutil.Process) -> tuple[float, float, float]:
     """Return processor seconds so far of this process, the scheduler and the workers."""
-    children = [child for child in made.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
-    spent = [each.user + each.system for each in (process.cpu_times() for process in (made, *children))]
+    children = [
+        child
+        for child in made.children(recursive=True)
+        if "spawn_main" in " ".join(child.cmdline())
+    ]
+    spent = [
+        each.user + each.system for each in (process.cpu_times() for process in (made, *children))
+    ]
     return sum(os.times()[:2]), spent[0], sum(spent[1:])
 
 
@@ -155,17 +177,25 @@ def megabytes(joined: Workers, made: psutil.Process, size: int = 100) -> float:
 def work_of(name: str, most: int, dataset: Dataset) -> Callable[[Workers], Any]:
     """Return a stage as a function of the workers."""
     if name == "candidates":
-        return lambda workers: identify(dataset, Search(most), workers=workers).scores.tobytes()
+        return lambda workers: identify(
+            dataset, CandidateSearch(most), workers=workers
+        ).scores.tobytes()
     if name == "possible-parents":
-        search = Search(most, possible_parents=10)
+        search = CandidateSearch(most, possible_parents=10)
         return lambda workers: identify(dataset, search, workers=workers).scores.tobytes()
     if name == "bootstrap":
-        return lambda workers: bootstrap(dataset, Search(most), 4, workers=workers).frequencies.tobytes()
-    candidates, limits = identify(dataset, Search(most)), Limits(None, moves=1_000_000)
-    return lambda workers: solve(candidates, "anneal", limits=limits, workers=workers).choice.tobytes()
+        return lambda workers: bootstrap(
+            dataset, CandidateSearch(most), 4, workers=workers
+        ).frequencies.tobytes()
+    candidates, limits = identify(dataset, CandidateSearch(most)), Limits(None, moves=1_000_000)
+    return lambda workers: solve(
+        candidates, "anneal", limits=limits, workers=workers
+    ).choice.tobytes()
 
 
-def both(work: Callable[[Workers], Any], joined: Workers, made: psutil.Process) -> tuple[float, Cost]:
+def both(
+    work: Callable[[Workers], Any], joined: Workers, made: psutil.Process
+) -> tuple[float, Cost]:
     """Return the seconds on one thread here and the cost on the cluster; the results must be equal."""
     found: list[Any] = [work(Workers(1)), work(joined)]  # compiles
     began = sum(os.times()[:2])

@@ -1,12 +1,13 @@
 """Proofs, bounds and presolve: what `exact` and `presolve` come to on files of candidate sets.
 
-    python -m benchmarks exact --candidates DIR [--instances alarm:4,win95pts:2] [--seeds 0,1] [--time-limit 120]
+    python -m benchmarks exact --candidates DIR [--instances alarm:4,win95pts:2] [--seeds 0,1]
+    [--time-limit 120]
         [--json OUT.json]
 
-DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Prints for each: the best
-score, the bound, the gap (of the gain over the empty graph), wall and CPU seconds, nodes and cuts; candidate sets
-before and after presolve, and the bits of the QUBO before and after. Kernels are compiled before the clock starts.
-"""
+DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Prints
+for each: the best score, the bound, the gap (of the gain over the empty graph), wall and CPU
+seconds, nodes and cuts; candidate sets before and after presolve, and the bits of the QUBO before
+and after. Kernels are compiled before the clock starts."""
 
 import argparse
 import json
@@ -37,9 +38,13 @@ def main() -> None:
 
 
 def _options() -> Any:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--candidates", required=True)
-    parser.add_argument("--instances", type=lambda text: [tuple(item.split(":")) for item in text.split(",")])
+    parser.add_argument(
+        "--instances", type=lambda text: [tuple(item.split(":")) for item in text.split(",")]
+    )
     parser.add_argument("--seeds", type=lambda text: text.split(","), default=["0"])
     parser.add_argument("--time-limit", type=float, default=120.0)
     parser.add_argument("--json")
@@ -50,7 +55,12 @@ def _files(folder: Path, instances: list[tuple[str, str]] | None, seeds: list[st
     """The files of the instances, or all of these seeds."""
     if instances is None:
         return sorted(path for seed in seeds for path in folder.glob(f"*_m*_s{seed}.*"))
-    return [path for name, m in instances for seed in seeds for path in sorted(folder.glob(f"{name}_m{m}_s{seed}.*"))]
+    return [
+        path
+        for name, m in instances
+        for seed in seeds
+        for path in sorted(folder.glob(f"{name}_m{m}_s{seed}.*"))
+    ]
 
 
 def _warm_up() -> None:
@@ -58,7 +68,11 @@ def _warm_up() -> None:
     from qubayes.search import solve
     from qubayes.search.exact import presolve
 
-    sets = [[((1, 2), -1.0), ((), -3.0)], [((0, 2), -1.0), ((), -3.5)], [((0, 1), -1.0), ((), -4.0)]]
+    sets = [
+        [((1, 2), -1.0), ((), -3.0)],
+        [((0, 2), -1.0), ((), -3.5)],
+        [((0, 1), -1.0), ((), -4.0)],
+    ]
     candidates = prune("abc", sets)
     solve(candidates, "exact")
     _bits(presolve(candidates).candidates)

@@ -1,8 +1,7 @@
 """The paper's Figure 1, redrawn from what the program computes for the three vertices of its Figure 2.
 
-`python -m benchmarks figures` writes docs/pictures/overview.svg; `--check` compares. Figure 2 is drawn by `qubayes
-formulate docs/pictures/three.jkl --order scc --penalty paper -o qubo.svg`.
-"""
+`python -m benchmarks figures` writes docs/pictures/overview.svg; `--check` compares. Figure 2 is
+drawn by `qubayes formulate docs/pictures/three.jkl --order scc --penalty paper -o qubo.svg`."""
 
 import argparse
 import sys
@@ -19,7 +18,13 @@ from qubayes.search import Limits, solve
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDTH, GAP, LINE, TOP, SMALL, LARGE = 200, 34, 19, 62, 12, 13
-STEPS = ("scores of parent sets", "unions of two", "one bit each", "order, at most two", "least energy")
+STEPS = (
+    "scores of parent sets",
+    "unions of two",
+    "one bit each",
+    "order, at most two",
+    "least energy",
+)
 
 
 def panels(candidates: Candidates) -> tuple[list[tuple[str, list[str]]], Network]:
@@ -37,7 +42,11 @@ def panels(candidates: Candidates) -> tuple[list[tuple[str, list[str]]], Network
         ("data", ["a row for each case,", "a column for each", f"of {', '.join(names)}"]),
         (
             "candidate parent sets",
-            [f"{names[v]}: {_set(names, w)}  {_number(s)}" for v, own in enumerate(sets) for w, s in reversed(own)],
+            [
+                f"{names[v]}: {_set(names, w)}  {_number(s)}"
+                for v, own in enumerate(sets)
+                for w, s in reversed(own)
+            ],
         ),
         (
             "candidate parent subsets",
@@ -48,7 +57,15 @@ def panels(candidates: Candidates) -> tuple[list[tuple[str, list[str]]], Network
             ],
         ),
         ("minus the score", list(_polynomials(paper))),
-        ("QUBO", [f"{paper.qubo.bits} bits:", *bits, f"({ours.qubo.bits} bits in our", "own formulation)"]),
+        (
+            "QUBO",
+            [
+                f"{paper.qubo.bits} bits:",
+                *bits,
+                f"({ours.qubo.bits} bits in our",
+                "own formulation)",
+            ],
+        ),
         ("network", [f"score {_number(solution.score)},", f"energy {_number(-solution.score)}"]),
     ], Network(names, chosen)
 
@@ -71,9 +88,19 @@ def _polynomials(formulation: Formulation) -> Iterator[str]:
         terms = [(float(score.h[bit]), label[bit]) for bit in own]
         for bit in own:
             places = range(int(score.indptr[bit]), int(score.indptr[bit + 1]))
-            later = [(float(score.weights[k]), int(score.indices[k])) for k in places if score.indices[k] > bit]
-            terms += [(weight, f"{label[bit]} {label[other]}") for weight, other in later if other in label]
-        text = "".join(f" {'−' if weight < 0 else '+'} {abs(weight):g} {name}" for weight, name in terms)
+            later = [
+                (float(score.weights[k]), int(score.indices[k]))
+                for k in places
+                if score.indices[k] > bit
+            ]
+            terms += [
+                (weight, f"{label[bit]} {label[other]}")
+                for weight, other in later
+                if other in label
+            ]
+        text = "".join(
+            f" {'−' if weight < 0 else '+'} {abs(weight):g} {name}" for weight, name in terms
+        )
         whole = f"{names[vertex]}: {-formulation.candidates.base_scores[vertex]:g}{text}"
         while len(whole) > 22:  # wrapped at a sign
             cut = max(whole.rfind(" − ", 0, 22), whole.rfind(" + ", 0, 22))
@@ -99,7 +126,9 @@ def picture(candidates: Candidates) -> str:
             f'<rect x="{left}" y="30" width="{WIDTH}" height="{height - 40}" rx="9" fill="#f4f7fc" stroke="#4a6fa5"/>'
         )
         parts.append(_label(left + WIDTH / 2, 52, title, LARGE, "middle", "bold"))
-        parts += [_label(left + 12, TOP + 18 + LINE * k, line, SMALL) for k, line in enumerate(lines)]
+        parts += [
+            _label(left + 12, TOP + 18 + LINE * k, line, SMALL) for k, line in enumerate(lines)
+        ]
         if number:
             middle = TOP + 28
             parts.append(
@@ -108,14 +137,26 @@ def picture(candidates: Candidates) -> str:
             )
             parts.append(_label(left - GAP / 2, 20, STEPS[number - 1], SMALL, "middle"))
     for row in range(6):  # the table of the data
-        cells = "".join(f'<rect x="{22 + 36 * k}" y="{TOP + 84 + 20 * row}" width="36" height="20"/>' for k in range(3))
-        parts.append(f'<g fill="{"#dfe6f2" if row == 0 else "#ffffff"}" stroke="#9aa0a6">{cells}</g>')
-    parts += [_label(40 + 36 * k, TOP + 98, name, SMALL, "middle") for k, name in enumerate(candidates.names)]
+        cells = "".join(
+            f'<rect x="{22 + 36 * k}" y="{TOP + 84 + 20 * row}" width="36" height="20"/>'
+            for k in range(3)
+        )
+        parts.append(
+            f'<g fill="{"#dfe6f2" if row == 0 else "#ffffff"}" stroke="#9aa0a6">{cells}</g>'
+        )
+    parts += [
+        _label(40 + 36 * k, TOP + 98, name, SMALL, "middle")
+        for k, name in enumerate(candidates.names)
+    ]
     nested = inner.replace("<svg ", f'<svg x="{10 + 5 * (WIDTH + GAP) + 40}" y="{TOP + 44}" ', 1)
-    return "\n".join([*parts, nested.replace('fill="#ffffff"', 'fill="none"', 1).rstrip(), "</svg>", ""])
+    return "\n".join(
+        [*parts, nested.replace('fill="#ffffff"', 'fill="none"', 1).rstrip(), "</svg>", ""]
+    )
 
 
-def _label(x: float, y: float, text: str, size: int, anchor: str = "start", weight: str = "normal") -> str:
+def _label(
+    x: float, y: float, text: str, size: int, anchor: str = "start", weight: str = "normal"
+) -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" fill="#202124" '
         f'xml:space="preserve">{escape(text)}</text>'
@@ -125,7 +166,9 @@ def _label(x: float, y: float, text: str, size: int, anchor: str = "start", weig
 def main() -> None:
     """Write the picture, or compare it with the one that is there."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit with 1 if docs/pictures/overview.svg differs")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 if docs/pictures/overview.svg differs"
+    )
     arguments = parser.parse_args()
     made, place = picture(read_candidates(PICTURES / "three.jkl")), PICTURES / "overview.svg"
     if arguments.check:

@@ -2,11 +2,10 @@
 
     python -m benchmarks first-run [--data examples/alarm.csv] [-m 3] [--kernels 10] [--repeat 1]
 
-First `qubayes learn` as a user runs it, each time in full. Then its stages one after the other in one process, where
-nothing is compiled in the background; of these the quickest run counts, stage by stage: other work on the machine only
-ever adds. Each run is a process of its own: the first with an empty cache of compiled kernels, the second with what the
-first left there.
-"""
+First `qubayes learn` as a user runs it, each time in full. Then its stages one after the other in
+one process, where nothing is compiled in the background; of these the quickest run counts, stage by
+stage: other work on the machine only ever adds. Each run is a process of its own: the first with an
+empty cache of compiled kernels, the second with what the first left there."""
 
 import argparse
 import json
@@ -26,7 +25,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=str(SAMPLE))
     parser.add_argument("-m", "--max-parents", type=int, default=3)
-    parser.add_argument("--kernels", type=int, default=10, help="how many of the slowest functions to list")
+    parser.add_argument(
+        "--kernels", type=int, default=10, help="how many of the slowest functions to list"
+    )
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -51,7 +52,15 @@ def learn(options: argparse.Namespace) -> None:
 
 def _learn_once(options: argparse.Namespace, folder: str) -> tuple[float, bool]:
     """(seconds of the process, whether its network is proved to be the best)."""
-    command = [sys.executable, "-m", "qubayes", "learn", options.data, "-m", str(options.max_parents)]
+    command = [
+        sys.executable,
+        "-m",
+        "qubayes",
+        "learn",
+        options.data,
+        "-m",
+        str(options.max_parents),
+    ]
     command += ["--json", "-o", str(Path(folder) / "network.bif")]
     began = time.perf_counter()
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
@@ -66,12 +75,30 @@ def compare(options: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             first = quicker(first, in_process(options, folder))
             again = quicker(again, in_process(options, folder))
-    print_row(["stage", "first run, s", "CPU s", "compiling, CPU s", "functions compiled", "next run, s", "CPU s"])
+    print_row(
+        [
+            "stage",
+            "first run, s",
+            "CPU s",
+            "compiling, CPU s",
+            "functions compiled",
+            "next run, s",
+            "CPU s",
+        ]
+    )
     print_row(["---", *["---:"] * 6])
     for stage in first:
         cold, warm = first[stage], again[stage]
         shown = [f"{cold[key]:.2f}" for key in ("wall", "cpu", "compiling")]
-        print_row([stage, *shown, str(len(cold["functions"])), f"{warm['wall']:.2f}", f"{warm['cpu']:.2f}"])
+        print_row(
+            [
+                stage,
+                *shown,
+                str(len(cold["functions"])),
+                f"{warm['wall']:.2f}",
+                f"{warm['cpu']:.2f}",
+            ]
+        )
     functions = [entry for stage in first.values() for entry in stage["functions"]]
     print()
     print_row(["function", "CPU s, without what it calls"])
@@ -84,14 +111,29 @@ def quicker(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, An
     """For each stage the run that took less processor time."""
     if known is None:
         return found
-    return {stage: min(known[stage], found[stage], key=lambda outcome: outcome["cpu"]) for stage in found}
+    return {
+        stage: min(known[stage], found[stage], key=lambda outcome: outcome["cpu"])
+        for stage in found
+    }
 
 
 def in_process(options: argparse.Namespace, cache: str) -> dict[str, Any]:
     """The outcome of one run with this cache."""
-    command = [sys.executable, __file__, "--one", "--data", options.data, "-m", str(options.max_parents)]
+    command = [
+        sys.executable,
+        __file__,
+        "--one",
+        "--data",
+        options.data,
+        "-m",
+        str(options.max_parents),
+    ]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
     )
     outcome: dict[str, Any] = json.loads(done.stdout)
     return outcome
@@ -103,7 +145,7 @@ def run(path: str, max_parents: int) -> dict[str, Any]:
     with stages.timed("imports"):
         import qubayes.qubo
         import qubayes.search
-        from qubayes.candidates import Search, identify
+        from qubayes.candidates import CandidateSearch, identify
         from qubayes.data import read
         from qubayes.qubo.subsets import cover
 
@@ -111,11 +153,13 @@ def run(path: str, max_parents: int) -> dict[str, Any]:
     with stages.timed("data"):
         dataset = read(path)
     with stages.timed("candidates"):
-        candidates = identify(dataset, Search(max_parents))
+        candidates = identify(dataset, CandidateSearch(max_parents))
     with stages.timed("subsets"):
         subsets = cover(candidates)
     with stages.timed("solve"):
-        qubayes.search.solve(candidates, qubayes.search.solver_named("auto"), limits=qubayes.search.Limits(10.0))
+        qubayes.search.solve(
+            candidates, qubayes.search.solver_named("auto"), limits=qubayes.search.Limits(10.0)
+        )
     with stages.timed("bits"):
         qubayes.qubo.count_bits(candidates, subsets)
     return stages.outcomes

@@ -1,12 +1,13 @@
 """Bits, couplers, range of coefficients, seconds and memory of both formulations, of one sample.
 
-    python -m benchmarks formulation DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search] [--subsets COVERS]
+    python -m benchmarks formulation DIR [--instances alarm:4,andes:2] [--seed 0] [--cover search]
+    [--subsets COVERS]
         [--json OUT.json]
 
-DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes. Subsets are read from
-COVERS/{name}_m{m}_s{seed}.qbs, or found once for each instance if they are not there. Each QUBO is then assembled in
-its own process, which tells its seconds (kernels compiled before) and the most memory that it held.
-"""
+DIR holds candidate sets as {name}_m{m}_s{seed} with any ending that `read_candidates` takes.
+Subsets are read from COVERS/{name}_m{m}_s{seed}.qbs, or found once for each instance if they are
+not there. Each QUBO is then assembled in its own process, which tells its seconds (kernels compiled
+before) and the most memory that it held."""
 
 import argparse
 import json
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from qubayes.candidates import Candidates
     from qubayes.qubo.subsets import Subsets
 
-CANDIDATES, SUBSETS = "candidates.qbc", "subsets.qbs"  # what a process that assembles finds in its folder
+CANDIDATES, SUBSETS = (
+    "candidates.qbc",
+    "subsets.qbs",
+)  # what a process that assembles finds in its folder
 MODES = (("scc", "paper"), ("chordal", "tight"))
 
 
@@ -31,7 +35,9 @@ def main() -> None:
     if options.assemble:
         print(json.dumps(_assembled(Path(options.directory), *options.assemble)))
         return
-    from benchmarks.paper.printed import INSTANCES  # here: the process that assembles is run by its path
+    from benchmarks.paper.printed import (
+        INSTANCES,  # here: the process that assembles is run by its path
+    )
 
     rows = []
     print(f"| instance | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}", flush=True)
@@ -45,22 +51,33 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("directory")
-    parser.add_argument("--instances", type=_instances, help="name:m, separated by commas; all sixteen unless given")
+    parser.add_argument(
+        "--instances", type=_instances, help="name:m, separated by commas; all sixteen unless given"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cover", default="search")
-    parser.add_argument("--subsets", type=Path, metavar="COVERS", help="take subsets from the .qbs files there")
+    parser.add_argument(
+        "--subsets", type=Path, metavar="COVERS", help="take subsets from the .qbs files there"
+    )
     parser.add_argument("--json")
     parser.add_argument("--assemble", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def _instances(text: str) -> list[tuple[str, int]]:
-    return [(name, int(parents)) for name, _, parents in (part.partition(":") for part in text.split(","))]
+    return [
+        (name, int(parents))
+        for name, _, parents in (part.partition(":") for part in text.split(","))
+    ]
 
 
-def _measured(directory: Path, name: str, parents: int, options: argparse.Namespace) -> dict[str, Any] | None:
+def _measured(
+    directory: Path, name: str, parents: int, options: argparse.Namespace
+) -> dict[str, Any] | None:
     """One row, or None if the instance is not there."""
     from qubayes.candidates import read_candidates, write_candidates
     from qubayes.qubo import ogorman_bits
@@ -72,7 +89,12 @@ def _measured(directory: Path, name: str, parents: int, options: argparse.Namesp
         return None
     candidates = read_candidates(found[0])
     subsets = _subsets(candidates, stem, options)
-    row: dict[str, Any] = {"instance": name, "m": parents, "seed": options.seed, "candidates": candidates.total}
+    row: dict[str, Any] = {
+        "instance": name,
+        "m": parents,
+        "seed": options.seed,
+        "candidates": candidates.total,
+    }
     row |= {"cover": subsets.method, "cover_seconds": subsets.seconds}
     row["ogorman_bits"] = ogorman_bits(candidates)["total"]
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +102,9 @@ def _measured(directory: Path, name: str, parents: int, options: argparse.Namesp
         write_subsets(subsets, Path(folder, SUBSETS))
         for order, penalty in MODES:
             command = [sys.executable, __file__, folder, "--assemble", order, penalty]
-            row[penalty] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            row[penalty] = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            )
     return row
 
 
@@ -102,7 +126,9 @@ def _assembled(folder: Path, order: str, penalty: str) -> dict[str, Any]:
     from qubayes.qubo import formulate
     from qubayes.qubo.subsets import cover, read_subsets
 
-    small = Candidates(("a", "b"), Families.of([[(1,), ()], [(0,), ()]]), np.array([-1.0, -2.0, -1.0, -2.0]))
+    small = Candidates(
+        ("a", "b"), Families.of([[(1,), ()], [(0,), ()]]), np.array([-1.0, -2.0, -1.0, -2.0])
+    )
     formulate(small, cover(small), order=order, penalty=penalty)
     candidates, subsets = read_candidates(folder / CANDIDATES), read_subsets(folder / SUBSETS)
     formulation = formulate(candidates, subsets, order=order, penalty=penalty)

@@ -1,13 +1,15 @@
 """Nanoseconds a set of the last level, with bounds and without, and beside another checkout.
 
-    python -m benchmarks last-level --data DIR [--instances alarm:4,...] [--scores bdeu,bds,bic] [--beside CHECKOUT]
+    python -m benchmarks last-level --data DIR [--instances alarm:4,...] [--scores bdeu,bds,bic]
+    [--beside CHECKOUT]
 
-DIR holds networks/*.bif.gz. One thread, 1000 rows, seed 0, processor time. *bounds* and *exact*, the same level without
-bounds, come from one process, one after the other; their candidates are compared. *there* is the last level of the
-other checkout: a process with its PYTHONPATH runs `identify` and notes the time of each progress report. The time from
-the first block of the last level, which may load a kernel, to its last block is divided by the sets between them.
-Then whole commands, beside it and beside pyAgrum's greedy search on the same file, which uses no candidate sets.
-"""
+DIR holds networks/*.bif.gz. One thread, 1000 rows, seed 0, processor time. *bounds* and *exact*,
+the same level without bounds, come from one process, one after the other; their candidates are
+compared. *there* is the last level of the other checkout: a process with its PYTHONPATH runs
+`identify` and notes the time of each progress report. The time from the first block of the last
+level, which may load a kernel, to its last block is divided by the sets between them. Then whole
+commands, beside it and beside pyAgrum's greedy search on the same file, which uses no candidate
+sets."""
 
 import argparse
 import os
@@ -23,7 +25,7 @@ from typing import Self
 import numpy as np
 
 from qubayes import Score, Workers, read, read_network
-from qubayes.candidates import Search
+from qubayes.candidates import CandidateSearch
 from qubayes.candidates.identify import checked, first_level, scan_level
 from qubayes.candidates.levels import Block, Level, make_above, make_bounds, next_level
 from qubayes.data import Dataset, ReadSettings, write
@@ -33,7 +35,9 @@ USUAL = "alarm:4,hailfinder:4,hepar2:4,pathfinder:3,barley:4,andes:3"
 COMMAND = "from qubayes.cli import main; main()"
 LAST_LEVEL = """
 import sys, time
-from qubayes import ReadSettings, Score, Search, Workers, identify, read
+import qubayes
+from qubayes import ReadSettings, Score, Workers, identify, read
+Search = getattr(qubayes, "CandidateSearch", None) or qubayes.Search  # its name in older versions
 path, most, score = sys.argv[1:]
 marks = []
 note = lambda report: marks.append((report.done, time.process_time()))
@@ -57,26 +61,51 @@ learner.learnDAG()
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--instances", default=USUAL)
     parser.add_argument("--scores", default="bdeu,bds,bic")
-    parser.add_argument("--beside", type=Path, help="another checkout, whose command is timed as well")
+    parser.add_argument(
+        "--beside", type=Path, help="another checkout, whose command is timed as well"
+    )
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
-        instances = [Instance.sampled(text, options.data, Path(folder)) for text in options.instances.split(",")]
-        print("| network, m | score | sets | there ns | exact ns | bounds ns | there / bounds | candidates |")
+        instances = [
+            Instance.sampled(text, options.data, Path(folder))
+            for text in options.instances.split(",")
+        ]
+        print(
+            "| network, m | score | sets | there ns | exact ns | bounds ns | there / bounds | candidates |"
+        )
         print("|---" * 8 + "|")
         for instance in instances:
             for score in filter(None, options.scores.split(",")):
-                print(f"| {instance} | {score} | {row(instance, score, options.beside)} |", flush=True)
+                print(
+                    f"| {instance} | {score} | {row(instance, score, options.beside)} |", flush=True
+                )
         if options.beside:
             print("\n| command | there s | here s | ratio | pyAgrum s |\n|---|---|---|---|---|")
             for instance in instances:
-                arguments = ["candidates", instance.path, "-m", instance.most, "--missing", "state", "--threads", 1]
-                there, here = (seconds(tree, COMMAND, *arguments) for tree in (options.beside, Path.cwd()))
+                arguments = [
+                    "candidates",
+                    instance.path,
+                    "-m",
+                    instance.most,
+                    "--missing",
+                    "state",
+                    "--threads",
+                    1,
+                ]
+                there, here = (
+                    seconds(tree, COMMAND, *arguments) for tree in (options.beside, Path.cwd())
+                )
                 peer = seconds(Path.cwd(), PYAGRUM, instance.path, instance.most)
-                print(f"| {instance} | {there:.1f} | {here:.1f} | {there / here:.1f} | {peer:.1f} |", flush=True)
+                print(
+                    f"| {instance} | {there:.1f} | {here:.1f} | {there / here:.1f} | {peer:.1f} |",
+                    flush=True,
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +122,11 @@ class Instance:
         name, most = text.split(":")
         dataset = sample_dataset(read_network(data / "networks" / f"{name}.bif.gz"), 1000, seed=0)
         write(dataset.with_plain_states(), folder / f"{name}.csv")
-        return cls(folder / f"{name}.csv", int(most), read(folder / f"{name}.csv", ReadSettings(missing="state")))
+        return cls(
+            folder / f"{name}.csv",
+            int(most),
+            read(folder / f"{name}.csv", ReadSettings(missing="state")),
+        )
 
     def __str__(self) -> str:
         return f"{self.path.stem} {self.most}"
@@ -102,7 +135,7 @@ class Instance:
 def row(instance: Instance, score: str, beside: Path | None) -> str:
     """Return what the table says of one search."""
     dataset, most = instance.dataset, instance.most
-    level = first_level(dataset, checked(dataset, Search(most, Score(score))))
+    level = first_level(dataset, checked(dataset, CandidateSearch(most, Score(score))))
     below = 0
     for _ in range(most):
         above = make_above(level, last=False)
@@ -117,7 +150,10 @@ def row(instance: Instance, score: str, beside: Path | None) -> str:
     if beside:
         nanoseconds, total = output(beside, LAST_LEVEL, instance.path, most, score).split()
         assert int(total) + dataset.n == candidates + below  # the total leaves out empty sets
-        there, ratio = f"{float(nanoseconds):.0f}", f"{float(nanoseconds) * sets / bounded / 1e9:.1f}"
+        there, ratio = (
+            f"{float(nanoseconds):.0f}",
+            f"{float(nanoseconds) * sets / bounded / 1e9:.1f}",
+        )
     return f"{sets:,} | {there} | {1e9 * exact / sets:.0f} | {1e9 * bounded / sets:.0f} | {ratio} | {candidates:,}"
 
 
@@ -125,7 +161,9 @@ def timed(level: Level, *, bounded: bool) -> tuple[float, list[Block]]:
     """Return the processor time of the level, and its blocks."""
     above, began = make_above(level, last=True), time.process_time()
     if bounded:
-        level = level._replace(bounds=make_bounds(level.k, level.rows, level.rule, level.below.best))
+        level = level._replace(
+            bounds=make_bounds(level.k, level.rows, level.rule, level.below.best)
+        )
     blocks = [block for _, block in scan_level(level, above, Workers(1))]
     return time.process_time() - began, blocks
 
@@ -134,7 +172,9 @@ def output(tree: Path, program: str, *arguments: object) -> str:
     """Return what a Python program prints that imports qubayes from a checkout."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
-    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def seconds(tree: Path, program: str, *arguments: object) -> float:

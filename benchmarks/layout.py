@@ -2,9 +2,9 @@
 
     python -m benchmarks layout NETWORK [NETWORK ...] [--dot dot]
 
-Boxes have the same sizes for both. Crossings are counted between the curves as drawn, each cut into short lines.
-Without Graphviz only our own rows are printed; `--dot` names the program, which is called as `dot -Tjson FILE`.
-"""
+Boxes have the same sizes for both. Crossings are counted between the curves as drawn, each cut into
+short lines. Without Graphviz only our own rows are printed; `--dot` names the program, which is
+called as `dot -Tjson FILE`."""
 
 import argparse
 import json
@@ -46,7 +46,10 @@ def main() -> None:
             rows.append(("dot", *_by_dot(options.dot, network, layout)))
         for name, width, height, drawn, spent in rows:
             facts = f"{path.name} | {network.n} | {len(layout.curves)} | {name}"
-            print(f"| {facts} | {width:,.0f} | {height:,.0f} | {crossings(drawn):,} | {spent:.1f} |", flush=True)
+            print(
+                f"| {facts} | {width:,.0f} | {height:,.0f} | {crossings(drawn):,} | {spent:.1f} |",
+                flush=True,
+            )
 
 
 def crossings(curves: Sequence[Curve]) -> int:
@@ -54,7 +57,9 @@ def crossings(curves: Sequence[Curve]) -> int:
     boxes = [(curve.min(axis=0), curve.max(axis=0)) for curve in curves]
     near = (
         (one, two)
-        for (one, (low, high)), (two, (other_low, other_high)) in combinations(zip(curves, boxes, strict=True), 2)
+        for (one, (low, high)), (two, (other_low, other_high)) in combinations(
+            zip(curves, boxes, strict=True), 2
+        )
         if (low <= other_high).all() and (other_low <= high).all()
     )
     return sum(_crossings_of_two(one, two) for one, two in near)
@@ -62,12 +67,16 @@ def crossings(curves: Sequence[Curve]) -> int:
 
 def _crossings_of_two(one: Curve, two: Curve) -> int:
     a, b, c, d = one[:-1, None], one[1:, None], two[None, :-1], two[None, 1:]
-    return int(((_side(a, b, c) * _side(a, b, d) < 0) & (_side(c, d, a) * _side(c, d, b) < 0)).sum())
+    return int(
+        ((_side(a, b, c) * _side(a, b, d) < 0) & (_side(c, d, a) * _side(c, d, b) < 0)).sum()
+    )
 
 
 def _side(p: Curve, q: Curve, r: Curve) -> Curve:
     """Return on which side of the line from p to q the point r is."""
-    return (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
+    return (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (
+        r[..., 0] - p[..., 0]
+    )
 
 
 def _controls(points: Iterable[tuple[float, float]]) -> Iterable[tuple[float, float]]:
@@ -89,16 +98,24 @@ def _by_dot(dot: str, network: Network, layout: Layout) -> tuple[float, float, l
     """Return width, height, curves and seconds of dot's picture."""
     lines = [f'node [shape=box fixedsize=true label="" height={BOX_HEIGHT / 72}]']
     lines += [f"{v} [width={width / 72}]" for v, width in enumerate(layout.widths.tolist())]
-    lines += [f"{parent} -> {child}" for child, parents in enumerate(network.parents) for parent in parents]
+    lines += [
+        f"{parent} -> {child}"
+        for child, parents in enumerate(network.parents)
+        for parent in parents
+    ]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "x.dot"
         file.write_text("digraph {" + ";\n".join(lines) + "}")
         began = time.perf_counter()
-        done = subprocess.run([dot, "-Tjson", str(file)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [dot, "-Tjson", str(file)], capture_output=True, text=True, check=True
+        )
         seconds = time.perf_counter() - began
     drawn = json.loads(done.stdout)
     left, bottom, right, top = map(float, drawn["bb"].split(","))
-    curves = [_cubics(op["points"]) for edge in drawn["edges"] for op in edge["_draw_"] if op["op"] == "b"]
+    curves = [
+        _cubics(op["points"]) for edge in drawn["edges"] for op in edge["_draw_"] if op["op"] == "b"
+    ]
     return right - left, top - bottom, curves, seconds
 
 

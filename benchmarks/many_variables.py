@@ -1,12 +1,13 @@
 """Growth of the search among possible parents with variables, kept parents and rows, on random binary networks.
 
-    python -m benchmarks many-variables [--variables 500,1000,2000] [--kept 10,20,30] [--rows 500,1000,2000] [-m 3]
+    python -m benchmarks many-variables [--variables 500,1000,2000] [--kept 10,20,30] [--rows
+    500,1000,2000] [-m 3]
         [--learn SECONDS]
 
-One axis grows while the others stand at 1000 variables, 20 kept parents and 1000 rows. Every search is a process of its
-own; its seconds are processor time of all threads, without compilation. A variable has up to three parents among the
-20 before it. `--learn` also learns a network of the largest number of variables, with these seconds for the solver.
-"""
+One axis grows while the others stand at 1000 variables, 20 kept parents and 1000 rows. Every search
+is a process of its own; its seconds are processor time of all threads, without compilation. A
+variable has up to three parents among the 20 before it. `--learn` also learns a network of the
+largest number of variables, with these seconds for the solver."""
 
 import argparse
 import json
@@ -26,7 +27,9 @@ USUAL = (1000, 20, 1000)
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--variables", default="500,1000,2000")
     parser.add_argument("--kept", default="10,20,30")
     parser.add_argument("--rows", default="500,1000,2000")
@@ -37,9 +40,14 @@ def main() -> None:
     if options.one:
         print(json.dumps(measured(**json.loads(options.one))))
         return
-    axes = [[int(value) for value in text.split(",")] for text in (options.variables, options.kept, options.rows)]
+    axes = [
+        [int(value) for value in text.split(",")]
+        for text in (options.variables, options.kept, options.rows)
+    ]
     cases = {(*USUAL[:axis], v, *USUAL[axis + 1 :]) for axis in range(3) for v in axes[axis]}
-    print("| variables | kept | rows | pairs s | search s | candidate sets | MB |\n|---|---|---|---|---|---|---|")
+    print(
+        "| variables | kept | rows | pairs s | search s | candidate sets | MB |\n|---|---|---|---|---|---|---|"
+    )
     for case in sorted(cases):
         print(row(dict(zip(("n", "kept", "rows"), case, strict=True)), options.most), flush=True)
     if options.learn:
@@ -51,13 +59,18 @@ def row(case: dict[str, Any], most: int) -> str:
     """Return a row of the table."""
     found = in_process({**case, "most": most})
     head = f"| {case['n']:,} | {case['kept']} | {case['rows']:,} "
-    return head + f"| {found['pairs']:.1f} | {found['search']:.1f} | {found['sets']:,} | {found['megabytes']:,.0f} |"
+    return (
+        head
+        + f"| {found['pairs']:.1f} | {found['search']:.1f} | {found['sets']:,} | {found['megabytes']:,.0f} |"
+    )
 
 
 def in_process(case: dict[str, Any]) -> dict[str, Any]:
     """Return what a process of its own measured."""
     command = [sys.executable, __file__, "--one", json.dumps(case)]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    answer: dict[str, Any] = json.loads(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    )
     return answer
 
 
@@ -65,7 +78,7 @@ def measured(n: int, kept: int, rows: int, most: int, learn: float | None = None
     """Return seconds, candidate sets and memory of a search, or of learning."""
     from qubayes import identify, read_network
     from qubayes import learn as learn_network
-    from qubayes.candidates import Search
+    from qubayes.candidates import CandidateSearch
     from qubayes.candidates.screening import possible_parents
     from qubayes.data import Dataset
     from qubayes.network import sample_dataset
@@ -75,14 +88,17 @@ def measured(n: int, kept: int, rows: int, most: int, learn: float | None = None
         path.write_text("".join(network(n)))
         dataset = sample_dataset(read_network(path), rows, seed=0)
     part = Dataset(dataset.names[:9], dataset.states[:9], dataset.codes[:9])
-    identify(part, Search(most, possible_parents=4))  # compiles
-    search, began = Search(most, possible_parents=kept), time.process_time()
+    identify(part, CandidateSearch(most, possible_parents=4))  # compiles
+    search, began = CandidateSearch(most, possible_parents=kept), time.process_time()
     facts: dict[str, Any] = {}
     if learn is None:
         possible_parents(dataset, search.score, search.knowledge.resolve(dataset.names, most), kept)
         paired = time.process_time()
         facts["sets"] = identify(dataset, search).total
-        facts |= {"pairs": paired - began, "search": time.process_time() - paired - (paired - began)}
+        facts |= {
+            "pairs": paired - began,
+            "search": time.process_time() - paired - (paired - began),
+        }
     else:
         began = time.perf_counter()
         learned = learn_network(dataset, most, possible_parents=kept, time_limit=learn)
@@ -98,7 +114,9 @@ def network(n: int) -> Iterator[str]:
         yield f"variable v{i} {{\n  type discrete [ 2 ] {{ no, yes }};\n}}\n"
     for i in range(n):
         near = min(i, 20)
-        parents = sorted(i - 1 - random.choice(near, size=random.integers(0, min(3, near) + 1), replace=False))
+        parents = sorted(
+            i - 1 - random.choice(near, size=random.integers(0, min(3, near) + 1), replace=False)
+        )
         chances = random.beta(0.4, 0.4, 2 ** len(parents))
         given = " | " + ", ".join(f"v{parent}" for parent in parents) if parents else ""
         yield f"probability ( v{i}{given} ) {{\n"

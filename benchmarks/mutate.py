@@ -1,26 +1,28 @@
 """Mutants of the package that the tests do not notice, as Markdown tables.
 
-    python -m benchmarks mutate [--rooms candidates,qubo] [--only PART_OF_PATH] [--mutants 60] [--seed 0] [--jobs 1]
+    python -m benchmarks mutate [--rooms candidates,qubo] [--only PART_OF_PATH] [--mutants 60]
+    [--seed 0] [--jobs 1]
         [--budget 30] [--results mutants.jsonl]
 
-A mutant is a copy of the package with one operator, comparison, constant or call of min or max changed. The tests that
-reach the changed function run against it until one fails, with few examples for each property. A mutant that no test
-notices survives. Results are kept as lines of JSON: a run that is started again with the same file resumes, and a
-mutant whose source has changed is tried again, as is a survivor whose tests have changed.
+A mutant is a copy of the package with one operator, comparison, constant or call of min or max
+changed. The tests that reach the changed function run against it until one fails, with few examples
+for each property. A mutant that no test notices survives. Results are kept as lines of JSON: a run
+that is started again with the same file resumes, and a mutant whose source has changed is tried
+again, as is a survivor whose tests have changed.
 
-The first run finds out which test reaches which function, and how long it takes (kept beside the results, for each
-test until it changes). Compiled kernels cannot be traced: a test reaches a kernel or a constant if it reaches a
-Python function that names it, directly or through other kernels. Tests run in the order of `tests_for`, up to
-`--budget` seconds of them.
+The first run finds out which test reaches which function, and how long it takes (kept beside the
+results, for each test until it changes). Compiled kernels cannot be traced: a test reaches a kernel
+or a constant if it reaches a Python function that names it, directly or through other kernels.
+Tests run in the order of `tests_for`, up to `--budget` seconds of them.
 
-Mutation tools that patch Python in place (mutmut, cosmic-ray) leave compiled kernels as they were. Here each mutant is
-a folder of its own on the path, and the checksum in the name of the kernels' cache folder makes numba compile them,
-without optimisation, which is quicker. A mutant that no kernel holds takes the kernels of the unchanged package. Each
-mutant runs in a fork of this process, which has imported the packages that the tests need.
+Mutation tools that patch Python in place (mutmut, cosmic-ray) leave compiled kernels as they were.
+Here each mutant is a folder of its own on the path, and the checksum in the name of the kernels'
+cache folder makes numba compile them, without optimisation, which is quicker. A mutant that no
+kernel holds takes the kernels of the unchanged package. Each mutant runs in a fork of this process,
+which has imported the packages that the tests need.
 
-Survivors that cannot be noticed are listed with the reason in `equivalent_mutants.txt`: a line `file | source line |
-change | reason`. They are counted apart and not tried again.
-"""
+Survivors that cannot be noticed are listed with the reason in `equivalent_mutants.txt`: a line
+`file | source line | change | reason`. They are counted apart and not tried again."""
 
 import argparse
 import ast
@@ -66,14 +68,36 @@ ROOMS = (
     "learning",
 )
 # Tests that reach nearly everything, by the only room for which they run.
-WIDE = {"report": "report report_layout draw", "learning": "learning learn_command plan estimator judge two_runs"}
-WIDE["package"] = "bench_instances bench_mutate candidates_faults docs docstrings fuzz package rooms"
+WIDE = {
+    "report": "report report_layout draw",
+    "learning": "learning learn_command plan estimator judge two_runs",
+}
+WIDE["package"] = (
+    "bench_instances bench_mutate candidates_faults docs docstrings fuzz package rooms"
+)
 KERNELS = {"kernel", "allocating_kernel", "inner", "inlined"}  # decorators of compiled functions
-PRELOADED = "pytest hypothesis numpy scipy.optimize scipy.sparse numba pandas dimod"  # before processes are forked
-ENOUGH = 30  # seconds of a test file, after which the rest of it is left out: its tests are too slow
-FINE = (0, 1, 2, 5)  # exit codes of pytest: tests passed, some failed, were ended after ENOUGH, or are all slow ones
-PATIENCE = 12  # seconds of processor time for each test, and four times what it usually takes; kernels take up to 8 s
-COMPARISONS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+# before processes are forked
+PRELOADED = "pytest hypothesis numpy scipy.optimize scipy.sparse numba pandas dimod"
+ENOUGH = (
+    30  # seconds of a test file, after which the rest of it is left out: its tests are too slow
+)
+FINE = (
+    0,
+    1,
+    2,
+    5,
+)  # exit codes of pytest: tests passed, some failed, were ended after ENOUGH, or are all slow ones
+# seconds of processor time for each test, and four times what it usually takes; kernels take up to
+# 8 s
+PATIENCE = 12
+COMPARISONS = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+}
 OPERATORS = {
     ast.Add: ("+", "-"),
     ast.Sub: ("-", "+"),
@@ -86,7 +110,14 @@ OPERATORS = {
     ast.BitOr: ("|", "&"),
     ast.BitXor: ("^", "|"),
 }
-CALLS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "argmin": "argmax", "argmax": "argmin"}
+CALLS = {
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "argmin": "argmax",
+    "argmax": "argmin",
+}
 CALLS |= {"any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
 
 
@@ -110,7 +141,11 @@ class Mutant(NamedTuple):
 def room_of(path: str) -> str:
     """Return the room of a file, by the longest name in ROOMS."""
     folder = Path(path).parent.relative_to(PACKAGE).as_posix()
-    return max((room for room in ROOMS if folder == room or folder.startswith(room + "/")), key=len, default="")
+    return max(
+        (room for room in ROOMS if folder == room or folder.startswith(room + "/")),
+        key=len,
+        default="",
+    )
 
 
 def mutants_of(path: Path) -> list[Mutant]:
@@ -130,7 +165,10 @@ def mutants_of(path: Path) -> list[Mutant]:
         return Mutant(name, node.lineno, start, end, new, lines[node.lineno - 1].strip(), change)
 
     def between(left: Any, right: Any, old: str, new: str) -> Iterator[Mutant]:
-        start, end = place(left.end_lineno, left.end_col_offset), place(right.lineno, right.col_offset)
+        start, end = (
+            place(left.end_lineno, left.end_col_offset),
+            place(right.lineno, right.col_offset),
+        )
         found = re.search(re.escape(old), text[start:end])
         if found:
             yield mutant(left, start + found.start(), start + found.end(), new)
@@ -140,27 +178,50 @@ def mutants_of(path: Path) -> list[Mutant]:
             operands = [node.left, *node.comparators]
             for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
                 if type(operator) in COMPARISONS:
-                    old = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-                    yield from between(left, right, old[type(operator)], COMPARISONS[type(operator)])
+                    old = {
+                        ast.Lt: "<",
+                        ast.LtE: "<=",
+                        ast.Gt: ">",
+                        ast.GtE: ">=",
+                        ast.Eq: "==",
+                        ast.NotEq: "!=",
+                    }
+                    yield from between(
+                        left, right, old[type(operator)], COMPARISONS[type(operator)]
+                    )
         elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             yield from between(node.left, node.right, *OPERATORS[type(node.op)])
         elif isinstance(node, ast.BoolOp):
             old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
             yield from between(node.values[0], node.values[1], old, new)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-            start, end = place(node.lineno, node.col_offset), place(node.operand.lineno, node.operand.col_offset)
+            start, end = (
+                place(node.lineno, node.col_offset),
+                place(node.operand.lineno, node.operand.col_offset),
+            )
             yield mutant(
-                node, start, end, "" if text[end - 1] != "(" else re.sub("not|-", "", text[start:end], count=1)
+                node,
+                start,
+                end,
+                "" if text[end - 1] != "(" else re.sub("not|-", "", text[start:end], count=1),
             )
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            start, end = place(node.lineno, node.col_offset), place(node.end_lineno or 0, node.end_col_offset or 0)
+            start, end = (
+                place(node.lineno, node.col_offset),
+                place(node.end_lineno or 0, node.end_col_offset or 0),
+            )
             new = node.value + 1 if isinstance(node.value, int) else node.value * 2 or 1.0
             yield mutant(node, start, end, repr(new))
         elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            start, end = place(node.lineno, node.col_offset), place(node.end_lineno or 0, node.end_col_offset or 0)
+            start, end = (
+                place(node.lineno, node.col_offset),
+                place(node.end_lineno or 0, node.end_col_offset or 0),
+            )
             yield mutant(node, start, end, repr(not node.value))
         elif isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            name = (
+                node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            )
             if name in CALLS:
                 end = place(node.func.end_lineno or 0, node.func.end_col_offset or 0)
                 yield mutant(node.func, end - len(name), end, CALLS[name])
@@ -171,8 +232,12 @@ def mutants_of(path: Path) -> list[Mutant]:
             if field in ("annotation", "returns", "decorator_list", "format_spec"):
                 continue
             for child in value if isinstance(value, list) else [value]:
-                guard = isinstance(child, ast.keyword) and child.arg == "strict"  # zip(strict=True) guards, no more
-                if isinstance(child, ast.AST) and not (guard or isinstance(child, ast.Raise | ast.JoinedStr)):
+                guard = (
+                    isinstance(child, ast.keyword) and child.arg == "strict"
+                )  # zip(strict=True) guards, no more
+                if isinstance(child, ast.AST) and not (
+                    guard or isinstance(child, ast.Raise | ast.JoinedStr)
+                ):
                     yield from walk(child)
 
     return list(walk(ast.parse(text)))
@@ -181,9 +246,8 @@ def mutants_of(path: Path) -> list[Mutant]:
 def chosen(rooms: Sequence[str], only: str, count: int, seed: int) -> list[Mutant]:
     """Return `count` mutants of each room, drawn without replacement and in an order that mixes the rooms.
 
-    `only` is a part of the paths of the files to change. The draw depends on each mutant's key: a change of one line
-    leaves the other mutants that were drawn as they are.
-    """
+    `only` is a part of the paths of the files to change. The draw depends on each mutant's key: a
+    change of one line leaves the other mutants that were drawn as they are."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{seed} {mutant.key}".encode()).digest()
@@ -231,13 +295,22 @@ def owners() -> list[Owner]:
             uses = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
             uses |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
             kind = "python" if name else "statement"
-            if name and KERNELS & {part.id for part in node.decorator_list if isinstance(part, ast.Name)}:
+            if name and KERNELS & {
+                part.id for part in node.decorator_list if isinstance(part, ast.Name)
+            }:
                 kind = "kernel"
-            stored = [part for part in ast.walk(node) if isinstance(getattr(part, "ctx", None), ast.Store)]
+            stored = [
+                part for part in ast.walk(node) if isinstance(getattr(part, "ctx", None), ast.Store)
+            ]
             name = name or next((part.id for part in stored if isinstance(part, ast.Name)), "")
             place = path.relative_to(ROOT).as_posix(), name, kind, node.lineno, node.end_lineno
             found.append(Owner(*place, frozenset(uses)))
-    compiled = {name for owner in found if owner.kind == "statement" and owner.uses & KERNELS for name in owner.uses}
+    compiled = {
+        name
+        for owner in found
+        if owner.kind == "statement" and owner.uses & KERNELS
+        for name in owner.uses
+    }
     return [owner._replace(kind="kernel") if owner.name in compiled else owner for owner in found]
 
 
@@ -246,13 +319,23 @@ def holders(mutant: Mutant) -> list[Owner]:
 
     A statement whose name nothing uses (a loop at the top) belongs to all of its file.
     """
-    found = [owner for owner in owners() if owner.path == mutant.path and owner.first <= mutant.line <= owner.last]
+    found = [
+        owner
+        for owner in owners()
+        if owner.path == mutant.path and owner.first <= mutant.line <= owner.last
+    ]
     for owner in found:  # grows while it is read
         if owner.kind != "python":
             name = owner.name.rpartition(".")[2]
-            near = [other for other in owners() if other.path == owner.path or not name.startswith("_")]
+            near = [
+                other for other in owners() if other.path == owner.path or not name.startswith("_")
+            ]
             found += [other for other in near if name in other.uses and other not in found]
-    return found if len(found) != 1 or found[0].kind == "python" else [o for o in owners() if o.path == mutant.path]
+    return (
+        found
+        if len(found) != 1 or found[0].kind == "python"
+        else [o for o in owners() if o.path == mutant.path]
+    )
 
 
 class Reached:
@@ -280,7 +363,9 @@ class Reached:
                     if key in python:
                         note = ast.parse(f"_called.add({key!r})").body[0]
                         first = 1 if ast.get_docstring(node) else 0
-                        node.body.insert(first, ast.fix_missing_locations(ast.copy_location(note, node.body[-1])))
+                        node.body.insert(
+                            first, ast.fix_missing_locations(ast.copy_location(note, node.body[-1]))
+                        )
             return compile(tree, path, "exec")
 
         loader: Any = importlib.machinery.SourceFileLoader
@@ -358,7 +443,13 @@ class Bench:
         shutil.rmtree(folder / "src", ignore_errors=True)
         shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
 
-    def fork(self, tests: Sequence[str], patience: float, prepare: Callable[[], Any], done: Callable[..., Any]) -> int:
+    def fork(
+        self,
+        tests: Sequence[str],
+        patience: float,
+        prepare: Callable[[], Any],
+        done: Callable[..., Any],
+    ) -> int:
         """Run the tests in a fork of this process, until one fails. Return the exit code, or minus a signal's number.
 
         `prepare` runs first and returns a plugin; `done` is called with it at the end.
@@ -378,7 +469,10 @@ class Bench:
 
             options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--assert=plain"]
             options += ["--hypothesis-seed=0", "--hypothesis-profile", "fast"]
-            options += ["-W", "ignore:Cannot cache compiled function"]  # some cannot without optimisation
+            options += [
+                "-W",
+                "ignore:Cannot cache compiled function",
+            ]  # some cannot without optimisation
             code = pytest.main([*options, *tests], plugins=[plugin])
             done(plugin)
             os._exit(int(code))
@@ -409,7 +503,9 @@ class Bench:
             return Reached(self.folder)
 
         place = self.folder / "reached.json"
-        code = self.fork(tests, 3600, prepare, lambda plugin: place.write_text(json.dumps(plugin.rows)))
+        code = self.fork(
+            tests, 3600, prepare, lambda plugin: place.write_text(json.dumps(plugin.rows))
+        )
         if code not in FINE:
             sys.exit(f"{tests} cannot be run:\n{(self.folder / 'output.txt').read_text()[-2000:]}")
         rows: dict[str, tuple[float, list[str]]] = json.loads(place.read_text())
@@ -418,8 +514,8 @@ class Bench:
     def try_mutant(self, mutant: Mutant, tests: dict[str, float]) -> tuple[str, str]:
         """Put the mutant in its place, run the tests, and put the original back.
 
-        `tests` holds the usual seconds of each test. Return ("killed", "survived" or "invalid", the test that failed).
-        """
+        `tests` holds the usual seconds of each test. Return ("killed", "survived" or "invalid", the
+        test that failed)."""
         place, original = self.folder / mutant.path, (ROOT / mutant.path).read_text()
         place.write_text(original[: mutant.start] + mutant.text + original[mutant.end :])
         verdict = self.folder / "verdict.txt"
@@ -431,7 +527,11 @@ class Bench:
 
         try:
             compile(place.read_text(), mutant.path, "exec")
-            code = self.fork(list(tests), 60 + 10 * sum(tests.values()), prepare, lambda _: None) if tests else 0
+            code = (
+                self.fork(list(tests), 60 + 10 * sum(tests.values()), prepare, lambda _: None)
+                if tests
+                else 0
+            )
         except SyntaxError:
             return "invalid", ""
         finally:
@@ -445,22 +545,39 @@ def test_sources(text: str) -> dict[str, str]:
     tests, others = {}, ""
     for node in ast.parse(text).body:
         source = ast.get_source_segment(text, node) or ""
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith("test"):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith(
+            "test"
+        ):
             tests[node.name] = source
         elif not isinstance(node, ast.Import | ast.ImportFrom):
             others += source
     return {name: checksum_of(source + others) for name, source in tests.items()}
 
 
-def reached_functions(bench: Bench, rooms: Sequence[str], place: Path) -> dict[str, tuple[float, list[str]]]:
+def reached_functions(
+    bench: Bench, rooms: Sequence[str], place: Path
+) -> dict[str, tuple[float, list[str]]]:
     """Return the seconds and the functions of each test. Tests that have not changed are read from `place`."""
     known = json.loads(place.read_text()) if place.exists() else {}
-    wide = {f"test_{name}.py" for room, names in WIDE.items() if room not in rooms for name in names.split()}
-    for path in sorted(path for path in (ROOT / "tests").glob("test_*.py") if path.name not in wide):
+    wide = {
+        f"test_{name}.py"
+        for room, names in WIDE.items()
+        if room not in rooms
+        for name in names.split()
+    }
+    for path in sorted(
+        path for path in (ROOT / "tests").glob("test_*.py") if path.name not in wide
+    ):
         sources = test_sources(path.read_text())
         before = known.get(path.name, {"sources": {}, "tests": {}})
-        changed = [name for name, source in sources.items() if before["sources"].get(name) != source]
-        tests = {test: row for test, row in before["tests"].items() if re.split(r"::|\[", test)[1] in sources}
+        changed = [
+            name for name, source in sources.items() if before["sources"].get(name) != source
+        ]
+        tests = {
+            test: row
+            for test, row in before["tests"].items()
+            if re.split(r"::|\[", test)[1] in sources
+        }
         if changed:
             tests |= bench.reached([f"tests/{path.name}::{name}" for name in changed])
         if changed or len(tests) < len(before["tests"]):
@@ -487,18 +604,24 @@ def names(file: str, name: str) -> bool:
 
 
 def tests_for(
-    mutant: Mutant, reached: dict[str, tuple[float, list[str]]], users: dict[str, list[str]], budget: float
+    mutant: Mutant,
+    reached: dict[str, tuple[float, list[str]]],
+    users: dict[str, list[str]],
+    budget: float,
 ) -> dict[str, float]:
     """Return the tests to run against a mutant, with their usual seconds.
 
-    Those that reach it, the narrow and quick ones first; a file that names its function or its module counts as four
-    times as quick for each. The sum of their seconds is at most `budget`.
-    """
+    Those that reach it, the narrow and quick ones first; a file that names its function or its
+    module counts as four times as quick for each. The sum of their seconds is at most `budget`."""
     held = holders(mutant)
     found = {test for owner in held for test in users.get(owner.key, ())}
     compiled = [owner.name for owner in held if owner.kind == "kernel"]
     found |= {test for test in reached if any(names(file_of(test), name) for name in compiled)}
-    words = [held[0].name.rpartition(".")[2] or "-", Path(mutant.path).stem] if held else [Path(mutant.path).stem]
+    words = (
+        [held[0].name.rpartition(".")[2] or "-", Path(mutant.path).stem]
+        if held
+        else [Path(mutant.path).stem]
+    )
 
     def distance(test: str) -> float:
         named = [word for word in words if names(file_of(test), word)]
@@ -515,7 +638,11 @@ def equivalents() -> dict[str, str]:
     """Return the reason of each mutant that is known to be equivalent, by its key."""
     if not EQUIVALENT.exists():
         return {}
-    rows = [tuple(line.rsplit(" | ", 1)) for line in EQUIVALENT.read_text().splitlines() if line.count(" | ") >= 3]
+    rows = [
+        tuple(line.rsplit(" | ", 1))
+        for line in EQUIVALENT.read_text().splitlines()
+        if line.count(" | ") >= 3
+    ]
     return dict(rows)
 
 
@@ -533,7 +660,9 @@ def main() -> None:
     """Try the mutants, write results as they come, and print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rooms", default=",".join(ROOMS))
-    parser.add_argument("--only", default="", help="change only files whose path contains this text")
+    parser.add_argument(
+        "--only", default="", help="change only files whose path contains this text"
+    )
     parser.add_argument("--mutants", type=int, default=60, help="in each room")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
@@ -547,7 +676,9 @@ def main() -> None:
     os.environ |= {"NUMBA_OPT": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in PRELOADED.split():
         importlib.import_module(name)
-    folder = options.results.resolve().with_suffix(".bench")  # stays, with the kernels: numba finds them by its name
+    folder = options.results.resolve().with_suffix(
+        ".bench"
+    )  # stays, with the kernels: numba finds them by its name
     benches = [Bench(folder / str(job)) for job in range(options.jobs)]
     reached = reached_functions(benches[0], rooms, options.results.with_suffix(".reached.json"))
     users: dict[str, list[str]] = defaultdict(list)
@@ -560,15 +691,30 @@ def main() -> None:
         tests = tests_for(mutant, reached, users, options.budget)
         checksum = checksum_of("".join(text_of(file_of(test)) for test in tests))
         row = known.get(mutant.key)
-        if mutant.key in reasons or (row and (row["status"] != "survived" or row["tests"] == checksum)):
+        if mutant.key in reasons or (
+            row and (row["status"] != "survived" or row["tests"] == checksum)
+        ):
             return
         began = time.perf_counter()
         status, killer = bench.try_mutant(mutant, tests)
-        row = {"key": mutant.key, "room": room_of(mutant.path), "line": mutant.line, "status": status}
-        row |= {"killer": killer, "tests": checksum, "seconds": round(time.perf_counter() - began, 1)}
+        row = {
+            "key": mutant.key,
+            "room": room_of(mutant.path),
+            "line": mutant.line,
+            "status": status,
+        }
+        row |= {
+            "killer": killer,
+            "tests": checksum,
+            "seconds": round(time.perf_counter() - began, 1),
+        }
         with options.results.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        print(f"{status:9} {mutant.path}:{mutant.line} {mutant.change} {killer}", file=sys.stderr, flush=True)
+        print(
+            f"{status:9} {mutant.path}:{mutant.line} {mutant.change} {killer}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def work(job: int) -> None:
         for mutant in mutants[job :: options.jobs]:
@@ -587,9 +733,13 @@ def main() -> None:
 
     print("| room | tried | killed | equivalent | surviving |\n| --- | ---: | ---: | ---: | ---: |")
     for room in [*rooms, "all"]:
-        counts = Counter(status_of(mutant) for mutant in mutants if room in ("all", room_of(mutant.path)))
+        counts = Counter(
+            status_of(mutant) for mutant in mutants if room in ("all", room_of(mutant.path))
+        )
         tried = counts.total() - counts["invalid"]
-        print(f"| {room} | {tried} | {counts['killed']} | {counts['equivalent']} | {counts['survived']} |")
+        print(
+            f"| {room} | {tried} | {counts['killed']} | {counts['equivalent']} | {counts['survived']} |"
+        )
     for mutant in mutants:
         if status_of(mutant) == "survived":
             print(f"survives: {mutant.path}:{mutant.line}: {mutant.source}   [{mutant.change}]")

@@ -1,12 +1,14 @@
 """Networks of the same data by qubayes' solvers and by other packages, as a Markdown table.
 
-    python -m benchmarks peers [--data FILE] [-m 4] [--ess 1] [--time-limit 10] [--seed 0] [--skip NAME ...]
+    python -m benchmarks peers [--data FILE] [-m 4] [--ess 1] [--time-limit 10] [--seed 0] [--skip
+    NAME ...]
 
-The data are examples/alarm.csv unless given. Every network's score (`bdeu`) is summed afresh from the data by
-`qubayes.local_score`, whoever found it. All have the same limit of parents; the time limit holds for those that have
-one, and annealers that count sweeps are given as many as take about that long. Sampled states that are no network are
-repaired by qubayes, which the notes tell. The seconds of qubayes' solvers are those of the search; candidate sets and
-formulation are told beside the table. A package that is not installed is a row that says so:
+The data are examples/alarm.csv unless given. Every network's score (`bdeu`) is summed afresh from
+the data by `qubayes.local_score`, whoever found it. All have the same limit of parents; the time
+limit holds for those that have one, and annealers that count sweeps are given as many as take about
+that long. Sampled states that are no network are repaired by qubayes, which the notes tell. The
+seconds of qubayes' solvers are those of the search; candidate sets and formulation are told beside
+the table. A package that is not installed is a row that says so:
 
     pip install pgmpy pyagrum dwave-samplers openjij gurobipy ./benchmarks/paper/baselines
 """
@@ -27,7 +29,18 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from qubayes import Candidates, Dataset, Formulation, Score, Search, cover, formulate, identify, local_score, read
+from qubayes import (
+    Candidates,
+    CandidateSearch,
+    Dataset,
+    Formulation,
+    Score,
+    cover,
+    formulate,
+    identify,
+    local_score,
+    read,
+)
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import to_bqm
 from qubayes.search import SOLVERS, Limits, Solver, solve, solver_named
@@ -53,7 +66,12 @@ class Case:
         """The score of a network, from the data."""
         place = {name: column for column, name in enumerate(self.data.names)}
         return fsum(
-            local_score(self.data, child, sorted(place[parent] for parent in parents.get(name, ())), self.score)
+            local_score(
+                self.data,
+                child,
+                sorted(place[parent] for parent in parents.get(name, ())),
+                self.score,
+            )
             for name, child in place.items()
         )
 
@@ -93,8 +111,12 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parent.parent / "examples" / "alarm.csv")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path(__file__).parent.parent / "examples" / "alarm.csv"
+    )
     parser.add_argument("-m", "--max-parents", type=int, default=4)
     parser.add_argument("--ess", type=float, default=1.0)
     parser.add_argument("--time-limit", type=float, default=10.0)
@@ -106,7 +128,7 @@ def _options() -> argparse.Namespace:
 def _case(options: argparse.Namespace) -> Case:
     data, score = read(options.data), Score("bdeu", options.ess)
     began = time.perf_counter()
-    candidates = identify(data, Search(options.max_parents, score))
+    candidates = identify(data, CandidateSearch(options.max_parents, score))
     identified = time.perf_counter()
     formulation = formulate(candidates, cover(candidates))
     formulated = time.perf_counter()
@@ -116,22 +138,34 @@ def _case(options: argparse.Namespace) -> Case:
         f"{formulation.qubo.bits:,} bits in {formulated - identified:.1f} s; time limit {options.time_limit:g} s, "
         f"{Workers().count} threads"
     )
-    return Case(data, candidates, formulation, score, options.max_parents, options.time_limit, options.seed)
+    return Case(
+        data, candidates, formulation, score, options.max_parents, options.time_limit, options.seed
+    )
 
 
 def _entrants() -> list[Entrant]:
     dwave, openjij = "dwave.samplers:SimulatedAnnealingSampler", "openjij:SASampler"
     baselines = "qubayes-baselines", "qubayes_baselines"
     return [
-        *(Entrant(name, "qubayes", "qubayes", partial(_ours, name)) for name in SOLVERS if name != "dimod"),
+        *(
+            Entrant(name, "qubayes", "qubayes", partial(_ours, name))
+            for name in SOLVERS
+            if name != "dimod"
+        ),
         *(Entrant(name, *baselines, partial(_ours, name)) for name in BASELINES if name != "bqp"),
         Entrant("hillclimb on data", *baselines, _hillclimb_on_data),
         Entrant("bqp on SCIP", "pyscipopt", "pyscipopt", partial(_bqp, "scip")),
         Entrant("bqp on Gurobi", "gurobipy", "gurobipy", partial(_bqp, "gurobi")),
         Entrant("HillClimbSearch", "pgmpy", "pgmpy", _pgmpy),
-        Entrant("tabu search", "pyagrum", "pyagrum", partial(_pyagrum, "useLocalSearchWithTabuList")),
-        Entrant("greedy hill climbing", "pyagrum", "pyagrum", partial(_pyagrum, "useGreedyHillClimbing")),
-        Entrant("annealer on our QUBO", "dwave-samplers", "dwave.samplers", partial(_annealer, dwave)),
+        Entrant(
+            "tabu search", "pyagrum", "pyagrum", partial(_pyagrum, "useLocalSearchWithTabuList")
+        ),
+        Entrant(
+            "greedy hill climbing", "pyagrum", "pyagrum", partial(_pyagrum, "useGreedyHillClimbing")
+        ),
+        Entrant(
+            "annealer on our QUBO", "dwave-samplers", "dwave.samplers", partial(_annealer, dwave)
+        ),
         Entrant("tabu on our QUBO", "dwave-samplers", "dwave.samplers", _dwave_tabu),
         Entrant("annealer on our QUBO", "openjij", "openjij", partial(_annealer, openjij)),
     ]
@@ -187,7 +221,9 @@ def _annealer(sampler: str, case: Case) -> Result:
         seconds = time.perf_counter() - began
     sweeps = int(few * case.seconds / seconds)
     result = _sampled(case, sampler, {"num_reads": READS, "num_sweeps": sweeps, "seed": case.seed})
-    return Result(result.parents, result.seconds, f"{sweeps:,} sweeps, {READS} reads; {result.note}")
+    return Result(
+        result.parents, result.seconds, f"{sweeps:,} sweeps, {READS} reads; {result.note}"
+    )
 
 
 def _dwave_tabu(case: Case) -> Result:
@@ -223,7 +259,11 @@ def _pgmpy(case: Case) -> Result:
         show_progress=False,
     )
     seconds = time.perf_counter() - began
-    return Result({name: list(graph.predecessors(name)) for name in graph.nodes}, seconds, "one search, no time limit")
+    return Result(
+        {name: list(graph.predecessors(name)) for name in graph.nodes},
+        seconds,
+        "one search, no time limit",
+    )
 
 
 def _pyagrum(method: str, case: Case) -> Result:
@@ -244,7 +284,11 @@ def _pyagrum(method: str, case: Case) -> Result:
 
 def _print(case: Case, rows: list[tuple[Entrant, Result | str]]) -> None:
     """The table, best first; the optimum is known if a solver proved it."""
-    found = [(entrant, result, case.score_of(result.parents)) for entrant, result in rows if isinstance(result, Result)]
+    found = [
+        (entrant, result, case.score_of(result.parents))
+        for entrant, result in rows
+        if isinstance(result, Result)
+    ]
     proved = [result.bound for _, result, _ in found if result.bound is not None]
     top = max(proved) if proved else max(score for _, _, score in found)
     gain = top - case.score_of({})
@@ -254,10 +298,16 @@ def _print(case: Case, rows: list[tuple[Entrant, Result | str]]) -> None:
         f"| package | solver | score | below the {'optimum' if proved else 'best'} | % of the gain | seconds | note |"
     )
     print("|---|---|---:|---:|---:|---:|---|")
-    for entrant, result, score in sorted(found, key=lambda row: (-round(row[2], 3), row[1].seconds)):
+    for entrant, result, score in sorted(
+        found, key=lambda row: (-round(row[2], 3), row[1].seconds)
+    ):
         below = max(0.0, top - score)
         widest = max((len(its) for its in result.parents.values()), default=0)
-        note = result.note if widest <= case.max_parents else f"{widest} parents, more than allowed; {result.note}"
+        note = (
+            result.note
+            if widest <= case.max_parents
+            else f"{widest} parents, more than allowed; {result.note}"
+        )
         print(
             f"| {entrant.package} {_version(entrant.package)} | {entrant.name} | {score:,.2f} | {below:.2f} "
             f"| {100 * below / gain:.3f} | {result.seconds:.2f} | {note} |"

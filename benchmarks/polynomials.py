@@ -33,7 +33,11 @@ def labs_2d(rows: int, columns: int) -> Terms:
     for down, right in product(range(rows), range(1 - columns, columns)):
         if (down, right) <= (0, 0):
             continue
-        cells = [(r, c) for r, c in product(range(rows - down), range(columns)) if 0 <= c + right < columns]
+        cells = [
+            (r, c)
+            for r, c in product(range(rows - down), range(columns))
+            if 0 <= c + right < columns
+        ]
         pairs = [(r * columns + c, (r + down) * columns + c + right) for r, c in cells]
         products.update(a + b for a, b in product(pairs, pairs))
     return of_spins(products)
@@ -76,7 +80,9 @@ def one_hot_products(groups: int, size: int, seed: int = 0) -> Terms:
 def dense_quartic(variables: int, seed: int = 0) -> Terms:
     """Every product of four spins, with a random sign."""
     draw = random.Random(seed)
-    return of_spins(Counter({four: draw.choice((-1, 1)) for four in combinations(range(variables), 4)}))
+    return of_spins(
+        Counter({four: draw.choice((-1, 1)) for four in combinations(range(variables), 4)})
+    )
 
 
 def random_terms(variables: int, terms: int, degrees: tuple[int, ...], seed: int) -> Terms:
@@ -85,7 +91,9 @@ def random_terms(variables: int, terms: int, degrees: tuple[int, ...], seed: int
     names = [f"x{i}" for i in range(variables)]
     result: Terms = {}
     while len(result) < terms:
-        result[tuple(sorted(draw.sample(names, draw.choice(degrees))))] = round(draw.uniform(-1, 1), 3) or 0.5
+        result[tuple(sorted(draw.sample(names, draw.choice(degrees))))] = (
+            round(draw.uniform(-1, 1), 3) or 0.5
+        )
     return result
 
 

@@ -1,22 +1,24 @@
 """Proofs on a corpus: seconds at several limits, counts that must agree, certificates and their checks.
 
-    python -m benchmarks proofs --candidates DIR [--data DATA] [--limits 20,60,180] [--only alarm,steel]
+    python -m benchmarks proofs --candidates DIR [--data DATA] [--limits 20,60,180] [--only
+    alarm,steel]
 
-DIR holds .jkl files. With --data, those of the corpus that are missing are made first, from the folders of DATA:
-tables/*.csv.gz (no header line; BIC and BDeu), scores/* (files of scores by other programs), networks/*.bif.gz (1,000
-rows of each of ten, BDeu, at most three parents). Tables get up to ceil(log2 rows) parents, as in the literature, but
-not so many that more than five million sets of a size are to be scored.
+DIR holds .jkl files. With --data, those of the corpus that are missing are made first, from the
+folders of DATA: tables/*.csv.gz (no header line; BIC and BDeu), scores/* (files of scores by other
+programs), networks/*.bif.gz (1,000 rows of each of ten, BDeu, at most three parents). Tables get up
+to ceil(log2 rows) parents, as in the literature, but not so many that more than five million sets
+of a size are to be scored.
 
-Prints one line for each file: variables, candidate sets, score, CPU seconds of the proof at each limit (or the gap that
-was left), whether the counts of all runs that ended with a proof agree and no longer limit gave a worse score or bound,
-size of the certificate, CPU seconds of its check in pure Python. Certificates with more states than --check-states
-are not checked. Kernels are compiled before the clock starts. Limits are in CPU seconds, so that other work on the
-machine does not shorten a search.
+Prints one line for each file: variables, candidate sets, score, CPU seconds of the proof at each
+limit (or the gap that was left), whether the counts of all runs that ended with a proof agree and
+no longer limit gave a worse score or bound, size of the certificate, CPU seconds of its check in
+pure Python. Certificates with more states than --check-states are not checked. Kernels are compiled
+before the clock starts. Limits are in CPU seconds, so that other work on the machine does not
+shorten a search.
 
---beside CHECKOUT prints another table: CPU seconds of the proof, or the gap, by the code in the folder CHECKOUT and by
-this one, at the last of --limits. Runs alternate, each is a process of its own, and the quickest of up to five solves
-in it counts.
-"""
+--beside CHECKOUT prints another table: CPU seconds of the proof, or the gap, by the code in the
+folder CHECKOUT and by this one, at the last of --limits. Runs alternate, each is a process of its
+own, and the quickest of up to five solves in it counts."""
 
 import argparse
 import gzip
@@ -31,7 +33,13 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from qubayes.candidates import Candidates, Search, identify, read_candidates, write_candidates
+from qubayes.candidates import (
+    Candidates,
+    CandidateSearch,
+    identify,
+    read_candidates,
+    write_candidates,
+)
 from qubayes.data import Dataset, read
 from qubayes.network import read_network, sample_dataset
 from qubayes.scores import Score
@@ -40,10 +48,22 @@ from qubayes.search.checker import RefusedError, check
 from qubayes.search.exact.ideals import compile_ideals
 from qubayes.search.exact.proof import compile_order_search
 
-NETWORKS = ("asia", "sachs", "child", "insurance", "water", "mildew", "alarm", "barley", "hailfinder", "hepar2")
+NETWORKS = (
+    "asia",
+    "sachs",
+    "child",
+    "insurance",
+    "water",
+    "mildew",
+    "alarm",
+    "barley",
+    "hailfinder",
+    "hepar2",
+)
 MOST_SETS = 5_000_000  # of the largest size, all variables together
 HERE = Path(__file__).parents[1]
-# Prints the least CPU seconds and the gap. Runs with the code of other commits too: `solve` was in a room of that name.
+# Prints the least CPU seconds and the gap. Runs with the code of other commits too: `solve` was in
+# a room of that name.
 TIMED = """
 import sys, time
 time.perf_counter = time.process_time
@@ -63,11 +83,15 @@ print(min(seconds), 0.0 if solution.proved else solution.gap)
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--candidates", required=True, type=Path)
     parser.add_argument("--data", type=Path)
     parser.add_argument(
-        "--limits", type=lambda text: [float(word) for word in text.split(",")], default=[20.0, 60.0, 180.0]
+        "--limits",
+        type=lambda text: [float(word) for word in text.split(",")],
+        default=[20.0, 60.0, 180.0],
     )
     parser.add_argument("--only", type=lambda text: text.split(","), default=[""])
     parser.add_argument("--certificates", action=argparse.BooleanOptionalAction, default=True)
@@ -94,7 +118,9 @@ def table(paths: list[Path], limits: list[float], check_states: int | None) -> N
     compile_order_search()
     compile_ideals()
     shown = [f"{limit:g} s" for limit in limits]
-    print(f"| file | n | sets | score | {' | '.join(shown)} | same counts, never worse | certificate | check |")
+    print(
+        f"| file | n | sets | score | {' | '.join(shown)} | same counts, never worse | certificate | check |"
+    )
     print(f"|{'---|' * (7 + len(shown))}", flush=True)
     for path in paths:
         print(line(path, limits, check_states), flush=True)
@@ -105,7 +131,10 @@ def compare(paths: list[Path], limit: float, checkout: Path) -> None:
     print("| file | then | now | now / then |\n|---|---:|---:|---:|", flush=True)
     for path in paths:
         then, now = (timed(path, limit, folder) for folder in (checkout, HERE))
-        cells = [f"{seconds:.3f}" if not gap else f"gap {100 * gap:.3f} %" for seconds, gap in (then, now)]
+        cells = [
+            f"{seconds:.3f}" if not gap else f"gap {100 * gap:.3f} %"
+            for seconds, gap in (then, now)
+        ]
         ratio = f"{now[0] / then[0]:.2f}" if not (then[1] or now[1]) else ""
         print(f"| {path.stem} | {cells[0]} | {cells[1]} | {ratio} |", flush=True)
 
@@ -114,7 +143,11 @@ def timed(path: Path, limit: float, checkout: Path) -> tuple[float, float]:
     """Return the CPU seconds and the gap of a run with the code of the checkout."""
     command, paths = [sys.executable, "-c", TIMED, str(path), str(limit)], str(checkout / "src")
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "PYTHONPATH": paths}
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": paths},
     )
     seconds, gap = done.stdout.split()
     return float(seconds), float(gap)
@@ -124,13 +157,21 @@ def corpus(data: Path) -> Iterator[tuple[str, Callable[[], Candidates]]]:
     """Yield the name of each file, and what makes its candidate sets."""
     for path in sorted((data / "tables").glob("*.csv.gz")):
         for score in ("bic", "bdeu"):
-            yield f"{path.name.split('.')[0]}_{score}", lambda path=path, score=score: of_table(path, score)
+            yield (
+                f"{path.name.split('.')[0]}_{score}",
+                lambda path=path, score=score: of_table(path, score),
+            )
     for path in sorted((data / "scores").iterdir()):
         if path.suffix in (".jkl", ".gz"):
             yield f"given_{path.name.split('.')[0]}", lambda path=path: read_candidates(path)
     for name in NETWORKS:
         path = data / "networks" / f"{name}.bif.gz"
-        yield f"{name}_1000", lambda path=path: identify(sample_dataset(read_network(path), 1000, 1), Search(3))
+        yield (
+            f"{name}_1000",
+            lambda path=path: identify(
+                sample_dataset(read_network(path), 1000, 1), CandidateSearch(3)
+            ),
+        )
 
 
 def of_table(path: Path, score: str) -> Candidates:
@@ -141,7 +182,7 @@ def of_table(path: Path, score: str) -> Candidates:
         file = Path(folder) / "table.csv"
         file.write_text(f"{names}\n{rows}")
         table = read(file)
-    return identify(table, Search(most_parents(table), Score(score)))
+    return identify(table, CandidateSearch(most_parents(table), Score(score)))
 
 
 def most_parents(table: Dataset) -> int:
@@ -161,7 +202,10 @@ def line(path: Path, limits: list[float], check_states: int | None) -> str:
         later.score >= earlier.score - 1e-9 and later.bound <= earlier.bound + 1e-9
         for (earlier, _), (later, _) in pairwise(found)
     )
-    cells = [f"{seconds:.2f}" if solution.proved else f"gap {100 * solution.gap:.3f} %" for solution, seconds in found]
+    cells = [
+        f"{seconds:.2f}" if solution.proved else f"gap {100 * solution.gap:.3f} %"
+        for solution, seconds in found
+    ]
     best = max(solution.score for solution, _ in found)
     certificate = ("", "")
     if check_states is not None and found[-1][0].proved:
@@ -196,7 +240,10 @@ def certified(path: Path, limit: float, check_states: int) -> tuple[str, str]:
             verdict = check(str(path), str(file))
         except RefusedError as refused:
             return size, f"REFUSED: {refused}"
-        return size, f"{time.process_time() - began:.2f} s ({verdict.states:,} states, {verdict.nodes:,} nodes)"
+        return (
+            size,
+            f"{time.process_time() - began:.2f} s ({verdict.states:,} states, {verdict.nodes:,} nodes)",
+        )
 
 
 if __name__ == "__main__":

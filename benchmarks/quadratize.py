@@ -1,11 +1,12 @@
 """Bits, couplers, coefficients and bounds of quadratizations by qubayes, dimod, pyqubo, qubovert and Amplify.
 
-Run: python -m benchmarks quadratize [--polynomials NAMES] [--seconds 60] [--output FILE] [--save DIR]. The table says
-where a package is not installed and where a quadratization was stopped at the limit.
+Run: python -m benchmarks quadratize [--polynomials NAMES] [--seconds 60] [--output FILE] [--save
+    DIR]. The table says where a package is not installed and where a quadratization was stopped at
+    the limit.
 
-"Energies kept" compares all states of the model, where it has at most 22 bits: for each state p of the variables the
-least energy over the other bits is the polynomial's value at p ("all"), or at least the minima agree ("minimum").
-"""
+"Energies kept" compares all states of the model, where it has at most 22 bits: for each state p of
+the variables the least energy over the other bits is the polynomial's value at p ("all"), or at
+least the minima agree ("minimum")."""
 
 import argparse
 import json
@@ -49,7 +50,9 @@ class Model(NamedTuple):
     """A quadratization by one package."""
 
     model: dimod.BinaryQuadraticModel
-    decode: Callable[[np.ndarray, list[Any]], dict[Any, np.ndarray]]  # states, labels -> bits of each variable
+    decode: Callable[
+        [np.ndarray, list[Any]], dict[Any, np.ndarray]
+    ]  # states, labels -> bits of each variable
     note: str = ""
 
 
@@ -122,7 +125,9 @@ def by_pyqubo(terms: Terms) -> Model:
     names = {repr(v): v for v in variables}
 
     def decode(states: np.ndarray, labels: list[Any]) -> dict[Any, np.ndarray]:
-        return {names[label]: states[:, column] for column, label in enumerate(labels) if label in names}
+        return {
+            names[label]: states[:, column] for column, label in enumerate(labels) if label in names
+        }
 
     return Model(expression.compile().to_bqm(), decode)
 
@@ -140,7 +145,9 @@ def by_qubovert(terms: Terms) -> Model:
     names = polynomial.reverse_mapping
 
     def decode(states: np.ndarray, labels: list[Any]) -> dict[Any, np.ndarray]:
-        return {names[label]: states[:, column] for column, label in enumerate(labels) if label in names}
+        return {
+            names[label]: states[:, column] for column, label in enumerate(labels) if label in names
+        }
 
     return Model(model, decode)
 
@@ -161,13 +168,21 @@ def by_amplify(method: str) -> Callable[[Terms], Model]:
                 product *= place[v]
             products.append(product)
         degrees = amplify.AcceptableDegrees(objective={"Binary": "Quadratic"})
-        found, _ = amplify.Model(amplify.sum(products)).to_intermediate_model(degrees, quadratization_method=method)
+        found, _ = amplify.Model(amplify.sum(products)).to_intermediate_model(
+            degrees, quadratization_method=method
+        )
         model = dimod.BinaryQuadraticModel(dimod.BINARY)
-        add_terms(model, found.to_unconstrained_poly().as_dict())  # substitution adds its products as constraints
+        add_terms(
+            model, found.to_unconstrained_poly().as_dict()
+        )  # substitution adds its products as constraints
         names = {bit.id: v for v, bit in place.items()}
 
         def decode(states: np.ndarray, labels: list[Any]) -> dict[Any, np.ndarray]:
-            return {names[label]: states[:, column] for column, label in enumerate(labels) if label in names}
+            return {
+                names[label]: states[:, column]
+                for column, label in enumerate(labels)
+                if label in names
+            }
 
         return Model(model, decode)
 
@@ -218,7 +233,9 @@ def energies_kept(terms: Terms, made: Model) -> str:
         mask = sum(1 << order.index(v) for v in term)
         values += coefficient * ((states & mask) == mask)
     reached = np.isfinite(least)
-    if np.allclose(least[reached], values[reached]) and math.isclose(energies.min(), values.min(), abs_tol=1e-6):
+    if np.allclose(least[reached], values[reached]) and math.isclose(
+        energies.min(), values.min(), abs_tol=1e-6
+    ):
         return "all"
     return "minimum" if math.isclose(energies.min(), values.min(), abs_tol=1e-6) else "no"
 
@@ -231,7 +248,15 @@ def measure(package: str, terms: Terms) -> Row:
     weights = [abs(w) for w in (*made.model.linear.values(), *made.model.quadratic.values()) if w]
     couplers = sum(1 for weight in made.model.quadratic.values() if weight)
     spread = max(weights) / min(weights)
-    return Row(package, made.model.num_variables, couplers, spread, energies_kept(terms, made), seconds, made.note)
+    return Row(
+        package,
+        made.model.num_variables,
+        couplers,
+        spread,
+        energies_kept(terms, made),
+        seconds,
+        made.note,
+    )
 
 
 def measured(package: str, terms: Terms, limit: float) -> Row | str:
@@ -269,14 +294,18 @@ def lines_of(name: str, terms: Terms, limit: float) -> list[str]:
         print(lines[-1], file=sys.stderr, flush=True)
     if name.startswith("LABS"):
         n = len({v for t in terms for v in t})
-        lines.append(f"| {size} | published in QOBLIB: N + N(N-1)/2 | {n + n * (n - 1) // 2} | | | | | |")
+        lines.append(
+            f"| {size} | published in QOBLIB: N + N(N-1)/2 | {n + n * (n - 1) // 2} | | | | | |"
+        )
     return lines
 
 
 def save(name: str, terms: Terms, folder: Path) -> None:
     """Write the polynomial, our model (COO and dimod's format) and the decoder."""
     result: Quadratization = quadratize(terms)
-    stem = folder / name.lower().replace(" ", "-").replace("'", "").replace(",", "").replace("/", "-")
+    stem = folder / name.lower().replace(" ", "-").replace("'", "").replace(",", "").replace(
+        "/", "-"
+    )
     polynomial = as_polynomial(terms)
     coefficients = zip(polynomial.terms, polynomial.coefficients, strict=True)
     pairs = [[c, [str(polynomial.variables[v]) for v in t]] for t, c in coefficients]
@@ -301,15 +330,25 @@ def versions() -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--polynomials", help=f"names separated by semicolons, of: {'; '.join(POLYNOMIALS)}")
-    parser.add_argument("--seconds", type=float, default=60.0, help="limit of one quadratization with its check")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--polynomials", help=f"names separated by semicolons, of: {'; '.join(POLYNOMIALS)}"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="limit of one quadratization with its check"
+    )
     parser.add_argument("--output", type=Path, help="write the page to this file")
-    parser.add_argument("--save", type=Path, help="write polynomials, our models and decoders into this folder")
+    parser.add_argument(
+        "--save", type=Path, help="write polynomials, our models and decoders into this folder"
+    )
     options = parser.parse_args()
     names = options.polynomials.split(";") if options.polynomials else list(POLYNOMIALS)
     head = HEAD.format(versions=versions()).splitlines()
-    quadratize({(0, 1, 2): 1.0, (1, 2, 3): 1.0, (0, 3, 4, 5): 1.0}, mode="greedy")  # compiles the search
+    quadratize(
+        {(0, 1, 2): 1.0, (1, 2, 3): 1.0, (0, 3, 4, 5): 1.0}, mode="greedy"
+    )  # compiles the search
     body = []
     for name in names:
         terms = POLYNOMIALS[name]()

@@ -1,27 +1,30 @@
 """Annealers of QUBOs: flips per second beside other packages and a plain C loop, kinds of moves, both formulations.
 
-    python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse]
-    python -m benchmarks samplers moves DIR [--instances win95pts:2,andes:2] [--seconds 20] [--seeds 0] [--effort 0.1]
+    python -m benchmarks samplers peers [--seeds 3] [--reads 4] [--models dense,sparse] python -m
+    benchmarks samplers moves DIR [--instances win95pts:2,andes:2] [--seconds 20] [--seeds 0]
+    [--effort 0.1]
         [--subsets COVERS]
-    python -m benchmarks samplers formulations DIR [--instances alarm:4,andes:2] [--seconds 10] [--seeds 0]
+    python -m benchmarks samplers formulations DIR [--instances alarm:4,andes:2] [--seconds 10]
+    [--seeds 0]
         [--effort 0.1] [--subsets COVERS] [--solver sa] [--json OUT.jsonl]
 
-`peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6 couplers of +-1 each.
-Every sampler gets the same schedule and one thread. Flips per second count the processor's seconds of many sweeps minus
-those of two, so that reading the model is not counted; the least of three measurements each. OpenJij is measured where
-it is installed, on the sparse model only: the dense one was not through after three minutes. The plain loop is the
-dozen lines of C below with weights and fields of 32 bits, compiled by gcc -O3 -march=native.
+`peers`: models of 2,000 spins, all coupled by normal numbers, and of 20,000 spins with about 6
+couplers of +-1 each. Every sampler gets the same schedule and one thread. Flips per second count
+the processor's seconds of many sweeps minus those of two, so that reading the model is not counted;
+the least of three measurements each. OpenJij is measured where it is installed, on the sparse model
+only: the dense one was not through after three minutes. The plain loop is the dozen lines of C
+below with weights and fields of 32 bits, compiled by gcc -O3 -march=native.
 
-`moves`: one thread of `sa` with single flips, `sa` with vertex moves, and `digital`, on the default formulation. Gaps
-are in percent of the gain of the best network known: the best of these runs and of `anneal` for the same time. "raw" is
-the best state of annealing that violates no constraint, "repaired" the best one with repair. "edge" is the median
-energy that it costs to turn off a subset bit of the best network; "free" is the share of the order bits that can be
-flipped there for less than 1. Moves per second are of the processor's time.
+`moves`: one thread of `sa` with single flips, `sa` with vertex moves, and `digital`, on the default
+formulation. Gaps are in percent of the gain of the best network known: the best of these runs and
+of `anneal` for the same time. "raw" is the best state of annealing that violates no constraint,
+"repaired" the best one with repair. "edge" is the median energy that it costs to turn off a subset
+bit of the best network; "free" is the share of the order bits that can be flipped there for less
+than 1. Moves per second are of the processor's time.
 
-`formulations`: DIR holds candidate sets as {name}_m{m}_s{sample}, all of sample 0. The solver gets the same seconds on
-(chordal, tight) and on the paper's (scc, paper) formulation over the same subsets, which are read from
-COVERS/{name}_m{m}_s0.qbs or found by a short search.
-"""
+`formulations`: DIR holds candidate sets as {name}_m{m}_s{sample}, all of sample 0. The solver gets
+the same seconds on (chordal, tight) and on the paper's (scc, paper) formulation over the same
+subsets, which are read from COVERS/{name}_m{m}_s0.qbs or found by a short search."""
 
 import argparse
 import ctypes
@@ -41,7 +44,8 @@ INSTANCES = (
     "alarm:4,barley:4,hailfinder:4,hepar2:4,chess:2,chess:3,win95pts:2,win95pts:3,pathfinder:2,pathfinder:3,"
     "mushroom:2,connect:2,connect:3,munin1:2,andes:2,andes:3"
 )
-# Sweeps by Metropolis' rule with kept fields h_i + sum_j J_ij x_j. Rows are dense (n floats) where `columns` is null.
+# Sweeps by Metropolis' rule with kept fields h_i + sum_j J_ij x_j. Rows are dense (n floats) where
+# `columns` is null.
 PLAIN_LOOP = """
 #include <math.h>
 #include <stdint.h>
@@ -76,7 +80,9 @@ Sampler = Callable[[Any, int, int, int, tuple[float, float]], dimod.SampleSet]
 
 def main() -> None:
     """Print one of the two Markdown tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     kinds = parser.add_subparsers(required=True)
     peers = kinds.add_parser("peers")
     peers.set_defaults(run=compare_peers)
@@ -125,7 +131,8 @@ def compare_peers(options: argparse.Namespace) -> None:
             )
             error = energies.std(ddof=1) / np.sqrt(len(energies))
             print(
-                f"| {name} | {order} | {label} | {rate / 1e6:.2f} | {energies.mean():,.1f} | {error:.1f} |", flush=True
+                f"| {name} | {order} | {label} | {rate / 1e6:.2f} | {energies.mean():,.1f} | {error:.1f} |",
+                flush=True,
             )
 
 
@@ -146,7 +153,9 @@ def sparse(n: int = 20_000, degree: int = 6) -> tuple[Any, tuple[float, float], 
 
 
 def _ising(n: int, rows: Any, columns: Any, weights: Any) -> Any:
-    return dimod.BinaryQuadraticModel.from_numpy_vectors(np.zeros(n), (rows, columns, weights), 0.0, "SPIN")
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(
+        np.zeros(n), (rows, columns, weights), 0.0, "SPIN"
+    )
 
 
 def samplers() -> list[tuple[str, str, Sampler]]:
@@ -157,12 +166,23 @@ def samplers() -> list[tuple[str, str, Sampler]]:
 
     def dwave(at_random: bool) -> Sampler:
         return lambda model, sweeps, reads, seed, betas: Theirs().sample(
-            model, num_reads=reads, num_sweeps=sweeps, beta_range=betas, seed=seed, randomize_order=at_random
+            model,
+            num_reads=reads,
+            num_sweeps=sweeps,
+            beta_range=betas,
+            seed=seed,
+            randomize_order=at_random,
         )
 
     def ours(at_random: bool) -> Sampler:
         return lambda model, sweeps, reads, seed, betas: Ours().sample(
-            model, num_reads=reads, num_sweeps=sweeps, beta_range=betas, seed=seed, randomize_order=at_random, threads=1
+            model,
+            num_reads=reads,
+            num_sweeps=sweeps,
+            beta_range=betas,
+            seed=seed,
+            randomize_order=at_random,
+            threads=1,
         )
 
     found: list[tuple[str, str, Sampler]] = []
@@ -174,9 +194,16 @@ def samplers() -> list[tuple[str, str, Sampler]]:
     except ImportError:
         return found
 
-    def jij(model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]) -> dimod.SampleSet:
+    def jij(
+        model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]
+    ) -> dimod.SampleSet:
         return openjij.SASampler().sample(
-            model, num_sweeps=sweeps, num_reads=reads, beta_min=betas[0], beta_max=betas[1], seed=seed
+            model,
+            num_sweeps=sweeps,
+            num_reads=reads,
+            beta_min=betas[0],
+            beta_max=betas[1],
+            seed=seed,
         )
 
     return [*found, ("in order", "openjij", jij)]
@@ -197,19 +224,28 @@ def plain_loop(at_random: bool) -> Sampler:
     """Return the plain C loop as a sampler; one read after the other."""
     from qubayes.qubo.samplers.dimod_bridge import qubo_of_bqm
 
-    def sample(model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]) -> dimod.SampleSet:
+    def sample(
+        model: Any, sweeps: int, reads: int, seed: int, betas: tuple[float, float]
+    ) -> dimod.SampleSet:
         qubo, states = qubo_of_bqm(model), []
         n, dense_rows = qubo.bits, bool((np.diff(qubo.indptr) == qubo.bits - 1).all())
         columns, weights = qubo.indices.astype(np.int32), qubo.weights.astype(np.float32)
-        start, schedule = qubo.indptr.astype(np.int64), np.geomspace(*betas, sweeps).astype(np.float32)
+        start, schedule = (
+            qubo.indptr.astype(np.int64),
+            np.geomspace(*betas, sweeps).astype(np.float32),
+        )
         if dense_rows:
             weights = np.zeros((n, n), np.float32)
             weights[np.repeat(np.arange(n), np.diff(start)), columns] = qubo.weights
         for read in range(reads):
             field, bits = qubo.h.astype(np.float32), np.zeros(n, np.int8)
             used = (start, None if dense_rows else columns, weights, field, bits, schedule)
-            pointers = [None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in used]
-            _compiled()(n, *pointers, sweeps, int(at_random), ctypes.c_uint64(seed * reads + read + 1))
+            pointers = [
+                None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in used
+            ]
+            _compiled()(
+                n, *pointers, sweeps, int(at_random), ctypes.c_uint64(seed * reads + read + 1)
+            )
             states.append(2 * bits - 1)
         return dimod.SampleSet.from_samples_bqm((np.array(states), list(model.variables)), model)
 
@@ -224,7 +260,9 @@ def compare_moves(options: argparse.Namespace) -> None:
     from qubayes.qubo.samplers.states import annealed_score
     from qubayes.search import Limits, solve, solver_named
 
-    print("| instance | bits | edge | free | solver | seed | raw gap, % | repaired gap, % | million moves / s |")
+    print(
+        "| instance | bits | edge | free | solver | seed | raw gap, % | repaired gap, % | million moves / s |"
+    )
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     solvers = {"sa": {}, "sa, vertex moves": {"vertex_moves": True}, "digital": {}}
     for part in options.instances.split(","):
@@ -239,7 +277,10 @@ def compare_moves(options: argparse.Namespace) -> None:
                 began = time.process_time()
                 found = solve(formulation, solver.prepare(), limits=limits, workers=one)
                 runs.append((label, seed, found, time.process_time() - began))
-            best = max(filter(None, [best, known, *(run[2] for run in runs)]), key=lambda found: found.score)
+            best = max(
+                filter(None, [best, known, *(run[2] for run in runs)]),
+                key=lambda found: found.score,
+            )
         walk = walk_from(formulation.qubo, encode_sets(formulation, best.choice))
         rises, first_r = walk.sign * walk.field, formulation.bits["u"]
         edge = float(np.median(rises[:first_r][walk.sign[:first_r] < 0]))
@@ -247,7 +288,11 @@ def compare_moves(options: argparse.Namespace) -> None:
         gain = best.score - best.empty_score
         for label, seed, found, cpu in runs:
             counts, raw = found.statistics, found.statistics["raw_score"]
-            moves = counts.get("flips_tried") or counts.get("vertex_moves") or counts["iterations"] * counts["replicas"]
+            moves = (
+                counts.get("flips_tried")
+                or counts.get("vertex_moves")
+                or counts["iterations"] * counts["replicas"]
+            )
             gap, mended = (
                 "none" if score is None else f"{100 * (best.score - score) / gain:.3f}"
                 for score in (raw, annealed_score(counts))
@@ -259,7 +304,9 @@ def compare_moves(options: argparse.Namespace) -> None:
             )
 
 
-def _rate(sampler: Sampler, model: Any, sweeps: int, reads: int, betas: tuple[float, float]) -> float:
+def _rate(
+    sampler: Sampler, model: Any, sweeps: int, reads: int, betas: tuple[float, float]
+) -> float:
     """Flips tried in a second of the processor."""
 
     def seconds(count: int, seed: int) -> float:
@@ -274,7 +321,9 @@ def _rate(sampler: Sampler, model: Any, sweeps: int, reads: int, betas: tuple[fl
 
 def compare_formulations(options: argparse.Namespace) -> None:
     """The solver's score on both formulations of each instance."""
-    print("| instance | bits tight / paper | seed | tight | paper | ahead, % of the gain | repaired | better |")
+    print(
+        "| instance | bits tight / paper | seed | tight | paper | ahead, % of the gain | repaired | better |"
+    )
     print("|---|---|---|---|---|---|---|---|", flush=True)
     wins = runs = 0
     for part in options.instances.split(","):
@@ -300,14 +349,18 @@ def _candidates(name: str, parents: int, options: argparse.Namespace) -> tuple[A
     from qubayes.qubo.subsets import Budget, cover, read_subsets
 
     stem = f"{name}_m{parents}_s0"
-    candidates = read_candidates(next(file for file in options.directory.glob(f"{stem}.*") if file.suffix != ".qbs"))
+    candidates = read_candidates(
+        next(file for file in options.directory.glob(f"{stem}.*") if file.suffix != ".qbs")
+    )
     file = options.subsets / f"{stem}.qbs" if options.subsets else Path("none")
     if file.exists():
         return candidates, read_subsets(file)
     return candidates, cover(candidates, method="search", budget=Budget(effort=options.effort))
 
 
-def _formulation(name: str, parents: int, options: argparse.Namespace, order: str, penalty: str) -> Any:
+def _formulation(
+    name: str, parents: int, options: argparse.Namespace, order: str, penalty: str
+) -> Any:
     """The QUBO of an instance."""
     from qubayes.qubo import formulate
 
@@ -319,11 +372,15 @@ def _compared(name: str, parents: int, options: argparse.Namespace) -> list[dict
     from qubayes.qubo.samplers.states import annealed_score
     from qubayes.search import Limits, solve
 
-    rows: dict[str, dict[str, Any]] = {seed: {"seed": int(seed)} for seed in options.seeds.split(",")}
+    rows: dict[str, dict[str, Any]] = {
+        seed: {"seed": int(seed)} for seed in options.seeds.split(",")
+    }
     for order, penalty in MODES:
         formulation = _formulation(name, parents, options, order, penalty)
         for seed, row in rows.items():
-            found = solve(formulation, options.solver, limits=Limits(options.seconds, seed=int(seed)))
+            found = solve(
+                formulation, options.solver, limits=Limits(options.seconds, seed=int(seed))
+            )
             own = annealed_score(found.statistics)
             row[penalty] = {
                 "instance": name, "m": parents, "seed": int(seed), "solver": options.solver, "penalty": penalty,

@@ -2,10 +2,10 @@
 
     python -m benchmarks speed --against CHECKOUT [--only candidates-bdeu,exact] [--rounds 9]
 
-Each checkout runs in a process of its own with one thread. In every round both do the same work, one after the other;
-the fewest CPU seconds of all rounds count. Results are compared by a checksum of scores, networks, bits and
-coefficients. Ratios within 3 % are noise. The data are drawn from the network that the sample data give.
-"""
+Each checkout runs in a process of its own with one thread. In every round both do the same work,
+one after the other; the fewest CPU seconds of all rounds count. Results are compared by a checksum
+of scores, networks, bits and coefficients. Ratios within 3 % are noise. The data are drawn from the
+network that the sample data give."""
 
 import argparse
 import hashlib
@@ -139,7 +139,11 @@ def polynomial() -> Work:
 
     def work() -> Any:
         found = quadratize(energy, mode="greedy")
-        return [found.bits, found.sets, list(found.model.to_numpy_vectors(sort_indices=True).quadratic)]
+        return [
+            found.bits,
+            found.sets,
+            list(found.model.to_numpy_vectors(sort_indices=True).quadratic),
+        ]
 
     return work
 
@@ -209,9 +213,13 @@ class Checkout:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="the other checkout")
-    parser.add_argument("--only", default=",".join(WORKS), metavar="NAMES", help=f"some of {', '.join(WORKS)}")
+    parser.add_argument(
+        "--only", default=",".join(WORKS), metavar="NAMES", help=f"some of {', '.join(WORKS)}"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -220,7 +228,9 @@ def main() -> None:
         return
     if options.against is None:
         parser.error("give the other checkout with --against")
-    print("| work | other, CPU s | this, CPU s | this / other | results |\n|---|---:|---:|---:|---|")
+    print(
+        "| work | other, CPU s | this, CPU s | this / other | results |\n|---|---:|---:|---:|---|"
+    )
     for name in options.only.split(","):
         other = Checkout(options.against.resolve(), name)
         this = Checkout(HERE, name)
@@ -230,7 +240,10 @@ def main() -> None:
         other.close()
         this.close()
         equal = "equal" if other.found == this.found else "different"
-        print(f"| {name} | {other.best:.3f} | {this.best:.3f} | {this.best / other.best:.3f} | {equal} |", flush=True)
+        print(
+            f"| {name} | {other.best:.3f} | {this.best:.3f} | {this.best / other.best:.3f} | {equal} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

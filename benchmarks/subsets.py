@@ -1,13 +1,14 @@
 """Candidate parent subsets on the paper's instances, beside the paper's Tables 1, 2 and D.5.
 
-    python -m benchmarks subsets FOLDER [--instances chess:3,andes:3] [--seconds 60] [--methods ilp-only,ilp,auto]
+    python -m benchmarks subsets FOLDER [--instances chess:3,andes:3] [--seconds 60] [--methods
+    ilp-only,ilp,auto]
         [--seeds 0,1] [--vertices 10] [--save DIR]
 
 FOLDER holds candidate files named {instance}_m{m}_s{seed}.qbc (or .jkl). Prints a Markdown
-table: means over the seeds found. The covers of `auto` are kept as DIR/{instance}_m{m}_s{seed}.qbs. With `--vertices N`
-only N vertices are covered, evenly spread by the number of their candidate sets, the largest among them; the table says
-so and leaves out the paper's figures, which are for all vertices; so does a table of one seed, as they are means.
-"""
+table: means over the seeds found. The covers of `auto` are kept as DIR/{instance}_m{m}_s{seed}.qbs.
+    With `--vertices N` only N vertices are covered, evenly spread by the number of their candidate
+    sets, the largest among them; the table says so and leaves out the paper's figures, which are
+    for all vertices; so does a table of one seed, as they are means."""
 
 import argparse
 import re
@@ -68,9 +69,14 @@ def main() -> None:
         files = files_of(arguments.folder, instance, arguments.seeds)
         loaded = [largest(read_candidates(file), arguments.vertices) for file in files]
         for method in arguments.methods if loaded else ():
-            budget = Budget(seconds=arguments.seconds, effort=arguments.effort, program=arguments.program)
+            budget = Budget(
+                seconds=arguments.seconds, effort=arguments.effort, program=arguments.program
+            )
             began = time.process_time()
-            results = [cover(c, method=method, budget=budget, workers=Workers(arguments.threads)) for c in loaded]
+            results = [
+                cover(c, method=method, budget=budget, workers=Workers(arguments.threads))
+                for c in loaded
+            ]
             used = (time.process_time() - began) / len(results)
             print(line(instance, method, loaded, results, used, arguments.vertices), flush=True)
             if arguments.save and method == "auto":
@@ -80,18 +86,29 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     """The command line."""
     words = lambda text: text.split(",")  # noqa: E731
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--instances", type=words, default=list(PAPER))
     parser.add_argument("--methods", type=words, default=["ilp-only", "ilp", "auto"])
-    parser.add_argument("--seconds", type=float, default=60.0, help="limit of the integer program, per vertex")
-    parser.add_argument("--effort", type=float, default=1.0, help="multiplies the work of the search")
     parser.add_argument(
-        "--program", type=int, default=Budget().program, help="columns of the largest core given to it by auto"
+        "--seconds", type=float, default=60.0, help="limit of the integer program, per vertex"
+    )
+    parser.add_argument(
+        "--effort", type=float, default=1.0, help="multiplies the work of the search"
+    )
+    parser.add_argument(
+        "--program",
+        type=int,
+        default=Budget().program,
+        help="columns of the largest core given to it by auto",
     )
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--seeds", type=words, help="only these samples")
-    parser.add_argument("--vertices", type=int, default=0, metavar="N", help="cover N vertices only")
+    parser.add_argument(
+        "--vertices", type=int, default=0, metavar="N", help="cover N vertices only"
+    )
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the covers of auto there")
     return parser.parse_args()
 
@@ -105,7 +122,13 @@ def save(results: list[Subsets], places: list[Path]) -> None:
 
 def warm_up(methods: list[str]) -> None:
     """Compile, or load from the cache, what the methods need: not part of the times."""
-    sets = [(1,), (2,), (3,), *((a, b, c) for a in range(1, 7) for b in range(a + 1, 7) for c in range(b + 1, 7)), ()]
+    sets = [
+        (1,),
+        (2,),
+        (3,),
+        *((a, b, c) for a in range(1, 7) for b in range(a + 1, 7) for c in range(b + 1, 7)),
+        (),
+    ]
     families = Families.of([sets, *([[()]] * 6)])
     candidates = Candidates(tuple("abcdefg"), families, np.zeros(len(sets) + 6))
     for method in methods:
@@ -116,7 +139,11 @@ def files_of(folder: Path, instance: str, seeds: list[str] | None) -> list[Path]
     """The candidate files of an instance, by seed."""
     name, m = instance.split(":")
     seed = "|".join(map(re.escape, seeds)) if seeds else r"\d+"
-    return sorted(file for file in folder.iterdir() if re.fullmatch(rf"{name}_m{m}_s({seed})\.(qbc|jkl)", file.name))
+    return sorted(
+        file
+        for file in folder.iterdir()
+        if re.fullmatch(rf"{name}_m{m}_s({seed})\.(qbc|jkl)", file.name)
+    )
 
 
 def largest(candidates: Candidates, count: int) -> Candidates:
@@ -131,7 +158,12 @@ def largest(candidates: Candidates, count: int) -> Candidates:
 
 
 def line(
-    instance: str, method: str, loaded: list[Candidates], results: list[Subsets], used: float, vertices: int
+    instance: str,
+    method: str,
+    loaded: list[Candidates],
+    results: list[Subsets],
+    used: float,
+    vertices: int,
 ) -> str:
     """One row of the table."""
     name, m = instance.split(":")
@@ -160,7 +192,9 @@ def printed(paper: Printed | None, method: str, loaded: list[Candidates]) -> tup
     if paper is None:
         return "", ""
     total, seconds = (
-        (paper.ilp_only, paper.ilp_only_seconds) if method == "ilp-only" else (paper.ilp, paper.ilp_seconds)
+        (paper.ilp_only, paper.ilp_only_seconds)
+        if method == "ilp-only"
+        else (paper.ilp, paper.ilp_seconds)
     )
     return f"{total - mean(c.n + ordered_pairs(c) for c in loaded):,.0f}", f"{seconds:,}"
 
@@ -171,8 +205,13 @@ def ordered_pairs(candidates: Candidates) -> int:
     from scipy.sparse.csgraph import connected_components
 
     families = candidates.families
-    child = np.repeat(np.repeat(np.arange(candidates.n), families.sizes), np.diff(families.set_start))
-    graph = coo_array((np.ones(len(child), np.int8), (families.members, child)), shape=(candidates.n, candidates.n))
+    child = np.repeat(
+        np.repeat(np.arange(candidates.n), families.sizes), np.diff(families.set_start)
+    )
+    graph = coo_array(
+        (np.ones(len(child), np.int8), (families.members, child)),
+        shape=(candidates.n, candidates.n),
+    )
     sizes = np.bincount(connected_components(graph, connection="strong")[1])
     return int((sizes * (sizes - 1) // 2).sum())
 

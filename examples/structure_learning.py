@@ -7,7 +7,8 @@ from qubayes.search import Limits, solve
 
 here = Path(__file__).parent
 
-# Everything in one call: bin the continuous columns, give the cultivar no parents, ask for edge confidence.
+# Everything in one call: bin the continuous columns, give the cultivar no parents, ask for edge
+# confidence.
 learned = qb.learn(
     here / "wine.csv",
     max_parents=3,
@@ -27,9 +28,12 @@ for child, parents in enumerate(learned.network.parents):
         names = learned.network.names
         print(f"  {names[parent]} - {names[child]}: {learned.confidence.of(parent, child):.0%}")
 
-# The same, stage by stage: every result is a value that can be saved, looked at and given to the next stage.
+# The same, stage by stage: every result is a value that can be saved, looked at and given to the
+# next stage.
 dataset = qb.read(here / "wine.csv", bins=3)
-candidates = qb.identify(dataset, qb.Search(max_parents=3, score=qb.Score("bic")))
+candidates = qb.identify(dataset, qb.CandidateSearch(max_parents=3, score=qb.Score("bic")))
 proved = solve(candidates, "exact", limits=Limits(seconds=30))
 searched = solve(candidates, "anneal", limits=Limits(seconds=1, seed=1), bound_seconds=5)
-print(f"bic: {proved.score:.3f} ({proved.status}); annealed {searched.score:.3f}, gap {searched.gap:.2%}")
+print(
+    f"bic: {proved.score:.3f} ({proved.status}); annealed {searched.score:.3f}, gap {searched.gap:.2%}"
+)

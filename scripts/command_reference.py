@@ -32,15 +32,20 @@ def _common(group: Any) -> str:
     """The options that stand before the name of a command."""
     rows = "".join(_row(_names(item), item) for item in group.params if item.name != "help")
     head = (
-        "\n## Options of all commands\n\nThey stand before the name of the command: `qubayes --verbose learn DATA`.\n\n"
+        "\n## Options of all commands\n\n"
+        "They stand before the name of the command: `qubayes --verbose learn DATA`.\n\n"
     )
     return f"{head}| option | what it does | default |\n|---|---|---|\n{rows}"
 
 
 def _command(name: str, command: Any) -> str:
     arguments = [item for item in command.params if item.param_type_name == "argument"]
-    options = [item for item in command.params if item.param_type_name == "option" and item.name != "help"]
-    usage = " ".join(["qubayes", name, *(_argument(item) for item in arguments), "[OPTIONS]" if options else ""])
+    options = [
+        item for item in command.params if item.param_type_name == "option" and item.name != "help"
+    ]
+    usage = " ".join(
+        ["qubayes", name, *(_argument(item) for item in arguments), "[OPTIONS]" if options else ""]
+    )
     rows = [_row(f"`{_argument(item)}`", item) for item in arguments]
     rows += [_row(_names(item), item) for item in options]
     table = "".join(rows)
@@ -58,9 +63,12 @@ def _solvers() -> str:
         takes = "the QUBO" if solver.takes == "formulation" else "candidate sets"
         rows.append(f"| `{name}` | {told} | {takes} | {solver.counts} | {settings} |\n")
     head = (
-        "| solver | what it does | searches | `--moves` counts | settings and their defaults |\n|---|---|---|---|---|\n"
+        "| solver | what it does | searches | `--moves` counts | settings and their defaults |\n"
+        "|---|---|---|---|---|\n"
     )
-    return "\n## Solvers\n\nOf `solve --solver NAME --set SETTING=VALUE`:\n\n" + head + "".join(rows)
+    return (
+        "\n## Solvers\n\nOf `solve --solver NAME --set SETTING=VALUE`:\n\n" + head + "".join(rows)
+    )
 
 
 def _setting(field: Any) -> str:
@@ -89,5 +97,9 @@ def _row(name: str, item: Any) -> str:
 
 if __name__ == "__main__":
     if "--check" in sys.argv[1:]:
-        sys.exit(0 if PAGE.read_text() == reference() else "docs/commands.md is out of date; run this without --check")
+        sys.exit(
+            0
+            if PAGE.read_text() == reference()
+            else "docs/commands.md is out of date; run this without --check"
+        )
     PAGE.write_text(reference())

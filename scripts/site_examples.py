@@ -12,4 +12,6 @@ class Examples(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring as the page shows it; the source stays."""
         if obj.docstring and "Examples\n-----" not in obj.docstring.value:
-            obj.docstring.value = re.sub(r"(?m)^>>>", "Examples\n--------\n>>>", obj.docstring.value, count=1)
+            obj.docstring.value = re.sub(
+                r"(?m)^>>>", "Examples\n--------\n>>>", obj.docstring.value, count=1
+            )

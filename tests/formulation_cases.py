@@ -21,7 +21,10 @@ def random_scores(
         first, second = sorted(random.choice(n, 2, replace=False))
         bases[order[second]].add(int(order[first]))
     return [
-        _vertex_scores(random, [v for v in range(n) if v != i], frozenset(bases[i]), largest, density) for i in range(n)
+        _vertex_scores(
+            random, [v for v in range(n) if v != i], frozenset(bases[i]), largest, density
+        )
+        for i in range(n)
     ]
 
 
@@ -44,10 +47,14 @@ def candidates_of(scores: list[dict[Set, float]]) -> Candidates:
     """The same as flat arrays, best first."""
     lists, flat = [], []
     for known in scores:
-        ordered = sorted(known, key=lambda parents: (-known[parents], len(parents), sorted(parents)))
+        ordered = sorted(
+            known, key=lambda parents: (-known[parents], len(parents), sorted(parents))
+        )
         lists.append([tuple(sorted(parents)) for parents in ordered])
         flat += [known[parents] for parents in ordered]
-    return Candidates(tuple(f"v{i}" for i in range(len(scores))), Families.of(lists), np.array(flat))
+    return Candidates(
+        tuple(f"v{i}" for i in range(len(scores))), Families.of(lists), np.array(flat)
+    )
 
 
 def whole_subsets(candidates: Candidates) -> Subsets:
@@ -55,7 +62,10 @@ def whole_subsets(candidates: Candidates) -> Subsets:
     lists = []
     for vertex in range(candidates.n):
         base = set(candidates.base(vertex))
-        sets = (tuple(v for v in parents if v not in base) for parents in candidates.families.sets_of(vertex))
+        sets = (
+            tuple(v for v in parents if v not in base)
+            for parents in candidates.families.sets_of(vertex)
+        )
         lists.append([parents for parents in sets if parents])
     return subsets_of(candidates, lists)
 
@@ -81,13 +91,17 @@ def _parts(random: np.random.Generator, wanted: Set, family: list[Set]) -> list[
     if len(wanted) > 1 and random.random() < 0.3:
         cut = int(random.integers(1, len(wanted)))
         return [
-            part for part in (frozenset(sorted(wanted)[:cut]), frozenset(sorted(wanted)[cut:])) if part not in family
+            part
+            for part in (frozenset(sorted(wanted)[:cut]), frozenset(sorted(wanted)[cut:]))
+            if part not in family
         ]
     return [wanted]
 
 
 def subsets_of(candidates: Candidates, lists: list[list[tuple[int, ...]]]) -> Subsets:
-    return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "test", 0.0)
+    return Subsets(
+        candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "test", 0.0
+    )
 
 
 def crowded_scores(random: np.random.Generator, n: int, largest: int) -> list[dict[Set, float]]:

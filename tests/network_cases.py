@@ -14,7 +14,11 @@ NASTY = [
     '\x01', '\x1f', '\ufffe', '😀',
 ]
 # fmt: on
-names = st.one_of(st.sampled_from(NASTY), st.text(max_size=6), st.text(alphabet='ab "\\\n\r[]|:,;-<>&', max_size=5))
+names = st.one_of(
+    st.sampled_from(NASTY),
+    st.text(max_size=6),
+    st.text(alphabet='ab "\\\n\r[]|:,;-<>&', max_size=5),
+)
 
 
 @st.composite
@@ -29,7 +33,11 @@ def graphs(draw, max_vertices=6, vertex_names=None):
     parents = [()] * n
     for place, vertex in enumerate(order):
         earlier = order[:place]
-        parents[vertex] = tuple(draw(st.lists(st.sampled_from(earlier), unique=True, max_size=3))) if earlier else ()
+        parents[vertex] = (
+            tuple(draw(st.lists(st.sampled_from(earlier), unique=True, max_size=3)))
+            if earlier
+            else ()
+        )
     return Network(tuple(chosen), tuple(parents))
 
 
@@ -41,7 +49,9 @@ def networks(draw, max_vertices=4, vertex_names=None, state_names=None):
     if state_names is None:
         states = [tuple("xyz"[:arity]) for arity in arities]
     else:
-        states = [tuple(draw(st.lists(state_names, min_size=r, max_size=r, unique=True))) for r in arities]
+        states = [
+            tuple(draw(st.lists(state_names, min_size=r, max_size=r, unique=True))) for r in arities
+        ]
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return random_tables(Network(graph.names, graph.parents, tuple(states)), rng)
 
@@ -51,7 +61,9 @@ def random_tables(network, rng):
     tables = []
     for vertex, parents in enumerate(network.parents):
         shape = tuple(len(network.states[v]) for v in (*parents, vertex))
-        weights = rng.random(shape) * 10.0 ** rng.integers(-12, 1, shape) * (rng.random(shape) < 0.9)
+        weights = (
+            rng.random(shape) * 10.0 ** rng.integers(-12, 1, shape) * (rng.random(shape) < 0.9)
+        )
         weights[..., 0] += weights.sum(axis=-1) == 0
         tables.append(weights / weights.sum(axis=-1, keepdims=True))
     return Network(network.names, network.parents, network.states, tuple(tables))
@@ -59,4 +71,6 @@ def random_tables(network, rng):
 
 def equal_tables(a, b):
     """Whether two networks have the same tables, to the last bit."""
-    return all(x.shape == y.shape and (x == y).all() for x, y in zip(a.tables, b.tables, strict=True))
+    return all(
+        x.shape == y.shape and (x == y).all() for x, y in zip(a.tables, b.tables, strict=True)
+    )

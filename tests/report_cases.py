@@ -65,7 +65,14 @@ def full_report(network, title="A report"):
         network,
         title,
         Outcome(
-            trace[-1][1], "BDeu, equivalent sample size 1", -20_000.0, -10_990.0, 0.0011, "not proved", "anneal", 12.3
+            trace[-1][1],
+            "BDeu, equivalent sample size 1",
+            -20_000.0,
+            -10_990.0,
+            0.0011,
+            "not proved",
+            "anneal",
+            12.3,
         ),
         {edge: draw.lognormvariate(3, 1.2) for edge in edges},
         {edge: draw.betavariate(5, 1.4) for edge in edges},
@@ -74,7 +81,8 @@ def full_report(network, title="A report"):
         bits={"u": 1321, "r": 325, "z": 37, "total": 1683},
         paper_bits={"u": 2310, "r": 666, "z": 37, "total": 3013},
         vertices=tuple(
-            VertexFacts(draw.lognormvariate(4, 1), draw.randrange(9000), draw.randrange(60)) for _ in network.names
+            VertexFacts(draw.lognormvariate(4, 1), draw.randrange(9000), draw.randrange(60))
+            for _ in network.names
         ),
         provenance={
             "Data": {"file": "sample.csv", "rows": 1000, "sha256": "5f2d" * 16},

@@ -11,7 +11,9 @@ from qubayes.qubo import Formulation, formulate
 from qubayes.qubo.subsets import cover
 
 
-def random_candidates(n: int, seed: int, sets: int = 6, most: int = 3, ties: bool = False) -> Candidates:
+def random_candidates(
+    n: int, seed: int, sets: int = 6, most: int = 3, ties: bool = False
+) -> Candidates:
     """Random parent sets with random scores; with `ties` the scores are small whole numbers."""
     random = np.random.default_rng(seed)
     lists = []
@@ -20,17 +22,25 @@ def random_candidates(n: int, seed: int, sets: int = 6, most: int = 3, ties: boo
         every = [s for size in range(1, most + 1) for s in combinations(others, size)]
         picked = random.permutation(len(every))[:sets]
         score = (
-            (lambda size: float(random.integers(1, 4) * size)) if ties else (lambda size: 5 * size * random.random())
+            (lambda size: float(random.integers(1, 4) * size))
+            if ties
+            else (lambda size: 5 * size * random.random())
         )
-        lists.append([((), -20.0), *((every[p], -20.0 + score(len(every[p]))) for p in sorted(picked))])
+        lists.append(
+            [((), -20.0), *((every[p], -20.0 + score(len(every[p]))) for p in sorted(picked))]
+        )
     return prune([f"v{v}" for v in range(n)], lists)
 
 
-def with_required_edge(n: int, seed: int, parent: int = 0, child: int = 1, most: int = 3) -> Candidates:
+def with_required_edge(
+    n: int, seed: int, parent: int = 0, child: int = 1, most: int = 3
+) -> Candidates:
     """The same with the edge parent -> child in every set of the child."""
     free = random_candidates(n, seed, most=most)
     lists = [list(free.of(vertex)) for vertex in range(n)]
-    lists[child] = list({tuple(sorted({parent, *members})): score for members, score in lists[child]}.items())
+    lists[child] = list(
+        {tuple(sorted({parent, *members})): score for members, score in lists[child]}.items()
+    )
     lists[parent] = [(members, score) for members, score in lists[parent] if child not in members]
     return prune(free.names, lists)
 
@@ -58,7 +68,10 @@ def formulated(candidates: Candidates) -> Formulation:
 
 def best_score(candidates: Candidates) -> float:
     """The score of the best network, by dynamic programming over the set of vertices that come first."""
-    families = [[(frozenset(members), score) for members, score in candidates.of(v)] for v in range(candidates.n)]
+    families = [
+        [(frozenset(members), score) for members, score in candidates.of(v)]
+        for v in range(candidates.n)
+    ]
 
     @cache
     def best(first: frozenset[int]) -> float:
@@ -68,7 +81,9 @@ def best_score(candidates: Candidates) -> float:
 
     @cache
     def within(vertex: int, allowed: frozenset[int]) -> float:
-        return max((score for members, score in families[vertex] if members <= allowed), default=-np.inf)
+        return max(
+            (score for members, score in families[vertex] if members <= allowed), default=-np.inf
+        )
 
     return best(frozenset(range(candidates.n)))
 

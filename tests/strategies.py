@@ -17,8 +17,12 @@ def datasets(draw, min_variables=2, max_variables=6, max_rows=60, max_arity=4):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     codes = np.zeros((n, rows), dtype=np.uint8)
     for i in range(n):
-        source = codes[rng.integers(0, i)] + codes[rng.integers(0, i)] if i else np.zeros(rows, np.uint8)
+        source = (
+            codes[rng.integers(0, i)] + codes[rng.integers(0, i)] if i else np.zeros(rows, np.uint8)
+        )
         fresh = rng.integers(0, observed[i], rows)
         codes[i] = np.where(rng.random(rows) < noise, fresh, source) % observed[i]
-    states = tuple(tuple(str(s) for s in range(r + more)) for r, more in zip(observed, unseen, strict=True))
+    states = tuple(
+        tuple(str(s) for s in range(r + more)) for r, more in zip(observed, unseen, strict=True)
+    )
     return Dataset(tuple("abcdefghij"[:n]), states, codes)

@@ -15,4 +15,8 @@ def set_system(sets):
 def problem(sets):
     """Incidence, status of the columns and open rows before any reduction."""
     incidence = incidence_of(set_system(sets))
-    return incidence, np.full(incidence.columns, OPEN, dtype=np.int8), np.ones(incidence.rows, dtype=np.bool_)
+    return (
+        incidence,
+        np.full(incidence.columns, OPEN, dtype=np.int8),
+        np.ones(incidence.rows, dtype=np.bool_),
+    )

@@ -47,7 +47,11 @@ def cases(seed: int) -> list[Candidates]:
 def test_all_networks_within_a_factor(seed, factor):
     for candidates in cases(seed):
         known = every_network(candidates)
-        close = [(score, parents) for score, parents in known if score >= known[0][0] - math.log(factor) - 1e-9]
+        close = [
+            (score, parents)
+            for score, parents in known
+            if score >= known[0][0] - math.log(factor) - 1e-9
+        ]
         found = alternatives(candidates, within=factor)
         assert found.complete and {*found.networks} == {parents for _, parents in close}
         assert len(found.networks) == len(close)
@@ -61,7 +65,9 @@ def test_the_k_best_networks(seed, best):
     for candidates in cases(seed):
         known = every_network(candidates)
         found = alternatives(candidates, best)
-        assert found.complete and len(set(found.networks)) == len(found.networks) == min(best, len(known))
+        assert found.complete and len(set(found.networks)) == len(found.networks) == min(
+            best, len(known)
+        )
         assert found.scores == pytest.approx([score for score, _ in known[:best]])
         listed = set(found.networks)
         assert all(score <= found.floor + 1e-9 for score, parents in known if parents not in listed)
@@ -84,10 +90,14 @@ def test_the_k_best_classes_end_before_the_first_member_of_the_next(seed, best):
 def test_an_edge_that_may_go_either_way_counts_half_each_way():
     """Two variables: the edge both ways, which is one class, beside the graph without it."""
     families = Families.of([[(1,), ()], [(0,), ()]])
-    found = alternatives(Candidates(("a", "b"), families, np.array([-1.0, -2.0, -1.0, -2.0])), within=10.0)
+    found = alternatives(
+        Candidates(("a", "b"), families, np.array([-1.0, -2.0, -1.0, -2.0])), within=10.0
+    )
     assert len(found.networks) == 3 and len(found.classes()) == 2
     share = 1.0 / (1.0 + math.exp(-1.0))
-    assert found.edge_shares(by_class=True) == pytest.approx(np.array([[0, share / 2], [share / 2, 0]]))
+    assert found.edge_shares(by_class=True) == pytest.approx(
+        np.array([[0, share / 2], [share / 2, 0]])
+    )
 
 
 def test_classes_are_cut_before_the_first_member_of_the_next():
@@ -104,7 +114,9 @@ def test_networks_that_tie_up_to_rounding_are_all_listed(first, second):
     rounded = round(first + second, 1)
     assert first + second != rounded
     families = Families.of([[(2,), ()], [(2,), ()], [(0, 1), ()]])
-    candidates = Candidates(("a", "b", "c"), families, np.array([first, 0.0, second, 0.0, rounded, 0.0]))
+    candidates = Candidates(
+        ("a", "b", "c"), families, np.array([first, 0.0, second, 0.0, rounded, 0.0])
+    )
     for found in (alternatives(candidates, within=1.0), alternatives(candidates, 5, within=1.0)):
         assert found.complete and {*found.networks} == {((2,), (2,), ()), ((), (), (0, 1))}
 
@@ -143,7 +155,10 @@ def test_edges_and_classes_are_those_of_the_listed_networks():
     found = alternatives(candidates, within=50.0)
     weights = np.array([math.exp(score - found.scores[0]) for score in found.scores])
     for (parent, child), share in found.edge_probabilities().items():
-        has = [candidates.names.index(parent) in parents[candidates.names.index(child)] for parents in found.networks]
+        has = [
+            candidates.names.index(parent) in parents[candidates.names.index(child)]
+            for parents in found.networks
+        ]
         assert share == pytest.approx(float(weights @ np.array(has)) / weights.sum())
     classes = found.classes()
     assert sorted(number for its in classes for number in its) == list(range(len(found.networks)))
@@ -195,9 +210,13 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["solve", "x.jkl", "--best", "3", "--json"])
     assert done.exit_code == 0, done.output
     value = json.loads(done.stdout)
-    assert [each["score"] for each in value["networks"]] == pytest.approx([score for score, _ in known[:3]])
+    assert [each["score"] for each in value["networks"]] == pytest.approx(
+        [score for score, _ in known[:3]]
+    )
     assert value["complete"] and value["edges"]
     done = CliRunner().invoke(app, ["solve", "x.jkl", "--within", "20"])
-    assert done.exit_code == 0 and "1. score" in done.output and "equivalence classes" in done.output
+    assert (
+        done.exit_code == 0 and "1. score" in done.output and "equivalence classes" in done.output
+    )
     wrong = CliRunner().invoke(app, ["solve", "x.jkl", "--within", "20", "--solver", "sa"])
     assert "--solver sa makes no list of networks; give --solver exact" in str(wrong.exception)

@@ -20,7 +20,15 @@ from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders import anneal, insertions
 from qubayes.search.orders.anneal import Anneal
-from qubayes.search.orders.insertions import _mark, anneal_order, best_of, improve, order_state, regroup, restart_at
+from qubayes.search.orders.insertions import (
+    _mark,
+    anneal_order,
+    best_of,
+    improve,
+    order_state,
+    regroup,
+    restart_at,
+)
 from qubayes.search.orders.walks import order_problem
 from qubayes.search.reduction import best_of_all, split, without_twins
 from qubayes.search.run import Run
@@ -43,7 +51,9 @@ def problems(draw, smallest=2, largest=7):
     if draw(st.booleans()):
         return random_candidates(n, seed, sets=draw(st.integers(1, 12)), ties=draw(st.booleans()))
     random = np.random.default_rng(seed)
-    return candidates_of(random_scores(random, n, 3, draw(st.sampled_from([0.2, 0.6])), draw(st.integers(0, 2))))
+    return candidates_of(
+        random_scores(random, n, 3, draw(st.sampled_from([0.2, 0.6])), draw(st.integers(0, 2)))
+    )
 
 
 def large(n: int = 30, seed: int = 0, **more) -> Candidates:
@@ -58,7 +68,9 @@ def test_an_improvement_ends_between_slices(monkeypatch):
     problem, asked = order_problem(candidates.families, candidates.scores), list[int]()
     monkeypatch.setattr(insertions, "_SLICE_WORK", 10 * len(problem.scores))
     made = []
-    monkeypatch.setattr(insertions, "anneal_order", lambda *args: made.append(args[4]) or anneal_order(*args))
+    monkeypatch.setattr(
+        insertions, "anneal_order", lambda *args: made.append(args[4]) or anneal_order(*args)
+    )
 
     def over():
         asked.append(1)
@@ -73,7 +85,9 @@ def test_an_improvement_ends_between_slices(monkeypatch):
 
 def test_patience_begins_after_the_first_round():
     candidates = large(40)
-    found = solve(candidates, Anneal(patience=1e-9, walks=2), limits=Limits(600.0), workers=Workers(1))
+    found = solve(
+        candidates, Anneal(patience=1e-9, walks=2), limits=Limits(600.0), workers=Workers(1)
+    )
     assert found.statistics["moves"] >= 2 * anneal.SWEEPS * 40
     assert found.status.startswith("no better network")
 
@@ -85,7 +99,9 @@ def many(n: int) -> Candidates:
     for vertex in range(n):
         sets = {(): -50.0}
         for _ in range(60):
-            sets[tuple(sorted({*random.integers(0, n, random.integers(1, 4)).tolist()} - {vertex}))] = random.normal()
+            sets[
+                tuple(sorted({*random.integers(0, n, random.integers(1, 4)).tolist()} - {vertex}))
+            ] = random.normal()
         lists.append([*({**sets, (): -50.0}.items())])
     return prune([f"v{v}" for v in range(n)], lists)
 
@@ -110,12 +126,20 @@ def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
         patch.setattr("qubayes.search.orders.walks._GROUP", group)
         problem = order_problem(candidates.families, candidates.scores)
     n = candidates.n
-    sets = [(vertex, set(members)) for vertex in range(n) for members in candidates.families.sets_of(vertex)]
+    sets = [
+        (vertex, set(members))
+        for vertex in range(n)
+        for members in candidates.families.sets_of(vertex)
+    ]
     for number, (vertex, its) in enumerate(sets):
         assert problem.first[vertex] <= number < problem.first[vertex + 1]
         assert [member for member in problem.members[number].tolist() if member < n] == sorted(its)
         for k, member in enumerate(sorted(its)):
-            later = [other for other in range(number, problem.first[vertex + 1]) if member not in sets[other][1]]
+            later = [
+                other
+                for other in range(number, problem.first[vertex + 1])
+                if member not in sets[other][1]
+            ]
             assert number + problem.skip[number, k] == min(later, default=problem.first[vertex + 1])
     lists = {}
     for parent in range(n):
@@ -124,7 +148,8 @@ def test_the_problem_lists_the_sets_of_every_edge(candidates, group):
             lists[parent, int(problem.child[edge])] = listed
     pairs = {(parent, vertex) for vertex, its in sets for parent in its}
     assert lists == {
-        (p, v): [number for number, (vertex, its) in enumerate(sets) if vertex == v and p in its] for p, v in pairs
+        (p, v): [number for number, (vertex, its) in enumerate(sets) if vertex == v and p in its]
+        for p, v in pairs
     }
 
 
@@ -145,7 +170,10 @@ def test_every_move_gives_each_vertex_its_best_allowed_set(candidates, temperatu
 
 
 def families_of(candidates: Candidates) -> list[dict[frozenset[int], float]]:
-    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+    return [
+        {frozenset(members): score for members, score in candidates.of(v)}
+        for v in range(candidates.n)
+    ]
 
 
 @given(problems(2, 9), st.sampled_from([0.05, 1.0, 8.0]), st.integers(0, 1000))
@@ -154,14 +182,23 @@ def test_moves_are_those_of_the_definition(candidates, temperature, seed):
     start, families = a_start(candidates), families_of(candidates)
     draws = Draws(*random_stream(seed).tolist())
     moves = searches.insertions(
-        families, start, draws, insertions._NOISE.tolist(), insertions._REGROUP_EVERY, temperature, 0.95
+        families,
+        start,
+        draws,
+        insertions._NOISE.tolist(),
+        insertions._REGROUP_EVERY,
+        temperature,
+        0.95,
     )
     best, kept = searches.order_score(families, start), start
     for length, order in enumerate(itertools.islice(moves, 2 * insertions._REGROUP_EVERY + 3), 1):
         problem, state = state_of(candidates, start, seed)
         assert anneal_order(problem, state, temperature, 0.95, length, NEVER) == length
         assert state.order.tolist() == order
-        assert state.place.tolist() == [*(order.index(vertex) for vertex in range(candidates.n)), -1]
+        assert state.place.tolist() == [
+            *(order.index(vertex) for vertex in range(candidates.n)),
+            -1,
+        ]
         chosen = candidates.families.sets_at(state.choice)
         assert [frozenset(members) for members in chosen] == searches.sets_of_order(families, order)
         score = searches.order_score(families, order)
@@ -206,7 +243,9 @@ def test_a_cold_move_goes_to_the_best_place_of_all(candidates, seed):
         orders = [[*rest[:k], vertex, *rest[k:]] for k in range(candidates.n)]
         anneal_order(problem, state, 1e-7, 1.0, 1, NEVER)
         assert state.order.tolist() in orders
-        assert state.totals[0] == pytest.approx(max(score_of_order(lists, order) for order in orders), abs=1e-5)
+        assert state.totals[0] == pytest.approx(
+            max(score_of_order(lists, order) for order in orders), abs=1e-5
+        )
 
 
 @given(problems(2, 9), st.integers(0, 1000), st.booleans())
@@ -215,7 +254,9 @@ def test_regrouping_loses_no_set(candidates, seed, late):
     anneal_order(problem, state, 5.0, 1.0, 10, NEVER)
     before, seeds = state.choice.copy(), {int(v) for v in state.order[: 1 + seed % 3]}
     state.marked[:] = [vertex in seeds for vertex in range(candidates.n + 1)]
-    regroup(problem.members, state.order, state.place, state.choice, state.marked, state.passed, late)
+    regroup(
+        problem.members, state.order, state.place, state.choice, state.marked, state.passed, late
+    )
     marked = state.marked.copy()
     restart_at(problem, state, state.order)
     assert sorted(state.order.tolist()) == list(range(candidates.n))
@@ -224,12 +265,16 @@ def test_regrouping_loses_no_set(candidates, seed, late):
     relatives = related(candidates, before, seeds, late)
     places = range(candidates.n - len(relatives), candidates.n) if late else range(len(relatives))
     assert {int(state.order[place]) for place in places} == relatives
-    assert state.totals[0] == pytest.approx(score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9)
+    assert state.totals[0] == pytest.approx(
+        score_of_order(lists_of(candidates), state.order.tolist()), abs=1e-9
+    )
 
 
 def related(candidates: Candidates, choice, seeds: set[int], descendants: bool) -> set[int]:
     """The seeds and their descendants, or their ancestors, in the network of these sets."""
-    edges = {(p, v) for v, parents in enumerate(candidates.families.sets_at(choice)) for p in parents}
+    edges = {
+        (p, v) for v, parents in enumerate(candidates.families.sets_at(choice)) for p in parents
+    }
     found = set(seeds)
     for _ in range(candidates.n):
         found |= {v if descendants else p for p, v in edges if (p if descendants else v) in found}
@@ -237,7 +282,8 @@ def related(candidates: Candidates, choice, seeds: set[int], descendants: bool) 
 
 
 def test_places_are_drawn_with_the_odds_of_their_scores():
-    # b has its parent in the order a, b only: e^1 against e^0, or e^0.5 against e^0 at twice the temperature.
+    # b has its parent in the order a, b only: e^1 against e^0, or e^0.5 against e^0 at twice the
+    # temperature.
     candidates = Candidates(("a", "b"), Families.of([[()], [(0,), ()]]), np.array([0.0, 1.0, 0.0]))
     for temperature in (1.0, 2.0):
         problem, state = state_of(candidates, [0, 1], 1)
@@ -252,7 +298,9 @@ def test_places_are_drawn_with_the_odds_of_their_scores():
 @given(problems(2, 8))
 def test_small_problems_are_solved_by_dynamic_programming(candidates):
     choice = best_of_all(candidates.families, candidates.scores)
-    assert candidates.scores[choice].sum() == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
+    assert candidates.scores[choice].sum() == pytest.approx(
+        best_by_subsets(lists_of(candidates)), abs=1e-9
+    )
     chosen = [list(candidates.families.sets_of(v)) for v in range(candidates.n)]
     starts = candidates.families.vertex_start[:-1]
     assert acyclic([chosen[v][choice[v] - starts[v]] for v in range(candidates.n)])
@@ -269,7 +317,9 @@ def test_the_search_finds_the_best_of_all(candidates, seed):
     problem = order_problem(candidates.families, candidates.scores)
     found = improve(problem, a_start(candidates), 100_000, seed=seed, hot=30.0)
     assert found.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
-    assert found.score == pytest.approx(score_of_order(lists_of(candidates), found.order.tolist()), abs=1e-9)
+    assert found.score == pytest.approx(
+        score_of_order(lists_of(candidates), found.order.tolist()), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -285,7 +335,11 @@ def test_the_population_finds_the_best_of_all(monkeypatch, ties):
 def test_small_components_are_proved():
     candidates = random_candidates(9, 2, sets=10)
     solution = solve(candidates, "anneal", limits=Limits(None))
-    assert solution.proved and solution.status == "proved optimal" and solution.statistics["moves"] == 0
+    assert (
+        solution.proved
+        and solution.status == "proved optimal"
+        and solution.statistics["moves"] == 0
+    )
     assert solution.score == pytest.approx(best_by_subsets(lists_of(candidates)), abs=1e-9)
 
 
@@ -300,7 +354,9 @@ def test_few_vertices_are_proved(n):
 def test_components_are_searched_apart():
     one, two = large(20, 1), random_candidates(6, 2)
     lists = [list(one.families.sets_of(v)) for v in range(20)]
-    lists += [[tuple(m + 20 for m in members) for members in two.families.sets_of(v)] for v in range(6)]
+    lists += [
+        [tuple(m + 20 for m in members) for members in two.families.sets_of(v)] for v in range(6)
+    ]
     names = tuple(f"v{v}" for v in range(26))
     both = Candidates(names, Families.of(lists), np.concatenate([one.scores, two.scores]))
     limits = Limits(None, moves=50_000)
@@ -314,7 +370,9 @@ def test_a_component_whose_bound_is_reached_ends_the_search():
     rings = Families.of([[((v + 1) % n,), ()] for v in range(n)])
     scores = np.tile([1.0, 0.0], n)
     scores[0] = 0.0  # the ring may be broken at vertex 0 for nothing
-    solution = solve(Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), "anneal", limits=Limits(None))
+    solution = solve(
+        Candidates(tuple(f"v{v}" for v in range(n)), rings, scores), "anneal", limits=Limits(None)
+    )
     assert solution.score == n - 1 and solution.proved
 
 
@@ -386,9 +444,12 @@ def test_twins_are_eliminated_if_there_is_time(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("threads", "moves", "walks", "pool"), [(2, None, 4, 2), (6, None, 6, 6), (6, 10, 4, 4), (2, 10, 4, 2)]
+    ("threads", "moves", "walks", "pool"),
+    [(2, None, 4, 2), (6, None, 6, 6), (6, 10, 4, 4), (2, 10, 4, 2)],
 )
-def test_with_a_time_limit_there_is_a_walk_for_each_thread(monkeypatch, threads, moves, walks, pool):
+def test_with_a_time_limit_there_is_a_walk_for_each_thread(
+    monkeypatch, threads, moves, walks, pool
+):
     class StartedError(Exception):
         pass
 
@@ -434,7 +495,10 @@ def test_twins_share_their_work():
     random = np.random.default_rng(3)
     scores = random_scores(random, 5, 2, 0.8)
     doubled = [dict(known) for known in scores for _ in range(2)]
-    copies = [{frozenset(2 * p + k for p in parents): s for parents, s in d.items() for k in (0, 1)} for d in doubled]
+    copies = [
+        {frozenset(2 * p + k for p in parents): s for parents, s in d.items() for k in (0, 1)}
+        for d in doubled
+    ]
     candidates = candidates_of(copies)
     problem = order_problem(candidates.families, candidates.scores)
     found = improve(problem, range(10), 50_000, hot=30.0)
@@ -443,19 +507,25 @@ def test_twins_share_their_work():
 
 def test_a_restart_keeps_the_best_order():
     candidates = large(50, 9)
-    lists, (one, two) = lists_of(candidates), [np.random.default_rng(seed).permutation(50).tolist() for seed in (1, 2)]
+    lists, (one, two) = (
+        lists_of(candidates),
+        [np.random.default_rng(seed).permutation(50).tolist() for seed in (1, 2)],
+    )
     scores = {tuple(order): score_of_order(lists, order) for order in (one, two)}
     problem, state = state_of(candidates, one)
     for order in (two, one):
         restart_at(problem, state, order)
-        assert state.totals.tolist() == pytest.approx([scores[tuple(order)], max(scores.values())], abs=1e-9)
+        assert state.totals.tolist() == pytest.approx(
+            [scores[tuple(order)], max(scores.values())], abs=1e-9
+        )
         assert state.best.tolist() == list(max(scores, key=lambda order: scores[order]))
         assert best_of(problem, state.order).choice.tolist() == state.choice.tolist()
     assert best_of(problem, one).score == pytest.approx(scores[tuple(one)], abs=1e-9)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"cold": math.inf}, {"walks": 0}, {"hot": math.inf}]
+    "wrong",
+    [{"hot": 0.1, "cold": 0.5}, {"cold": 0.0}, {"cold": math.inf}, {"walks": 0}, {"hot": math.inf}],
 )
 def test_wrong_settings_are_told(wrong):
     with pytest.raises(SettingError, match="give"):
@@ -477,7 +547,9 @@ def test_patience_ends_annealing_that_finds_nothing_better(monkeypatch):
         found = solve(candidates, solver, limits=Limits(60.0))
         assert found.score == pytest.approx(best_score(candidates)) and not found.proved
         assert found.status.startswith("no better network in the last ")
-    searched = solve(candidates, Anneal(patience=1e-9), limits=Limits(None, 4000))  # moves decide, not the clock
+    searched = solve(
+        candidates, Anneal(patience=1e-9), limits=Limits(None, 4000)
+    )  # moves decide, not the clock
     assert searched.statistics["moves"] == 4000
 
 
@@ -492,11 +564,15 @@ def test_bad_patience(name):
 def test_a_vertex_is_marked_with_some_of_its_parents_or_children(parents):
     """Those whose bit of the word is set, by the last five bits of their number; never the place behind the last."""
     n, random = 70, np.random.default_rng(3)
-    members = np.array([random.permutation([v for v in range(n) if v != vertex])[:30] for vertex in range(n)])
+    members = np.array(
+        [random.permutation([v for v in range(n) if v != vertex])[:30] for vertex in range(n)]
+    )
     choice, marked = np.arange(n), np.ones(n + 1, np.bool_)
     for word in (0, 2**32 - 1, 0x80000001, int(random.integers(2**32))):
         for vertex in (0, 31, 69):
             _mark(members, choice, marked, vertex, parents, np.uint64(word))
-            near = [v for v in range(n) if (v in members[vertex] if parents else vertex in members[v])]
+            near = [
+                v for v in range(n) if (v in members[vertex] if parents else vertex in members[v])
+            ]
             expected = {vertex, *(v for v in near if word >> v % 32 & 1)}
             assert set(np.flatnonzero(marked).tolist()) == expected

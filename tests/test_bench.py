@@ -30,7 +30,15 @@ from benchmarks.paper.bench import (
     write_tables,
 )
 from benchmarks.paper.growth import AXES, growth_tables, slope
-from benchmarks.paper.printed import BITS, CANDIDATES, INSTANCES, STEPS, STEPS_IP_ONLY, WINS, Instance
+from benchmarks.paper.printed import (
+    BITS,
+    CANDIDATES,
+    INSTANCES,
+    STEPS,
+    STEPS_IP_ONLY,
+    WINS,
+    Instance,
+)
 from benchmarks.paper.programs import parsed_peers, solve_by_program
 from benchmarks.paper.sentences import SAYING, sentences_of, with_sentences
 from benchmarks.paper.sources import SOURCES, Source, fetch
@@ -70,7 +78,11 @@ def server():
                 self.send_error(404)
                 return
             body = files[self.path]
-            first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and Handler.ranges else 0
+            first = (
+                int(wanted.removeprefix("bytes=").removesuffix("-"))
+                if wanted and Handler.ranges
+                else 0
+            )
             if first >= len(body):
                 self.send_error(416)
                 return
@@ -156,7 +168,10 @@ def test_printed_tables_agree_with_each_other():
     for instance in INSTANCES:
         assert len(CANDIDATES[instance]) == 2 and len(BITS[instance]) == 6
         # Times of the steps add up to those of Table 1, up to rounding and the paper's own spread.
-        for steps, total in ((STEPS[instance], BITS[instance][5]), (STEPS_IP_ONLY[instance], BITS[instance][3])):
+        for steps, total in (
+            (STEPS[instance], BITS[instance][5]),
+            (STEPS_IP_ONLY[instance], BITS[instance][3]),
+        ):
             assert sum(step.mean for step in steps) == pytest.approx(total.mean, abs=2)
         assert sum(WINS[instance].values()) == 5
         assert BITS[instance][4].mean <= BITS[instance][2].mean <= BITS[instance][0].mean
@@ -166,10 +181,27 @@ def test_printed_tables_agree_with_each_other():
 
 
 def record(
-    approach: str, score: float, *, seed: int = 0, reached: float = 1.0, bound: float = 0.0, **statistics: Any
+    approach: str,
+    score: float,
+    *,
+    seed: int = 0,
+    reached: float = 1.0,
+    bound: float = 0.0,
+    **statistics: Any,
 ) -> dict[str, Any]:
-    trial = {"kind": "solve", "instance": "alarm", "max_parents": 4, "seed": seed, "approach": approach}
-    result = {"score": score, "empty_score": -100.0, "bound": bound, "trace": [[0.0, -100.0], [reached, score]]}
+    trial = {
+        "kind": "solve",
+        "instance": "alarm",
+        "max_parents": 4,
+        "seed": seed,
+        "approach": approach,
+    }
+    result = {
+        "score": score,
+        "empty_score": -100.0,
+        "bound": bound,
+        "trace": [[0.0, -100.0], [reached, score]],
+    }
     result |= {"ahead": 0.0, "seconds": 2.0, "limit": 60.0, "statistics": statistics}
     return {"trial": json.loads(Trial(**trial).key), "result": result}
 
@@ -224,16 +256,24 @@ def test_wins_count_score_then_time(tmp_path):
         store.add(result)
     table = wins_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     assert table.rows[0] == ("alarm", "4", "2", "1 / –", "1 / 2", "0 / 0", "GOB 5")
-    assert "repaired state: `sa` 2 of 2. Trials" in table.note and "known before it: `sa` 0 of 2." in table.note
+    assert (
+        "repaired state: `sa` 2 of 2. Trials" in table.note
+        and "known before it: `sa` 0 of 2." in table.note
+    )
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
     lacks = (1 / 92 / 3, 1 / 91 / 3, (10 / 90 + 2 / 91) / 2)
     assert scores.rows[0][2:4] == tuple(f"{100 * lack:.3f} %" for lack in lacks[:2])
     assert scores.rows[0][4] == f"{100 * lacks[2]:.3f} % (2 of 2)"
     assert scores.head[4:7] == ("sa, repaired", "sa, raw", "sa, before annealing")
     assert scores.rows[0][5:7] == ("– (0 of 2)", "– (0 of 2)")
-    store.add(record("sa", -11.0, seed=1, raw_score=-12.0, repaired_score=-11.0, before_annealing=-13.0))
+    store.add(
+        record("sa", -11.0, seed=1, raw_score=-12.0, repaired_score=-11.0, before_annealing=-13.0)
+    )
     scores = scores_table(store, [Instance("alarm", 4)], ("anneal", "exact", "sa"), 60.0)
-    assert scores.rows[0][5:7] == (f"{100 * 3 / 91:.3f} % (1 of 2)", f"{100 * 4 / 91:.3f} % (0 of 2)")
+    assert scores.rows[0][5:7] == (
+        f"{100 * 3 / 91:.3f} % (1 of 2)",
+        f"{100 * 4 / 91:.3f} % (0 of 2)",
+    )
     assert scores.rows[0][-1] == "2 of 3"
 
 
@@ -249,9 +289,17 @@ def test_a_network_known_before_annealing_is_no_score_of_the_annealer(tmp_path, 
     store.add(record("exact", -10.0))
     wins = wins_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
     assert wins.rows[0][3:5] == ("1 / 1", "0 / 0")
-    assert "repaired state: `sa` 0 of 1. Trials" in wins.note and "known before it: `sa` 1 of 1." in wins.note
+    assert (
+        "repaired state: `sa` 0 of 1. Trials" in wins.note
+        and "known before it: `sa` 1 of 1." in wins.note
+    )
     scores = scores_table(store, [Instance("alarm", 4)], ("exact", "sa"), 60.0)
-    assert scores.rows[0][2:6] == ("0.000 %", "11.111 % (0 of 1)", "22.222 % (1 of 1)", "-5.556 % (1 of 1)")
+    assert scores.rows[0][2:6] == (
+        "0.000 %",
+        "11.111 % (0 of 1)",
+        "22.222 % (1 of 1)",
+        "-5.556 % (1 of 1)",
+    )
     assert ("1 of 1 trials of annealers did not record it" in scores.note) == (not recorded)
 
 
@@ -262,8 +310,14 @@ def test_the_score_before_annealing_is_added_to_older_trials(data, tmp_path):
     for instance in ("alarm", "chess"):
         trial = Trial("solve", instance, 2, 0, "sa", rows=100)
         formulation = formulate(prepared(place, trial))
-        known.append(decode(formulation, np.zeros(formulation.qubo.bits, np.bool_), repair=True).final.score)
-        for approach, early in (("sa", [known[-1]]), ("digital", [known[-1], known[-1] + 0.5]), ("order-sa", [])):
+        known.append(
+            decode(formulation, np.zeros(formulation.qubo.bits, np.bool_), repair=True).final.score
+        )
+        for approach, early in (
+            ("sa", [known[-1]]),
+            ("digital", [known[-1], known[-1] + 0.5]),
+            ("order-sa", []),
+        ):
             made = record(approach, known[-1] + 2.0, raw_score=known[-1] - 1.0)
             made["trial"] |= {"instance": instance, "max_parents": 2, "rows": 100}
             made["result"] |= {"empty_score": known[-1] - 9.0}
@@ -279,7 +333,9 @@ def test_the_score_before_annealing_is_added_to_older_trials(data, tmp_path):
     added = [record.pop("before_annealing", {}) for record in records]
     assert [json.dumps(record) for record in records] == lines
     scores = [score for all_zero in known for score in (all_zero, all_zero + 0.5, None)]
-    assert [each.get("score") for each in added] == [score and pytest.approx(score, abs=1e-9) for score in scores]
+    assert [each.get("score") for each in added] == [
+        score and pytest.approx(score, abs=1e-9) for score in scores
+    ]
     written = path.read_bytes()
     add_scores(path, place)
     assert path.read_bytes() == written
@@ -294,7 +350,10 @@ def test_a_trial_of_the_growth_tables_is_no_further_sample(tmp_path):
     bits = {"bits": {"total": 100}, "prepare": 1.0, "cover": 1.0, "assemble": 1.0}
     growth = Trial("bits", "alarm", 4, 0, "auto")
     assert growth in {trial for axis in AXES for trial in axis.trials}
-    measured = [(growth, 700), *((replace(growth, seed=s, seconds=2.0, threads=1), 100 + s) for s in (0, 2))]
+    measured = [
+        (growth, 700),
+        *((replace(growth, seed=s, seconds=2.0, threads=1), 100 + s) for s in (0, 2)),
+    ]
     for trial, total in measured:
         store.add({"trial": json.loads(trial.key), "result": {**bits, "bits": {"total": total}}})
     assert bits_table(store, [Instance("alarm", 4)]).rows[0][7:9] == ("101 ± 1", "3.0 ± 0.0")
@@ -314,29 +373,48 @@ def test_a_score_without_repair_is_not_counted_as_repaired(tmp_path):
 def test_results_of_two_time_limits_make_two_tables(tmp_path):
     store = Store(tmp_path / "x.jsonl")
     for seconds, seeds in ((20.0, (0, 1)), (60.0, (0,))):
-        for seed, approach in ((seed, approach) for seed in seeds for approach in ("anneal", "exact")):
+        for seed, approach in (
+            (seed, approach) for seed in seeds for approach in ("anneal", "exact")
+        ):
             found = record(approach, -seconds - seed, seed=seed)
             found["trial"]["seconds"] = seconds
             store.add(found)
-    plan = Plan(("3",), (Instance("alarm", 4), Instance("chess", 2)), solvers=("anneal", "exact"), time_limit=20.0)
+    plan = Plan(
+        ("3",),
+        (Instance("alarm", 4), Instance("chess", 2)),
+        solvers=("anneal", "exact"),
+        time_limit=20.0,
+    )
     tables = {table.name: table for table in tables_of(store, plan)}
     assert list(tables) == ["table-3", "scores", "table-3-60s", "scores-60s"]
     assert [tables[name].rows[0][2] for name in ("table-3", "table-3-60s")] == ["2", "1"]
-    assert "up to 2 samples" in tables["table-3"].title and "one sample of each" in tables["table-3-60s"].title
+    assert (
+        "up to 2 samples" in tables["table-3"].title
+        and "one sample of each" in tables["table-3-60s"].title
+    )
     assert all("Not measured: chess:2." in table.note for table in tables.values())
 
 
 def test_approaches_are_chosen():
-    plan = Plan(("1", "D.5"), (Instance("alarm", 2),), seeds=(0,), approaches=("ilp-only", "ogorman"))
+    plan = Plan(
+        ("1", "D.5"), (Instance("alarm", 2),), seeds=(0,), approaches=("ilp-only", "ogorman")
+    )
     assert [trial.approach for trial in plan.trials()] == ["ogorman", "ilp-only"]
-    with pytest.raises(SettingError, match="approach 'lp' is unknown; choose among auto, ogorman, ilp, ilp-only"):
+    with pytest.raises(
+        SettingError, match="approach 'lp' is unknown; choose among auto, ogorman, ilp, ilp-only"
+    ):
         Plan(("1",), approaches=("lp",))
 
 
 def test_a_page_gets_its_tables_between_comments(tmp_path):
-    tables = [Table("x", "X", ("a", "m"), (("1", "2"),), "Note."), Table("absent", "Y", ("b", "m"), ())]
+    tables = [
+        Table("x", "X", ("a", "m"), (("1", "2"),), "Note."),
+        Table("absent", "Y", ("b", "m"), ()),
+    ]
     page = "Before\n<!-- x -->\nold\n<!-- /x -->\nafter\n"
-    wanted = "Before\n<!-- x -->\n\n| a | m |\n| --- | --- |\n| 1 | 2 |\n\nNote.\n\n<!-- /x -->\nafter\n"
+    wanted = (
+        "Before\n<!-- x -->\n\n| a | m |\n| --- | --- |\n| 1 | 2 |\n\nNote.\n\n<!-- /x -->\nafter\n"
+    )
     assert with_tables(page, tables) == wanted == with_tables(wanted, tables)
 
 
@@ -344,7 +422,9 @@ def test_the_results_of_the_documentation_are_made_from_their_trials(tmp_path):
     kept = Path(__file__).parents[1] / "docs" / "results"
     shutil.copy(kept / "README.md", tmp_path)
     made = write_tables(Store(kept / "trials.jsonl"), Plan(TABLES, time_limit=20.0), tmp_path)
-    assert len(made) > 25 and all(path.read_text() == (kept / path.name).read_text() for path in made)
+    assert len(made) > 25 and all(
+        path.read_text() == (kept / path.name).read_text() for path in made
+    )
     page = (kept / "README.md").read_text()
     assert all(f"<!-- {path.stem} -->" in page for path in made if path.suffix == ".csv")
 
@@ -352,7 +432,9 @@ def test_the_results_of_the_documentation_are_made_from_their_trials(tmp_path):
 def test_the_sentences_of_the_pages_are_made_from_the_trials():
     """Each sentence stands on a page, and wherever it stands it is what the trials say."""
     root = Path(__file__).parents[1]
-    sentences = sentences_of(Store(root / "docs" / "results" / "trials.jsonl"), INSTANCES, (20.0, 60.0))
+    sentences = sentences_of(
+        Store(root / "docs" / "results" / "trials.jsonl"), INSTANCES, (20.0, 60.0)
+    )
     pages = [root / name for name in SAYING]
     said = [set(re.findall("<!-- (said-[^ ]*) -->", page.read_text())) for page in pages]
     assert set().union(*said) == set(sentences) and all(said)
@@ -362,33 +444,70 @@ def test_the_sentences_of_the_pages_are_made_from_the_trials():
 
 def test_sentences_count_what_the_trials_say(tmp_path):
     """Two samples; `digital` is above the others once, raw, and has nothing of its own once."""
-    store, paper, bits = Store(tmp_path / "x.jsonl"), Trial("bits", "alarm", 4, 0, "ilp"), {"bits": {"total": 9}}
+    store, paper, bits = (
+        Store(tmp_path / "x.jsonl"),
+        Trial("bits", "alarm", 4, 0, "ilp"),
+        {"bits": {"total": 9}},
+    )
     for name in ("anneal", "exact", "order-sa", "hillclimb", "asobs", "sa"):
         store.add(record(name, -20.0, raw_score=-20.0, before_annealing=-30.0))
         store.add(record(name, -10.0, seed=1, repaired_score=-10.0, before_annealing=-30.0))
-    store.add(record("digital", -12.0, raw_score=-12.0, repaired_score=-14.0, before_annealing=-30.0))
+    store.add(
+        record("digital", -12.0, raw_score=-12.0, repaired_score=-14.0, before_annealing=-30.0)
+    )
     store.add(record("digital", -8.0, seed=1, repaired_score=-28.0, before_annealing=-8.0))
-    for approach, seed, range_of in (("ilp", 0, 300.0), ("auto", 0, 100.0), ("ilp", 1, 450.0), ("auto", 1, 30.0)):
-        steps = {"prepare": 1.0, "cover": 1.0, "assemble": 1.0, "n": 7, "proved": 7 - 2 * seed, "range": range_of}
+    for approach, seed, range_of in (
+        ("ilp", 0, 300.0),
+        ("auto", 0, 100.0),
+        ("ilp", 1, 450.0),
+        ("auto", 1, 30.0),
+    ):
+        steps = {
+            "prepare": 1.0,
+            "cover": 1.0,
+            "assemble": 1.0,
+            "n": 7,
+            "proved": 7 - 2 * seed,
+            "range": range_of,
+        }
         trial = replace(paper, approach=approach, seed=seed)
         store.add({"trial": json.loads(trial.key), "result": {**bits, **steps}})
     said = sentences_of(store, [Instance("alarm", 4)], (60.0,))
-    assert "first or level on 1 of 2 samples" in said["said-solving"] and "on 0 of them" in said["said-solving"]
-    assert "another solver scores more than `anneal` on 1 of alarm m = 4 (by 9.091 %" in said["said-behind"]
-    assert "`digital`: 0 of 2 scores are of a repaired state and 1 of a feasible one; in 1 " in said["said-annealing"]
-    assert "in 1, 1, 1 and 1 of 2 trials, its best state after repair in 1, 1, 1 and 1." in said["said-comparison"]
+    assert (
+        "first or level on 1 of 2 samples" in said["said-solving"]
+        and "on 0 of them" in said["said-solving"]
+    )
+    assert (
+        "another solver scores more than `anneal` on 1 of alarm m = 4 (by 9.091 %"
+        in said["said-behind"]
+    )
+    assert (
+        "`digital`: 0 of 2 scores are of a repaired state and 1 of a feasible one; in 1 "
+        in said["said-annealing"]
+    )
+    assert (
+        "in 1, 1, 1 and 1 of 2 trials, its best state after repair in 1, 1, 1 and 1."
+        in said["said-comparison"]
+    )
     assert "`digital` 10.0 % after repair (alarm m = 4, 2) and 0.0 % raw" in said["said-furthest"]
     assert "on 2 of 2 samples: 9 times in the median" in said["said-ranges"]
     assert "15 times on all but 1 (3.0 on alarm m = 4, seed 0)" in said["said-ranges"]
     assert "5 to 7 of 7 (`alarm` m = 4)" in said["said-proved"]
     page = "a <!-- said-behind -->old\ntext<!-- /said-behind --> b"
-    assert with_sentences(page, said) == f"a <!-- said-behind -->{said['said-behind']}<!-- /said-behind --> b"
+    assert (
+        with_sentences(page, said)
+        == f"a <!-- said-behind -->{said['said-behind']}<!-- /said-behind --> b"
+    )
 
 
 def test_the_memory_of_a_large_qubo_is_not_underestimated():
     """By the trials of the documentation: a process without a QUBO takes less than 200 MB."""
     store = Store(Path(__file__).parents[1] / "docs" / "results" / "trials.jsonl")
-    measured = [r["result"] for r in store.results(kind="bits") if (r["result"].get("couplers") or 0) > 10**7]
+    measured = [
+        r["result"]
+        for r in store.results(kind="bits")
+        if (r["result"].get("couplers") or 0) > 10**7
+    ]
     assert len(measured) > 10
     assert all(BYTES_OF_PAIR * r["couplers"] + 200e6 > r["peak_mb"] * 2**20 for r in measured)
 
@@ -438,7 +557,9 @@ def test_plans():
     with pytest.raises(SettingError, match="choose among"):
         Plan(tables=("7",))
     trials = list(Plan(instances=(Instance("alarm", 4),), seeds=(0, 1)).trials())
-    assert len(trials) == 2 * (2 + 4 + 1 + len(SOLVERS)) and len({trial.key for trial in trials}) == len(trials)
+    assert len(trials) == 2 * (2 + 4 + 1 + len(SOLVERS)) and len(
+        {trial.key for trial in trials}
+    ) == len(trials)
 
 
 # The whole at a small size
@@ -456,7 +577,9 @@ def data(tmp_path_factory) -> Path:
     tables = tuple(random.dirichlet([0.3, 0.3], size=(2,) * len(its)) for its in parents)
     network = Network(tuple(f"v{v}" for v in range(n)), parents, (("a", "b"),) * n, tables)
     write_network(network, folder / "alarm.bif")
-    (folder / "networks/alarm.bif.gz").write_bytes(gzip.compress((folder / "alarm.bif").read_bytes()))
+    (folder / "networks/alarm.bif.gz").write_bytes(
+        gzip.compress((folder / "alarm.bif").read_bytes())
+    )
     rows = random.random((300, 7)) < 0.5
     rows[:, 6] = rows[:, 0] ^ (random.random(300) < 0.1)
     text = "\n".join(" ".join(str(item + 1) for item in np.flatnonzero(row)) or "8" for row in rows)
@@ -478,15 +601,26 @@ def test_a_solver_ends_at_a_proved_optimum(data, tmp_path):
     proof = measure(place, replace(trial, approach="exact"))["result"]
     assert proof["proved"]
     found = measure(replace(place, optima={trial.sample: proof["score"]}), trial)["result"]
-    assert found["proved"] and found["score"] == proof["score"] and "bound was reached" in found["status"]
+    assert (
+        found["proved"]
+        and found["score"] == proof["score"]
+        and "bound was reached" in found["status"]
+    )
 
 
 def test_proofs_come_before_other_solvers(data, tmp_path):
-    plan = Plan(("3",), (Instance("alarm", 2),), (0,), ("order-sa", "exact"), time_limit=20.0, rows=100)
+    plan = Plan(
+        ("3",), (Instance("alarm", 2),), (0,), ("order-sa", "exact"), time_limit=20.0, rows=100
+    )
     store = bench(plan, data, tmp_path)
-    asked = [json.loads(line)["trial"]["approach"] for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
+    asked = [
+        json.loads(line)["trial"]["approach"]
+        for line in (tmp_path / "trials.jsonl").read_text().splitlines()
+    ]
     assert asked == ["", "exact", "order-sa"] and len(store.optima()) == 1
-    assert all(record["result"]["seconds"] < plan.time_limit for record in store.results(kind="solve"))
+    assert all(
+        record["result"]["seconds"] < plan.time_limit for record in store.results(kind="solve")
+    )
 
 
 def test_time_limits_follow_the_papers_rules(data, tmp_path):
@@ -555,7 +689,10 @@ def test_another_program_is_called_and_its_network_scored(tmp_path, name, body):
     candidates = example()
     best = solve(candidates, "exact", limits=Limits(20.0))
     found = solve_by_program(name, str(stand_in(tmp_path / name, body)), candidates, 5.0, 3)
-    assert found["score"] == pytest.approx(best.score, abs=1e-9) and found["empty_score"] < found["score"]
+    assert (
+        found["score"] == pytest.approx(best.score, abs=1e-9)
+        and found["empty_score"] < found["score"]
+    )
     assert found["proved"] == (name == "gobnilp") and found["trace"][-1][1] == found["score"]
     if name == "minobs":
         assert found["bound"] == float("inf") and found["trace"][-1][0] == 0.25
@@ -588,7 +725,12 @@ def test_a_program_is_a_column_of_table_3(data, tmp_path, capsys):
     assert "| exact (GOB) | minobs | paper |" in text
     code, text, _ = run(capsys, *arguments, "--no-measure")  # from what is there
     assert code == 0 and "| minobs |" in text
-    for wrong in ("minobs", "blip=/bin/true", f"minobs={tmp_path}", f"gobnilp={tmp_path / 'absent'}"):
+    for wrong in (
+        "minobs",
+        "blip=/bin/true",
+        f"minobs={tmp_path}",
+        f"gobnilp={tmp_path / 'absent'}",
+    ):
         with pytest.raises(SettingError, match="--peer"):
             parsed_peers([wrong])
 
@@ -612,7 +754,15 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 
 
 def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
-    arguments = ("--quick", "--data", data, "--results", tmp_path, "--solvers", "anneal,exact,order-sa")
+    arguments = (
+        "--quick",
+        "--data",
+        data,
+        "--results",
+        tmp_path,
+        "--solvers",
+        "anneal,exact,order-sa",
+    )
     plots = ("--plots",) if _has_matplotlib() else ()
     code, text, err = run(capsys, *arguments, *plots)
     assert code == 0, err
@@ -632,7 +782,9 @@ def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
     code, _, err = run(capsys, *arguments)
     assert code == 0 and (tmp_path / "trials.jsonl").read_bytes() == written
     half = b"".join(written.splitlines(keepends=True)[:4])
-    (tmp_path / "trials.jsonl").write_bytes(half)  # the tables of what is there, and nothing is measured
+    (tmp_path / "trials.jsonl").write_bytes(
+        half
+    )  # the tables of what is there, and nothing is measured
     code, text, _ = run(capsys, *arguments, "--no-measure")
     assert code == 0 and "Table D.2" in text and (tmp_path / "trials.jsonl").read_bytes() == half
 
@@ -657,7 +809,9 @@ def test_missing_baselines_are_named_before_anything_is_downloaded(tmp_path, cap
         code, _, err = run(capsys, "--quick", "--results", tmp_path / "results", *arguments)
         assert_one_line(code, err, "qubayes-baselines", "pip install ./benchmarks/paper/baselines")
     assert not (tmp_path / "results").exists()
-    code, _, err = run(capsys, "--quick", "--results", tmp_path / "results", "--tables", "3", "--no-measure")
+    code, _, err = run(
+        capsys, "--quick", "--results", tmp_path / "results", "--tables", "3", "--no-measure"
+    )
     assert code == 0, err
 
 

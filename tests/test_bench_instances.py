@@ -33,7 +33,9 @@ def folder(tmp_path):
 
 def rows_drawn(dataset) -> list[int]:
     """The numbers of the transactions, from their bits."""
-    bits = [dataset.codes[dataset.names.index(str(10 + bit))].astype(int) << bit for bit in range(6)]
+    bits = [
+        dataset.codes[dataset.names.index(str(10 + bit))].astype(int) << bit for bit in range(6)
+    ]
     return np.sum(bits, axis=0).tolist()
 
 
@@ -48,13 +50,24 @@ def test_item_sets_are_drawn_without_replacement(folder):
 
 
 def test_the_class_of_mushroom_is_left_out(folder):
-    assert instance("mushroom", 0, folder, rows=40).names == ("3", "10", "11", "12", "13", "14", "15")
+    assert instance("mushroom", 0, folder, rows=40).names == (
+        "3",
+        "10",
+        "11",
+        "12",
+        "13",
+        "14",
+        "15",
+    )
 
 
 def test_networks_are_sampled(folder):
     dataset = instance("pair", 0, folder)
     assert dataset.names == ("a", "b") and dataset.rows == 1000
-    assert np.array_equal(dataset.codes[0], dataset.codes[1]) and 400 < int(dataset.codes[0].sum()) < 600
+    assert (
+        np.array_equal(dataset.codes[0], dataset.codes[1])
+        and 400 < int(dataset.codes[0].sum()) < 600
+    )
 
 
 def test_what_is_not_there(folder):

@@ -22,7 +22,11 @@ def test_each_mutant_is_another_program(mutants):
         compile(changed, PATH, "exec")
         assert changed != text
         assert lines[mutant.line - 1].strip() == mutant.source
-        others = [k for k, (old, new) in enumerate(zip(lines, changed.splitlines(), strict=True), 1) if old != new]
+        others = [
+            k
+            for k, (old, new) in enumerate(zip(lines, changed.splitlines(), strict=True), 1)
+            if old != new
+        ]
         assert others == [mutant.line]
 
 
@@ -35,17 +39,24 @@ def test_a_draw_keeps_its_mutants_when_it_grows():
 
 def test_who_holds_a_mutant(mutants):
     def held(text):
-        return {owner.key for owner in mutate.holders(next(mutant for mutant in mutants if text in mutant.source))}
+        return {
+            owner.key
+            for owner in mutate.holders(next(mutant for mutant in mutants if text in mutant.source))
+        }
 
     assert held("lost = np.setdiff1d(families.vertex_start") == {f"{PATH}::_only_allowed"}
     kernel = held("return size < 24 and")  # of a kernel, up to the Python function that calls it
     assert {f"{PATH}::_find_survivors", f"{PATH}::_mark"} <= kernel
     assert f"{PATH}::prune_families" not in kernel
-    assert f"{PATH}::_find_survivors" in held("_FINE, _OUTSIDE, _REPEATED, _COLLISION")  # a constant
+    assert f"{PATH}::_find_survivors" in held(
+        "_FINE, _OUTSIDE, _REPEATED, _COLLISION"
+    )  # a constant
 
 
 def test_the_narrow_and_quick_tests_come_first(mutants):
-    mutant = next(mutant for mutant in mutants if "lost = np.setdiff1d(families.vertex_start" in mutant.source)
+    mutant = next(
+        mutant for mutant in mutants if "lost = np.setdiff1d(families.vertex_start" in mutant.source
+    )
     key = f"{PATH}::_only_allowed"
     reached = {
         "tests/test_learning.py::wide": (1.0, [key] + ["other"] * 100),

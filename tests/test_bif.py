@@ -40,7 +40,11 @@ probability ( grass | sprinkler, rain ) {
   (high, no) 0.9, 0.1;
 }
 """
-GRASS = [[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0.9, 0.1]]]  # sprinkler, rain, grass
+GRASS = [
+    [[0.8, 0.2], [0.0, 1.0]],
+    [[0.85, 0.15], [0.7, 0.3]],
+    [[0.99, 0.01], [0.9, 0.1]],
+]  # sprinkler, rain, grass
 
 
 def read_text(tmp_path, text, name="x.bif"):
@@ -72,8 +76,13 @@ def test_agrees_with_another_reader(tmp_path):
         factor = theirs.get_cpds(name)
         evidence = [ours.names[p] for p in ours.parents[vertex]]
         for row in itertools.product(*(ours.states[v] for v in (*ours.parents[vertex], vertex))):
-            place = tuple(ours.states[v].index(s) for v, s in zip((*ours.parents[vertex], vertex), row, strict=True))
-            assert ours.tables[vertex][place] == factor.get_value(**dict(zip([*evidence, name], row, strict=True)))
+            place = tuple(
+                ours.states[v].index(s)
+                for v, s in zip((*ours.parents[vertex], vertex), row, strict=True)
+            )
+            assert ours.tables[vertex][place] == factor.get_value(
+                **dict(zip([*evidence, name], row, strict=True))
+            )
 
 
 DIALECTS = {
@@ -84,16 +93,25 @@ DIALECTS = {
     "windows lines": lambda text: text.replace("\n", "\r\n"),
     "byte order mark": lambda text: "\ufeff" + text,
     "quoted network": lambda text: text.replace("network unknown", 'network "a; {net}"'),
-    "properties": lambda text: text.replace("{\n", '{\n property "a; } \' b" ;\n property position = (1, 2) ;\n'),
-    "comments": lambda text: "// first\n" + text.replace(";\n", '; // { 1 "\n/* two\n lines } */\n'),
-    "comment in numbers": lambda text: text.replace("0.85, 0.15", "0.85 /* of 1 */, // rest\n 0.15"),
+    "properties": lambda text: text.replace(
+        "{\n", '{\n property "a; } \' b" ;\n property position = (1, 2) ;\n'
+    ),
+    "comments": lambda text: (
+        "// first\n" + text.replace(";\n", '; // { 1 "\n/* two\n lines } */\n')
+    ),
+    "comment in numbers": lambda text: text.replace(
+        "0.85, 0.15", "0.85 /* of 1 */, // rest\n 0.15"
+    ),
     "default": lambda text: text.replace("  (off, no) 0.0, 1.0;\n", "  default 0.0, 1.0;\n"),
     "default for a root": lambda text: text.replace("table", "default"),
     "table, child slowest": lambda text: (
-        text[: text.index("  (off, yes)")] + "table 0.8 0.0 0.85 0.7 0.99 0.9 0.2 1.0 0.15 0.3 0.01 0.1;\n}"
+        text[: text.index("  (off, yes)")]
+        + "table 0.8 0.0 0.85 0.7 0.99 0.9 0.2 1.0 0.15 0.3 0.01 0.1;\n}"
     ),
     "no bar": lambda text: text.replace("|", ","),
-    "exponents": lambda text: text.replace("0.01", "1e-2").replace("0.85", "+8.5E-1").replace("0.5", ".5"),
+    "exponents": lambda text: (
+        text.replace("0.01", "1e-2").replace("0.85", "+8.5E-1").replace("0.5", ".5")
+    ),
     "other order of blocks": lambda text: (
         text[text.index("probability ( grass") :] + text[: text.index("probability ( grass")]
     ),
@@ -132,7 +150,10 @@ def test_empty_blocks_are_a_graph_alone(tmp_path):
 
 def test_rounded_rows_are_scaled_and_exact_rows_kept(tmp_path):
     network = read_text(
-        tmp_path, SPRINKLER.replace("0.9, 0.1, 0.0", "0.33, 0.33, 0.33").replace("0.5, 0.2, 0.3", "0.1, 0.2, 0.7")
+        tmp_path,
+        SPRINKLER.replace("0.9, 0.1, 0.0", "0.33, 0.33, 0.33").replace(
+            "0.5, 0.2, 0.3", "0.1, 0.2, 0.7"
+        ),
     )
     assert network.tables[1][0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-15)
     assert network.tables[1][1].tolist() == [0.1, 0.2, 0.7]
@@ -147,25 +168,42 @@ BROKEN = {
         ["'grass'", "no 'probability' block"],
     ),
     "two defaults": (
-        re.sub(r"probability \( grass.*?\{", r"\g<0> default 0.5, 0.5; default 0.1, 0.9;", SPRINKLER),
+        re.sub(
+            r"probability \( grass.*?\{", r"\g<0> default 0.5, 0.5; default 0.1, 0.9;", SPRINKLER
+        ),
         ["'default'", "one 'default'"],
     ),
     "an unknown word": (
         re.sub(r"probability \( grass.*?\{", r"\g<0> otherwise 0.5, 0.5;", SPRINKLER),
         ["'otherwise'", "one 'default'"],
     ),
-    "cycle": (SPRINKLER.replace("( rain )", "( rain | grass )"), ["cycle", "grass -> rain -> grass"]),
+    "cycle": (
+        SPRINKLER.replace("( rain )", "( rain | grass )"),
+        ["cycle", "grass -> rain -> grass"],
+    ),
     "own parent": (SPRINKLER.replace("( rain )", "( rain | rain )"), ["cycle", "rain -> rain"]),
     "parent twice": (SPRINKLER.replace("sprinkler, rain )", "rain, rain )"), ["'grass'"]),
-    "unknown parent": (SPRINKLER.replace("sprinkler | rain", "sprinkler | snow"), ["line 15", "'snow'"]),
-    "unknown state": (SPRINKLER.replace("(low, no)", "(slow, no)"), ["line 24", "'slow'", "'sprinkler'"]),
+    "unknown parent": (
+        SPRINKLER.replace("sprinkler | rain", "sprinkler | snow"),
+        ["line 15", "'snow'"],
+    ),
+    "unknown state": (
+        SPRINKLER.replace("(low, no)", "(slow, no)"),
+        ["line 24", "'slow'", "'sprinkler'"],
+    ),
     "missing row": (SPRINKLER.replace("  (low, no) 0.7, 0.3;\n", ""), ["'grass'", "5 of 6 rows"]),
-    "row twice": (SPRINKLER.replace("(low, no)", "(off, no)"), ["line 24", "second row", "(off, no)"]),
+    "row twice": (
+        SPRINKLER.replace("(low, no)", "(off, no)"),
+        ["line 24", "second row", "(off, no)"],
+    ),
     "short row": (SPRINKLER.replace("0.7, 0.3;", "0.7;"), ["line 24", "2 numbers"]),
     "long row": (SPRINKLER.replace("0.7, 0.3;", "0.7, 0.3, 0.0;"), ["line 24", "2 numbers"]),
     "few states in a row": (SPRINKLER.replace("(low, no)", "(low)"), ["line 24", "2 states"]),
     "short table": (SPRINKLER.replace("table 0.2, 0.8", "table 1.0"), ["'rain'", "2 numbers"]),
-    "table and default": (SPRINKLER.replace("table 0.2, 0.8;", "table 0.2, 0.8; default 1 0;"), ["'rain'"]),
+    "table and default": (
+        SPRINKLER.replace("table 0.2, 0.8;", "table 0.2, 0.8; default 1 0;"),
+        ["'rain'"],
+    ),
     "bad sum": (SPRINKLER.replace("0.7, 0.3", "0.7, 0.2"), ["'grass'", "sum 0.9"]),
     "negative": (SPRINKLER.replace("0.7, 0.3", "1.3, -0.3"), ["'grass'", "-0.3"]),
     "not a number": (SPRINKLER.replace("0.7, 0.3", "0.7, 0.3.1"), ["line 24", "0.3.1"]),
@@ -174,12 +212,27 @@ BROKEN = {
     "state count": (SPRINKLER.replace("[ 3 ]", "[ 2 ]"), ["line 7", "[ 2 ]", "lists 3"]),
     "huge state count": (SPRINKLER.replace("[ 3 ]", "[ 99999999999 ]"), ["line 7"]),
     "state twice": (SPRINKLER.replace("off, low, high }", "off, low, low }"), ["line 7", "twice"]),
-    "variable twice": (SPRINKLER.replace("variable grass", "variable rain"), ["line 9", "second time"]),
-    "block twice": (SPRINKLER + SPRINKLER[SPRINKLER.index("probability ( rain") :], ["second probability block"]),
+    "variable twice": (
+        SPRINKLER.replace("variable grass", "variable rain"),
+        ["line 9", "second time"],
+    ),
+    "block twice": (
+        SPRINKLER + SPRINKLER[SPRINKLER.index("probability ( rain") :],
+        ["second probability block"],
+    ),
     "continuous": (SPRINKLER.replace("discrete", "continuous"), ["line 4", "'discrete'"]),
-    "open quote": (SPRINKLER.replace("variable rain", 'variable "rain'), ["line 3", "quotation mark"]),
-    "open comment": (SPRINKLER.replace("variable grass", "/* variable grass"), ["line 9", "never closed"]),
-    "open property": (SPRINKLER.replace("network unknown {", "network unknown {\nproperty x"), ["line 2"]),
+    "open quote": (
+        SPRINKLER.replace("variable rain", 'variable "rain'),
+        ["line 3", "quotation mark"],
+    ),
+    "open comment": (
+        SPRINKLER.replace("variable grass", "/* variable grass"),
+        ["line 9", "never closed"],
+    ),
+    "open property": (
+        SPRINKLER.replace("network unknown {", "network unknown {\nproperty x"),
+        ["line 2"],
+    ),
     "NUL": (SPRINKLER.replace("wet", "w\0t"), ["line 10", "NUL"]),
     "not UTF-8": (SPRINKLER.encode().replace(b"wet", b"w\xfft"), ["line 10", "0xff", "UTF-8"]),
     "some blocks empty": (SPRINKLER.replace("  table 0.2, 0.8;\n", ""), ["'rain'", "0 of 1 rows"]),
@@ -210,14 +263,19 @@ def test_no_file_folder_and_broken_gzip(tmp_path):
 
 def test_a_default_cannot_ask_for_an_endless_table(tmp_path):
     names = [f"v{i}" for i in range(41)]
-    variables = "".join(f"variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for name in names)
+    variables = "".join(
+        f"variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n" for name in names
+    )
     roots = "".join(f"probability ( {name} ) {{ table 0.5, 0.5; }}\n" for name in names[1:])
     block = f"probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5, 0.5; }}\n"
     with pytest.raises(FormatError, match="at most"):
         read_text(tmp_path, variables + roots + block)
 
 
-@given(st.lists(st.lists(st.integers(0, 6), unique=True, max_size=3), min_size=7, max_size=7), st.booleans())
+@given(
+    st.lists(st.lists(st.integers(0, 6), unique=True, max_size=3), min_size=7, max_size=7),
+    st.booleans(),
+)
 def test_order_and_cycle_are_what_they_say(parents, acyclic):
     if acyclic:  # random graphs hardly ever are
         parents = [[p for p in its if p > v] for v, its in enumerate(parents)]
@@ -235,7 +293,9 @@ def test_order_and_cycle_are_what_they_say(parents, acyclic):
 
 @given(
     st.binary(max_size=200)
-    | st.text('network{variable}[probability](type);|discrete,02. \n"/*table default', max_size=200).map(str.encode)
+    | st.text(
+        'network{variable}[probability](type);|discrete,02. \n"/*table default', max_size=200
+    ).map(str.encode)
 )
 @settings(max_examples=5 * settings.default.max_examples)
 def test_any_bytes_give_a_network_or_a_clear_error(tmp_path_factory, content):
@@ -248,7 +308,9 @@ def test_any_change_of_a_file_gives_a_network_or_a_clear_error(tmp_path_factory,
     text = SPRINKLER.encode()
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, min(len(text), start + 30)))
-    middle = data.draw(st.binary(max_size=5) | st.sampled_from([b";", b"}", b"{", b'"', b"(", b"9", b"/*", b"//"]))
+    middle = data.draw(
+        st.binary(max_size=5) | st.sampled_from([b";", b"}", b"{", b'"', b"(", b"9", b"/*", b"//"])
+    )
     try_reading(tmp_path_factory, text[:start] + middle + text[stop:])
 
 

@@ -13,14 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes.candidates import ENDINGS as REGISTERED
-from qubayes.candidates import Candidates, Stamp, prune, read_candidates, tolerance, write_candidates
+from qubayes.candidates import (
+    Candidates,
+    Stamp,
+    prune,
+    read_candidates,
+    tolerance,
+    write_candidates,
+)
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families, well_formed
 from reference import candidates as reference
 
 Lists = list[list[tuple[tuple[int, ...], float]]]
 
-TEXT_ENDINGS = [ending + packed for packed in ("", ".gz") for ending in REGISTERED if ending != ".qbc"]
+TEXT_ENDINGS = [
+    ending + packed for packed in ("", ".gz") for ending in REGISTERED if ending != ".qbc"
+]
 ENDINGS = [*TEXT_ENDINGS, ".qbc"]
 coarse = st.integers(-6, 0).map(float)  # ties are common
 fine = st.floats(-1e6, 0, allow_subnormal=True)
@@ -45,7 +54,9 @@ def scored_lists(draw: st.DrawFn, scores: st.SearchStrategy[float] = coarse | fi
     for vertex in range(n):
         others = [v for v in range(n) if v != vertex]
         base = draw(st.sets(st.sampled_from(others), max_size=1)) if others else set()
-        more = draw(st.sets(st.frozensets(st.sampled_from(others)), max_size=20)) if others else set()
+        more = (
+            draw(st.sets(st.frozensets(st.sampled_from(others)), max_size=20)) if others else set()
+        )
         sets = {frozenset(base)} | {frozenset(base | extra) for extra in more}
         listed = [tuple(draw(st.permutations(sorted(s)))) for s in sorted(sets, key=sorted)]
         lists.append([(parents, draw(scores)) for parents in draw(st.permutations(listed))])
@@ -103,7 +114,11 @@ def test_every_set_up_to_four_of_ten() -> None:
         return float(scores[child, sum(1 << p for p in parents)])
 
     lists = [
-        [(s, score(i, s)) for k in range(5) for s in combinations([v for v in range(10) if v != i], k)]
+        [
+            (s, score(i, s))
+            for k in range(5)
+            for s in combinations([v for v in range(10) if v != i], k)
+        ]
         for i in range(10)
     ]
     found = as_lists(prune(numbered(lists), lists))
@@ -118,7 +133,9 @@ def test_large_sets_are_compared_with_each_other() -> None:
     chains: Lists = []
     for vertex in range(n):
         others = draw.permutation([v for v in range(n) if v != vertex])[:30].tolist()
-        sets = {tuple(sorted(others[:k])) for k in (0, 1, 2, 5, 13, 29, 30)} | {tuple(sorted(others[4:20]))}
+        sets = {tuple(sorted(others[:k])) for k in (0, 1, 2, 5, 13, 29, 30)} | {
+            tuple(sorted(others[4:20]))
+        }
         chains.append([(s, float(draw.integers(-9, 0))) for s in sorted(sets)])
     assert as_lists(prune(numbered(chains), chains)) == reference.prune(chains)
 
@@ -127,7 +144,8 @@ def test_tolerance_decides() -> None:
     margin = tolerance(-8.0)
     assert margin == 1e-10 + 2.0**-43
     kept = prune(
-        ["A", "B"], [[((), -8.0), ((1,), -8.0 + margin)], [((), -8.0), ((0,), np.nextafter(-8.0 + margin, 0))]]
+        ["A", "B"],
+        [[((), -8.0), ((1,), -8.0 + margin)], [((), -8.0), ((0,), np.nextafter(-8.0 + margin, 0))]],
     )
     assert kept.per_vertex.tolist() == [0, 1]
 
@@ -151,7 +169,11 @@ def test_tolerance_decides_among_large_sets() -> None:
 def test_a_dropped_set_still_competes() -> None:
     """B is within the tolerance of the base and leaves; BC beats the base enough, but not B."""
     margin = tolerance(-1.0)
-    lists: Lists = [[((), -1.0), ((1,), -1.0 + 0.9 * margin), ((1, 2), -1.0 + 1.5 * margin)], [((), 0.0)], [((), 0.0)]]
+    lists: Lists = [
+        [((), -1.0), ((1,), -1.0 + 0.9 * margin), ((1, 2), -1.0 + 1.5 * margin)],
+        [((), 0.0)],
+        [((), 0.0)],
+    ]
     assert as_lists(prune("ABC", lists)) == reference.prune(lists)
     assert prune("ABC", lists).total == 0
 
@@ -192,7 +214,11 @@ def test_prune_wants_one_list_per_different_name() -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_sets_of_one_score_are_given_back(tmp_path: Path, ending: str) -> None:
-    lists: Lists = [[((1,), -1.0), ((2,), -1.0), ((), -3.0)], [((0,), -2.0), ((), -2.5)], [((), -1.0)]]
+    lists: Lists = [
+        [((1,), -1.0), ((2,), -1.0), ((), -3.0)],
+        [((0,), -2.0), ((), -2.5)],
+        [((), -1.0)],
+    ]
     found = prune(("a", "b", "c"), lists, Stamp())
     assert len(found.scores) == 6
     write_candidates(found, tmp_path / f"x{ending}")
@@ -217,7 +243,9 @@ def test_same_candidates_same_bytes(tmp_path: Path, ending: str) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["two words", "", "#a", "tab\t", "no\u00a0break", "line\n", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["two words", "", "#a", "tab\t", "no\u00a0break", "line\n", "\ud800"]
+)
 @pytest.mark.parametrize("ending", TEXT_ENDINGS)
 def test_names_that_text_cannot_hold(tmp_path: Path, name: str, ending: str) -> None:
     found = prune([name, "B"], [[((), -1.0)], [((), -1.0)]])
@@ -271,7 +299,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     path.write_text("kept")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # a write past it fails as on a full disk
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (10_000, hard)
+    )  # a write past it fails as on a full disk
     try:
         with pytest.raises(FormatError, match="cannot write"):
             write_candidates(large, path)
@@ -337,7 +367,11 @@ def test_other_programs_files(tmp_path: Path, name: str, text: str) -> None:
     for path in (plain, packed):
         found = read_candidates(path)
         assert found.names == ("0", "1", "2")
-        assert as_lists(found) == [[((1, 2), -3.0), ((1,), -4.0), ((), -5.0)], [((), -2.0)], [((0,), -1.5), ((), -9.5)]]
+        assert as_lists(found) == [
+            [((1, 2), -3.0), ((1,), -4.0), ((), -5.0)],
+            [((), -2.0)],
+            [((0,), -1.5), ((), -9.5)],
+        ]
         assert found.stamp == Stamp()
 
 
@@ -349,13 +383,17 @@ def test_files_that_list_every_set_are_pruned(tmp_path: Path, lists: Lists) -> N
         file.write(f"{len(names)}\n")
         for name, family in zip(names, lists, strict=True):
             file.write(f"{name} {len(family)}\n")
-            file.writelines(f"{score!r} {len(s)} {' '.join(names[p] for p in s)}\n" for s, score in family)
+            file.writelines(
+                f"{score!r} {len(s)} {' '.join(names[p] for p in s)}\n" for s, score in family
+            )
     assert as_lists(read_candidates(path)) == reference.prune(lists)
 
 
 def test_lines_longer_than_a_block(tmp_path: Path) -> None:
     """Names of a million letters: lines and words that span blocks of the reader."""
-    found = prune(["A" * 1_500_000, "B" * 700_000], [[((), -2.0), ((1,), -1.0)], [((), -2.0), ((0,), -1.0)]])
+    found = prune(
+        ["A" * 1_500_000, "B" * 700_000], [[((), -2.0), ((1,), -1.0)], [((), -2.0), ((0,), -1.0)]]
+    )
     write_candidates(found, tmp_path / "x.jkl")
     assert_same(read_candidates(tmp_path / "x.jkl"), found)
 
@@ -374,7 +412,10 @@ def test_lines_longer_than_a_block(tmp_path: Path) -> None:
         ("1\nA\n", "line 2: it holds 1 words; expected 'name count'"),
         ("1\nA x\n", "line 2: 'x' is given as the number of parent sets of 'A'"),
         ("1\nA 2\n-1 0\n", "ends after line 3; expected parent set 2 of 2 of 'A'"),
-        ("99999999999999999\nA 1\n-1 0\n", "ends after line 3; expected 'name count' of variable 2 of 9+"),
+        (
+            "99999999999999999\nA 1\n-1 0\n",
+            "ends after line 3; expected 'name count' of variable 2 of 9+",
+        ),
         ("1\nA 99999999999999999\n-1 0\n", "ends after line 3; expected parent set 2 of 9+ of 'A'"),
         ("9" * 5000 + "\n", "expected a whole number"),
         ("1\nA 1\nx 0\n", "line 3: the score is 'x'; expected a number"),
@@ -448,11 +489,17 @@ def test_a_changed_bit_of_a_native_file_is_noticed(tmp_path: Path) -> None:
 def native(facts: object, *arrays: bytes) -> bytes:
     """A native file with a right checksum, whatever it says."""
     header = json.dumps(facts).encode()
-    body = struct.pack("<16sII", b"\x93qubayes-candidates"[:16], 1, len(header)) + header + b"".join(arrays)
+    body = (
+        struct.pack("<16sII", b"\x93qubayes-candidates"[:16], 1, len(header))
+        + header
+        + b"".join(arrays)
+    )
     return body + struct.pack("<I", zlib.crc32(body))
 
 
-def parts(vertex_start: list[int], set_start: list[int], scores: list[float], members: list[int]) -> list[bytes]:
+def parts(
+    vertex_start: list[int], set_start: list[int], scores: list[float], members: list[int]
+) -> list[bytes]:
     kinds = zip((vertex_start, set_start, scores, members), "qqdi", strict=True)
     return [struct.pack(f"<{len(values)}{kind}", *values) for values, kind in kinds]
 
@@ -461,8 +508,13 @@ FACTS = {"names": ["A", "B"], "stamp": {}, "sets": 3, "members": 1}
 
 
 def test_native_layout_is_what_the_docstring_says(tmp_path: Path) -> None:
-    (tmp_path / "x.qbc").write_bytes(native(FACTS, *parts([0, 2, 3], [0, 1, 1, 1], [-1, -2, -3], [1])))
-    assert as_lists(read_candidates(tmp_path / "x.qbc")) == [[((1,), -1.0), ((), -2.0)], [((), -3.0)]]
+    (tmp_path / "x.qbc").write_bytes(
+        native(FACTS, *parts([0, 2, 3], [0, 1, 1, 1], [-1, -2, -3], [1]))
+    )
+    assert as_lists(read_candidates(tmp_path / "x.qbc")) == [
+        [((1,), -1.0), ((), -2.0)],
+        [((), -3.0)],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -511,9 +563,15 @@ def test_random_bytes_raise_our_errors_only(tmp_path: Path, ending: str, content
 
 @pytest.mark.parametrize("ending", [".jkl", ".pss", ".qbc", ".jkl.gz"])
 @given(
-    edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4),
+    edits=st.lists(
+        st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)),
+        min_size=1,
+        max_size=4,
+    ),
 )
-def test_mutated_files_raise_our_errors_only(tmp_path: Path, ending: str, edits: list[tuple[int, int, bytes]]) -> None:
+def test_mutated_files_raise_our_errors_only(
+    tmp_path: Path, ending: str, edits: list[tuple[int, int, bytes]]
+) -> None:
     path = tmp_path / f"x{ending}"
     write_candidates(SMALL, path)
     content = path.read_bytes()
@@ -552,7 +610,9 @@ def test_mutated_files_raise_our_errors_only(tmp_path: Path, ending: str, edits:
         max_size=40,
     )
 )
-def test_shuffled_words_raise_our_errors_only(tmp_path: Path, ending: str, tokens: list[str]) -> None:
+def test_shuffled_words_raise_our_errors_only(
+    tmp_path: Path, ending: str, tokens: list[str]
+) -> None:
     _read_or_refuse(tmp_path / f"x{ending}", " ".join(tokens).encode())
 
 
@@ -583,5 +643,7 @@ SETS_OUTSIDE = {
 @pytest.mark.parametrize("kind", SETS_OUTSIDE)
 def test_sets_from_outside(kind: str) -> None:
     vertex_start, set_start, members, expected = SETS_OUTSIDE[kind]
-    families = Families(np.array(vertex_start, np.int64), np.array(set_start, np.int64), np.array(members, np.int32))
+    families = Families(
+        np.array(vertex_start, np.int64), np.array(set_start, np.int64), np.array(members, np.int32)
+    )
     assert well_formed(families) is expected

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import Workers
-from qubayes.candidates import Knowledge, Search, identify, levels
+from qubayes.candidates import CandidateSearch, Knowledge, identify, levels
 from qubayes.candidates.counting import merge_rows, prepare_rows
 from qubayes.data import Dataset
 from qubayes.foundation.errors import ConstraintError, DataError, SettingError
@@ -34,7 +34,9 @@ def expected(dataset, search):
 
     def local(child, parents):
         if (child, parents) not in known:
-            known[child, parents] = scores.local_score(rows, arities, child, parents, score.name, score.ess)
+            known[child, parents] = scores.local_score(
+                rows, arities, child, parents, score.name, score.ess
+            )
         return known[child, parents]
 
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
@@ -59,15 +61,17 @@ def assert_same(got, want):
             assert score == pytest.approx(other[parents], rel=1e-11, abs=1e-9)
 
 
-@given(datasets(), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 10.0, 300.0]), st.integers(0, 4))
+@given(
+    datasets(), st.sampled_from(NAMES), st.sampled_from([0.01, 1.0, 10.0, 300.0]), st.integers(0, 4)
+)
 def test_candidates_are_the_definition(dataset, name, ess, max_parents):
-    search = Search(min(max_parents, dataset.n - 1), Score(name, ess))
+    search = CandidateSearch(min(max_parents, dataset.n - 1), Score(name, ess))
     assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
 @given(datasets(max_arity=2), st.sampled_from(NAMES), st.sampled_from([1.0, 100.0]))
 def test_bits_count_as_rows_do(dataset, name, ess):
-    search = Search(min(3, dataset.n - 1), Score(name, ess))
+    search = CandidateSearch(min(3, dataset.n - 1), Score(name, ess))
     assert prepare_rows(dataset).bits.shape[1] > 0
     assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
@@ -82,10 +86,14 @@ def knowledge(draw, names):
     return Knowledge(forbidden, required, tiers, draw(st.booleans()), limits)
 
 
-@given(datasets(min_variables=3, max_variables=5, max_arity=3), st.sampled_from(["bdeu", "bds", "bic"]), st.data())
+@given(
+    datasets(min_variables=3, max_variables=5, max_arity=3),
+    st.sampled_from(["bdeu", "bds", "bic"]),
+    st.data(),
+)
 def test_knowledge_is_kept_and_dominance_stays_sound(dataset, name, data):
     known = data.draw(knowledge(dataset.names))
-    search = Search(2, Score(name), known)
+    search = CandidateSearch(2, Score(name), known)
     try:
         known.resolve(dataset.names, 2)
     except ConstraintError:
@@ -106,14 +114,24 @@ def test_many_rows(name, arity):
     codes[1] = np.where(rng.random(20_000) < 0.02, codes[1], codes[0])
     codes[3] = np.where(rng.random(20_000) < 0.02, codes[3], (codes[0] + codes[2]) % arity)
     dataset = Dataset(tuple("abcde"), (tuple("012"[:arity]),) * 5, codes)
-    search = Search(3, Score(name))
+    search = CandidateSearch(3, Score(name))
     for i, family in enumerate(by_vertex(identify(dataset, search))):
         for parents, score in family.items():
             assert score == pytest.approx(local_score(dataset, i, parents, search.score), rel=1e-12)
-    assert_same(by_vertex(identify(dataset, Search(2, Score(name)))), expected(dataset, Search(2, Score(name))))
+    assert_same(
+        by_vertex(identify(dataset, CandidateSearch(2, Score(name)))),
+        expected(dataset, CandidateSearch(2, Score(name))),
+    )
 
 
-EDGES = (1023, 1024, 1025, 4095, 4096, 4097)  # cell counts about TABLE_WIDTH and the width of the histogram
+EDGES = (
+    1023,
+    1024,
+    1025,
+    4095,
+    4096,
+    4097,
+)  # cell counts about TABLE_WIDTH and the width of the histogram
 
 
 def weighted_rows(distinct, more, weights):
@@ -132,18 +150,24 @@ def edge_data():
 
 
 @pytest.mark.parametrize(
-    ("name", "ess"), [*product(["bdeu", "bds"], [0.01, 1.0, 100.0, 1e9]), ("k2", 1.0), ("bic", 1.0), ("loglik", 1.0)]
+    ("name", "ess"),
+    [
+        *product(["bdeu", "bds"], [0.01, 1.0, 100.0, 1e9]),
+        ("k2", 1.0),
+        ("bic", 1.0),
+        ("loglik", 1.0),
+    ],
 )
 def test_counts_at_the_edges_of_the_tables(name, ess):
     for dataset in edge_data():
-        search = Search(2, Score(name, ess))
+        search = CandidateSearch(2, Score(name, ess))
         assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
 INTERPRETED = """
-from test_candidates import Score, Search, edge_data, identify
+from test_candidates import CandidateSearch, Score, edge_data, identify
 for name in ("bdeu", "bic"):
-    found = identify(edge_data()[1], Search(2, Score(name)))
+    found = identify(edge_data()[1], CandidateSearch(2, Score(name)))
     print([list(found.of(i)) for i in range(found.n)])
 """
 
@@ -151,10 +175,12 @@ for name in ("bdeu", "bic"):
 def test_kernels_stay_inside_their_arrays():
     """Compiled code reads and writes past the end of an array unnoticed; the same code in Python does not."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     for name, line in zip(("bdeu", "bic"), done.stdout.splitlines(), strict=True):
-        found = identify(edge_data()[1], Search(2, Score(name)))
+        found = identify(edge_data()[1], CandidateSearch(2, Score(name)))
         assert_same([dict(family) for family in literal_eval(line)], by_vertex(found))
 
 
@@ -164,7 +190,7 @@ def test_large_arities_and_few_rows():
     states = tuple(tuple(map(str, range(r))) for r in (70, 40, 3, 300, 2))
     dataset = Dataset(tuple("abcde"), states, codes)
     for name in NAMES:
-        search = Search(3, Score(name))
+        search = CandidateSearch(3, Score(name))
         assert_same(by_vertex(identify(dataset, search)), expected(dataset, search))
 
 
@@ -172,10 +198,12 @@ def test_equal_columns_tie_and_make_no_candidates():
     """A set that only equals a subset is no candidate: constants and copies add nothing."""
     rng = np.random.default_rng(3)
     first = rng.integers(0, 3, 500).astype(np.uint8)
-    codes = np.array([first, (first + 1) % 3, np.zeros(500), rng.integers(0, 3, 500)], dtype=np.uint8)
+    codes = np.array(
+        [first, (first + 1) % 3, np.zeros(500), rng.integers(0, 3, 500)], dtype=np.uint8
+    )
     dataset = Dataset(tuple("abcd"), (("x", "y", "z"),) * 4, codes)
     for name in ("bds", "loglik"):
-        found = by_vertex(identify(dataset, Search(3, Score(name))))
+        found = by_vertex(identify(dataset, CandidateSearch(3, Score(name))))
         assert [w for w in found[0] if 1 in w] == [(1,)]
         assert set(found[2]) == {()}
         assert not any(2 in w for family in found for w in family)
@@ -185,7 +213,9 @@ def test_threads_do_not_matter():
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 3, (14, 200)).astype(np.uint8)
     dataset = Dataset(tuple(map(str, range(14))), (("x", "y", "z"),) * 14, codes)
-    one, two = (identify(dataset, Search(3, Score("loglik")), workers=Workers(t)) for t in (1, 2))
+    one, two = (
+        identify(dataset, CandidateSearch(3, Score("loglik")), workers=Workers(t)) for t in (1, 2)
+    )
     assert all(np.array_equal(a, b) for a, b in zip(one.families, two.families, strict=True))
     assert np.array_equal(one.scores, two.scores)
 
@@ -197,7 +227,7 @@ def test_a_block_with_many_candidates_is_scanned_again(capacity, states, monkeyp
     monkeypatch.setattr(levels, "_FIRST_CAPACITY", capacity)
     codes = np.random.default_rng(6).integers(0, states, (8, 101)).astype(np.uint8)
     dataset = Dataset(tuple("abcdefgh"), (tuple("xyz"[:states]),) * 8, codes)
-    search = Search(3, Score("loglik"))
+    search = CandidateSearch(3, Score("loglik"))
     found = identify(dataset, search)
     assert found.total == 8 * (7 + 21 + 35)
     assert_same(by_vertex(found), expected(dataset, search))
@@ -206,7 +236,7 @@ def test_a_block_with_many_candidates_is_scanned_again(capacity, states, monkeyp
 def test_progress_ends_at_the_total():
     dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.eye(3, 7, dtype=np.uint8))
     reports = []
-    identify(dataset, Search(2), on_progress=reports.append)
+    identify(dataset, CandidateSearch(2), on_progress=reports.append)
     assert reports[-1].done == reports[-1].total == 7
     assert [r.done for r in reports] == sorted(r.done for r in reports)
 
@@ -237,7 +267,10 @@ def test_no_superset_beats_the_bound_that_prunes():
     for trial in range(40):
         arities = rng.integers(2, 4, 5).tolist()
         codes = [rng.integers(0, r, 30).tolist() for r in arities]
-        codes[1] = [a % arities[1] if rng.random() < 0.9 else b for a, b in zip(codes[0], codes[1], strict=True)]
+        codes[1] = [
+            a % arities[1] if rng.random() < 0.9 else b
+            for a, b in zip(codes[0], codes[1], strict=True)
+        ]
         rows = list(zip(*codes, strict=True))
         name = ("bdeu", "bds", "k2")[trial % 3]
         ess = (0.5, 1.0, 20.0)[trial % 3]
@@ -249,7 +282,10 @@ def test_no_superset_beats_the_bound_that_prunes():
                 for more in range(size, 5):
                     for superset in combinations(range(1, 5), more):
                         if set(parents) <= set(superset):
-                            assert scores.local_score(rows, arities, 0, superset, name, ess) <= bound + 1e-9
+                            assert (
+                                scores.local_score(rows, arities, 0, superset, name, ess)
+                                <= bound + 1e-9
+                            )
 
 
 @pytest.mark.parametrize("name", ["bic", "aic"])
@@ -261,7 +297,7 @@ def test_parents_that_help_only_together_are_found(name, states):
         a, b = np.arange(rows) % states, np.arange(rows) // states % states
         codes = np.array([a, b, (a + b) % states], dtype=np.uint8)
         dataset = Dataset(tuple("abc"), (tuple("xyz"[:states]),) * 3, codes)
-        search = Search(2, Score(name))
+        search = CandidateSearch(2, Score(name))
         found = by_vertex(identify(dataset, search))
         assert_same(found, expected(dataset, search))
         together += set(found[2]) == {(), (0, 1)}
@@ -271,18 +307,20 @@ def test_parents_that_help_only_together_are_found(name, states):
 def test_a_negative_number_of_parents():
     dataset = Dataset(tuple("abc"), (("x", "y"),) * 3, np.zeros((3, 4), np.uint8))
     with pytest.raises(SettingError, match="allowed are 0 and more"):
-        identify(dataset, Search(-1))
+        identify(dataset, CandidateSearch(-1))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_more_parents_than_variables_change_nothing(n):
     rows = np.array([[0, 0, 1, 1] * 9, [0, 1, 0, 1] * 9, [0, 1, 1, 0] * 9], np.uint8)[:n]
     dataset = Dataset(tuple("abc"[:n]), (("x", "y"),) * n, rows)
-    most, more = identify(dataset, Search(n - 1)), identify(dataset, Search(100))
+    most, more = identify(dataset, CandidateSearch(n - 1)), identify(dataset, CandidateSearch(100))
     assert by_vertex(more) == by_vertex(most) and more.stamp == most.stamp
     assert more.stamp.max_parents == n - 1
 
 
 def test_no_rows():
     with pytest.raises(DataError, match="no rows"):
-        identify(Dataset(tuple("ab"), (("x", "y"),) * 2, np.zeros((2, 0), np.uint8)), Search(1))
+        identify(
+            Dataset(tuple("ab"), (("x", "y"),) * 2, np.zeros((2, 0), np.uint8)), CandidateSearch(1)
+        )

@@ -24,11 +24,23 @@ BAD = {
     "names twice": ("a,b,a\n1,2,3\n", [], ["'a'"]),
     "not text": (b"a,b\n1,2\n\xe9\xff,2\n", [], ["line 3", "UTF-8"]),
     "binary": (bytes(range(256)) * 8, [], ["data.csv"]),
-    "thousands of states": ("id,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(3000)), [], ["'id'", "3000 states"]),
+    "thousands of states": (
+        "id,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(3000)),
+        [],
+        ["'id'", "3000 states"],
+    ),
     "missing values": ("a,b\n1,2\n,2\n", [], ["'a'", "--missing"]),
-    "continuous": ("a,b\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1, 99)), [], ["'a'", "--bins"]),
+    "continuous": (
+        "a,b\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(1, 99)),
+        [],
+        ["'a'", "--bins"],
+    ),
     "m below 0": (GOOD, ["-m", "-1"], ["-1 parents", "0 and more"]),
-    "unknown score": (GOOD, ["-m", "1", "--score", "bdx"], ["'bdx'", "bdeu, bds, bic, aic, k2, loglik"]),
+    "unknown score": (
+        GOOD,
+        ["-m", "1", "--score", "bdx"],
+        ["'bdx'", "bdeu, bds, bic, aic, k2, loglik"],
+    ),
     "ess 0": (GOOD, ["-m", "1", "--ess", "0"], ["0.0", "positive"]),
     "ess below 0": (GOOD, ["-m", "1", "--ess", "-2"], ["-2.0", "positive"]),
     "ess not a number": (GOOD, ["-m", "1", "--ess", "nan"], ["nan", "positive"]),
@@ -40,11 +52,26 @@ BAD = {
 BAD_KNOWLEDGE = {
     "unknown column": ('{"forbidden": [["a", "bb"]]}', ["a -> bb", "'bb'", "did you mean 'b'"]),
     "unknown column in a tier": ('{"tiers": [["a"], ["z"]]}', ["tier 2", "'z'"]),
-    "required and forbidden": (EDGE + ', "forbidden": [["a", "b"]]}', ["a -> b", "both required and forbidden"]),
-    "required against tiers": (EDGE + ', "tiers": [["b"], ["a"]]}', ["a -> b", "tier 2 back to tier 1"]),
-    "required inside a tier": (EDGE + ', "tiers": [["a", "b"]], "forbid_within_tiers": true}', ["a -> b", "tier 1"]),
-    "cycle": ('{"required": [["a", "b"], ["b", "c"], ["c", "a"]]}', ["a -> b", "b -> c", "c -> a", "cycle"]),
-    "too many required": ('{"required": [["a", "c"], ["b", "c"]]}', ["'c'", "2 required parents", "at most 1"]),
+    "required and forbidden": (
+        EDGE + ', "forbidden": [["a", "b"]]}',
+        ["a -> b", "both required and forbidden"],
+    ),
+    "required against tiers": (
+        EDGE + ', "tiers": [["b"], ["a"]]}',
+        ["a -> b", "tier 2 back to tier 1"],
+    ),
+    "required inside a tier": (
+        EDGE + ', "tiers": [["a", "b"]], "forbid_within_tiers": true}',
+        ["a -> b", "tier 1"],
+    ),
+    "cycle": (
+        '{"required": [["a", "b"], ["b", "c"], ["c", "a"]]}',
+        ["a -> b", "b -> c", "c -> a", "cycle"],
+    ),
+    "too many required": (
+        '{"required": [["a", "c"], ["b", "c"]]}',
+        ["'c'", "2 required parents", "at most 1"],
+    ),
     "unknown key": ('{"forbiden": []}', ["'forbiden'", "forbidden"]),
     "no JSON": ('{"forbidden": [', ["not a JSON file"]),
     "no object": ("[]", ["JSON object"]),
@@ -72,7 +99,9 @@ def test_bad_input(case, tmp_path, capsys):
 @pytest.mark.parametrize("arguments", [[], ["-m", "3"], ["-m", "100"]])
 def test_few_variables_lower_the_number_of_parents(arguments, tmp_path, capsys):
     (tmp_path / "data.csv").write_text(GOOD)
-    code, out, err = run(capsys, "candidates", tmp_path / "data.csv", *arguments, "-o", tmp_path / "x.qbc")
+    code, out, err = run(
+        capsys, "candidates", tmp_path / "data.csv", *arguments, "-o", tmp_path / "x.qbc"
+    )
     assert code == 0, err
     assert "at most 2 parents" in out
     assert read_candidates(tmp_path / "x.qbc").stamp.max_parents == 2
@@ -83,7 +112,15 @@ def test_bad_knowledge(case, tmp_path, capsys):
     content, words = BAD_KNOWLEDGE[case]
     (tmp_path / "data.csv").write_text(GOOD)
     (tmp_path / "known.json").write_text(content)
-    arguments = [tmp_path / "data.csv", "-m", 1, "--knowledge", tmp_path / "known.json", "-o", tmp_path / "x.jkl"]
+    arguments = [
+        tmp_path / "data.csv",
+        "-m",
+        1,
+        "--knowledge",
+        tmp_path / "known.json",
+        "-o",
+        tmp_path / "x.jkl",
+    ]
     refused(capsys, tmp_path, arguments, words)
 
 
@@ -133,7 +170,9 @@ def test_bad_score_files(case, tmp_path, capsys):
 
 def test_json(tmp_path, capsys):
     data = data_file(tmp_path, dependent_data(6, 80, seed=1))
-    code, out, err = run(capsys, "candidates", data, "-m", 2, "--score", "bds", "--ess", 3, "--json")
+    code, out, err = run(
+        capsys, "candidates", data, "-m", 2, "--score", "bds", "--ess", 3, "--json"
+    )
     told = json.loads(out)
     assert code == 0 and err == ""
     assert {"n", "rows", "score", "ess", "m", "total", "per_vertex", "seconds"} <= set(told)
@@ -149,7 +188,10 @@ def test_text(tmp_path, capsys):
     code, out, err = run(capsys, "candidates", data, "-m", 2, "-o", tmp_path / "x.pss")
     total = read_candidates(tmp_path / "x.pss").total
     assert code == 0 and err == ""
-    assert out == f"{total} candidate sets of 6 variables (bdeu, at most 2 parents)\nwritten: {tmp_path / 'x.pss'}\n"
+    assert (
+        out
+        == f"{total} candidate sets of 6 variables (bdeu, at most 2 parents)\nwritten: {tmp_path / 'x.pss'}\n"
+    )
 
 
 @pytest.mark.parametrize("score", ["bdeu", "bds", "bic"])
@@ -170,7 +212,8 @@ def test_knowledge_is_honoured(score, tmp_path, capsys):
     dataset = read(data)
     rows = [tuple(row) for row in dataset.codes.T.tolist()]
     arities = dataset.arities.tolist()
-    # By hand: v3 must have v0; nothing of a later tier is a parent of an earlier one; v0 cannot come after v3.
+    # By hand: v3 must have v0; nothing of a later tier is a parent of an earlier one; v0 cannot
+    # come after v3.
     required = [(), (), (), (0,), (), (), ()]
     allowed = [
         [1, 2, 4],
@@ -183,16 +226,35 @@ def test_knowledge_is_honoured(score, tmp_path, capsys):
     ]
     for limit, vertices in {3: range(6), 1: [6]}.items():
         oracle = candidate_sets(
-            lambda child, parents: local_score(rows, arities, child, parents, score), 7, limit, required, allowed
+            lambda child, parents: local_score(rows, arities, child, parents, score),
+            7,
+            limit,
+            required,
+            allowed,
         )
         for vertex in vertices:
             ours = list(found.of(vertex))
-            assert [parents for parents, _ in ours] == [parents for parents, _ in oracle[vertex]], vertex
-            assert [value for _, value in ours] == pytest.approx([value for _, value in oracle[vertex]], abs=1e-8)
+            assert [parents for parents, _ in ours] == [parents for parents, _ in oracle[vertex]], (
+                vertex
+            )
+            assert [value for _, value in ours] == pytest.approx(
+                [value for _, value in oracle[vertex]], abs=1e-8
+            )
     assert all(0 in parents for parents, _ in found.of(3))
 
 
-HEAVY = ("numba", "polars", "narwhals", "dimod", "scipy", "highspy", "networkx", "pandas", "distributed", "numpy")
+HEAVY = (
+    "numba",
+    "polars",
+    "narwhals",
+    "dimod",
+    "scipy",
+    "highspy",
+    "networkx",
+    "pandas",
+    "distributed",
+    "numpy",
+)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +269,9 @@ HEAVY = ("numba", "polars", "narwhals", "dimod", "scipy", "highspy", "networkx",
 )
 def test_a_start_loads_nothing_heavy(code):
     watch = f"import atexit, sys; atexit.register(lambda: print('HEAVY', [m for m in {HEAVY} if m in sys.modules]))"
-    done = subprocess.run([sys.executable, "-c", f"{watch}; {code}"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{watch}; {code}"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.endswith("HEAVY []\n"), done.stdout[-200:]
     assert "--help" not in code or "Usage" in done.stdout
 

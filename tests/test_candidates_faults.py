@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from candidate_cases import assert_one_line, data_file, dependent_data, finish, run, start
-from qubayes.candidates import Knowledge, Search, fingerprint, identify, write_candidates
+from qubayes.candidates import CandidateSearch, Knowledge, fingerprint, identify, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.data import read
 from qubayes.foundation.errors import FormatError
@@ -26,7 +26,7 @@ def long_run(tmp_path_factory):
     """Data whose search takes seconds, and the bytes of its undisturbed result."""
     folder = tmp_path_factory.mktemp("long")
     data = data_file(folder, dependent_data(36, 1000, seed=1))
-    write_candidates(identify(read(data), Search(4, Score("bds"))), folder / "whole.jkl")
+    write_candidates(identify(read(data), CandidateSearch(4, Score("bds"))), folder / "whole.jkl")
     return data, (folder / "whole.jkl").read_bytes()
 
 
@@ -79,7 +79,9 @@ def large_result(tmp_path, capsys):
     names = tuple(f"{name}_{'x' * 40}" for name in dataset.names)
     data = data_file(tmp_path, replace(dataset, names=names))
     arguments = ("candidates", data, "-m", 2, "--score", "loglik", "-o")
-    assert run(capsys, *arguments, tmp_path / "whole.jkl")[0] == 0  # compiles, too: machine code goes to disk
+    assert (
+        run(capsys, *arguments, tmp_path / "whole.jkl")[0] == 0
+    )  # compiles, too: machine code goes to disk
     (tmp_path / "out").mkdir()
     return tmp_path / "out", arguments, (tmp_path / "whole.jkl").read_bytes()
 
@@ -99,7 +101,9 @@ def test_full_disk_at_a_block(large_result, capsys):
     assert_one_line(code, err, "cannot write", "x.jkl.blocks", "make room", "--resume")
     assert [path.name for path in folder.iterdir()] == ["x.jkl.blocks"]
     assert run(capsys, *arguments, folder / "x.jkl", "--resume")[0] == 0
-    assert [path.name for path in folder.iterdir()] == ["x.jkl"] and (folder / "x.jkl").read_bytes() == whole
+    assert [path.name for path in folder.iterdir()] == ["x.jkl"] and (
+        folder / "x.jkl"
+    ).read_bytes() == whole
 
 
 def test_full_disk_at_the_result(large_result, capsys):
@@ -119,7 +123,9 @@ def test_full_disk_at_the_result_keeps_the_blocks(large_result, capsys):
         assert run(capsys, *arguments, folder / "x.jkl")[0] == 1
     assert [path.name for path in folder.iterdir()] == ["x.jkl.blocks"]
     assert run(capsys, *arguments, folder / "x.jkl", "--resume")[0] == 0
-    assert [path.name for path in folder.iterdir()] == ["x.jkl"] and (folder / "x.jkl").read_bytes() == whole
+    assert [path.name for path in folder.iterdir()] == ["x.jkl"] and (
+        folder / "x.jkl"
+    ).read_bytes() == whole
 
 
 def test_full_standard_output(tmp_path):
@@ -129,7 +135,7 @@ def test_full_standard_output(tmp_path):
     assert_one_line(code, err, "No space left")
 
 
-DATASET, SEARCH = dependent_data(25, 100, seed=3), Search(3, Score("bdeu", 2.0))
+DATASET, SEARCH = dependent_data(25, 100, seed=3), CandidateSearch(3, Score("bdeu", 2.0))
 
 
 def bytes_of(found, folder: Path) -> bytes:
@@ -164,7 +170,9 @@ def test_a_cut_checkpoint_resumes(blocks_and_result, tmp_path):
     cuts = [0, 1, header - 1, header, header + 1, header + 15, len(content) - 1, len(content)]
     for cut in [*cuts, *np.random.default_rng(0).integers(header, len(content), 12).tolist()]:
         assert resumed(content[:cut], tmp_path) == result, cut
-        assert resumed(content[:cut] + bytes(4096), tmp_path) == result if cut >= header else True, cut
+        assert (
+            resumed(content[:cut] + bytes(4096), tmp_path) == result if cut >= header else True
+        ), cut
 
 
 @pytest.mark.parametrize("damage", ["cut", "more", "flipped"])
@@ -180,7 +188,9 @@ def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result,
     added = path.read_bytes()
     assert added.startswith(content) and len(added) > len(content)
     flipped = added[: len(content)] + bytes([added[len(content)] ^ 1]) + added[len(content) + 1 :]
-    path.write_bytes({"cut": added[:-1], "more": content + bytes(9999), "flipped": flipped + added}[damage])
+    path.write_bytes(
+        {"cut": added[:-1], "more": content + bytes(9999), "flipped": flipped + added}[damage]
+    )
     with Checkpoint(path, facts, resume=True) as kept:
         assert kept.done.keys() == whole.done.keys()
     assert path.read_bytes() == content
@@ -189,8 +199,13 @@ def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result,
 def test_flipped_bits_in_a_checkpoint(blocks_and_result, tmp_path):
     content, result = blocks_and_result
     header = content.index(b"\n") + 1
-    heads = range(8 * header, 8 * (header + 16), 5)  # block number, width and count of the first record
-    for bit in [*heads, *np.random.default_rng(1).integers(8 * header, 8 * len(content), 12).tolist()]:
+    heads = range(
+        8 * header, 8 * (header + 16), 5
+    )  # block number, width and count of the first record
+    for bit in [
+        *heads,
+        *np.random.default_rng(1).integers(8 * header, 8 * len(content), 12).tolist(),
+    ]:
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << bit % 8
         assert resumed(bytes(damaged), tmp_path) == result, bit
@@ -219,10 +234,10 @@ def test_finished_blocks_are_not_searched_again(blocks_and_result, tmp_path):
     ("dataset", "search"),
     [
         (dependent_data(25, 100, seed=4), SEARCH),
-        (DATASET, Search(2, Score("bdeu", 2.0))),
-        (DATASET, Search(3, Score("bds", 2.0))),
-        (DATASET, Search(3, Score("bdeu", 2.5))),
-        (DATASET, Search(3, Score("bdeu", 2.0), Knowledge(forbidden=[("v0", "v1")]))),
+        (DATASET, CandidateSearch(2, Score("bdeu", 2.0))),
+        (DATASET, CandidateSearch(3, Score("bds", 2.0))),
+        (DATASET, CandidateSearch(3, Score("bdeu", 2.5))),
+        (DATASET, CandidateSearch(3, Score("bdeu", 2.0), Knowledge(forbidden=[("v0", "v1")]))),
     ],
     ids=["data", "parents", "score", "sample size", "knowledge"],
 )
@@ -244,7 +259,9 @@ def test_a_checkpoint_that_cannot_be_opened(tmp_path):
 @pytest.mark.parametrize("ending", ["jkl", "jkl.gz", "pss", "qbc"])
 def test_threads_do_not_change_a_byte(ending, tmp_path):
     for threads in (1, 2, 3):
-        found = identify(DATASET, SEARCH, workers=Workers(threads), checkpoint=tmp_path / f"{threads}.blocks")
+        found = identify(
+            DATASET, SEARCH, workers=Workers(threads), checkpoint=tmp_path / f"{threads}.blocks"
+        )
         write_candidates(found, tmp_path / f"{threads}.{ending}")
     first, *others = ((tmp_path / f"{threads}.{ending}").read_bytes() for threads in (1, 2, 3))
     assert all(other == first for other in others)

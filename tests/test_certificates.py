@@ -40,7 +40,9 @@ def certified(candidates: Candidates, folder: Path) -> tuple[str, str]:
     """The files of scores and certificate, and a proof."""
     scores, certificate = folder / "x.jkl", folder / "proof.json"
     write_candidates(candidates, scores)
-    solution = solve(candidates, solver_named("exact", certificate=certificate), limits=Limits(None))
+    solution = solve(
+        candidates, solver_named("exact", certificate=certificate), limits=Limits(None)
+    )
     assert solution.proved and solution.status == f"optimal; certificate written to {certificate}"
     return str(scores), str(certificate)
 
@@ -86,14 +88,22 @@ def test_a_proof_without_time_for_its_certificate_says_so(tmp_path, monkeypatch)
     monkeypatch.setattr(run_module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
     solver = solver_named("exact", certificate=file)
     solution = solve(random_candidates(9, 0, sets=30), solver, limits=Limits(30.0))
-    assert solution.proved and "the time limit ended the search" in solution.status and not file.exists()
+    assert (
+        solution.proved
+        and "the time limit ended the search" in solution.status
+        and not file.exists()
+    )
 
 
 def test_twins_stay_where_a_certificate_is_written(tmp_path):
     candidates = symmetric(6, 4)
     assert without_twins(candidates).twins
     scores, certificate = certified(candidates, tmp_path)
-    vertices = {name for part in json.loads(Path(certificate).read_text())["parts"] for name in part["vertices"]}
+    vertices = {
+        name
+        for part in json.loads(Path(certificate).read_text())["parts"]
+        for name in part["vertices"]
+    }
     assert {"v0", "v1"} <= vertices and check(scores, certificate).cuts > 0
 
 
@@ -103,7 +113,11 @@ def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         return [place for key, each in value.items() for place in numbers_in(each, (*path, key))]
     if isinstance(value, list):
         return [place for key, each in enumerate(value) for place in numbers_in(each, (*path, key))]
-    return [path] if isinstance(value, int | float) or (isinstance(value, str) and path[0] == "parts") else []
+    return (
+        [path]
+        if isinstance(value, int | float) or (isinstance(value, str) and path[0] == "parts")
+        else []
+    )
 
 
 def test_one_changed_number_is_refused(tmp_path):
@@ -151,7 +165,9 @@ def test_a_search_is_sound_whatever_the_weights(seed, tmp_path):
     assert check(scores, certificate).states > 0
 
     best = json.loads(Path(certificate).read_text())["network"]
-    sets = {names[v]: {tuple(names[p] for p in s): x for s, x in candidates.of(v)} for v in range(6)}
+    sets = {
+        names[v]: {tuple(names[p] for p in s): x for s, x in candidates.of(v)} for v in range(6)
+    }
     child = next(name for name in names if best[name])
 
     def worse(value: dict[str, Any]) -> None:
@@ -220,9 +236,13 @@ FORGERIES = {
     "not a valid inequality": lambda value: set_weights(value, -1),
     "is not valid": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 0]]]]),
     "with k = 1 is not valid": vertex_too_many,
-    "cluster 100000 with k = 1": lambda value: value["parts"][0]["cuts"].insert(0, [[1, [["3", 1]], "100000"]]),
+    "cluster 100000 with k = 1": lambda value: value["parts"][0]["cuts"].insert(
+        0, [[1, [["3", 1]], "100000"]]
+    ),
     "twice, or none": lambda value: value["parts"].append(value["parts"][0]),
-    "part 1: a variable twice": lambda value: value["parts"][0]["vertices"].append(value["parts"][0]["vertices"][0]),
+    "part 1: a variable twice": lambda value: value["parts"][0]["vertices"].append(
+        value["parts"][0]["vertices"][0]
+    ),
     "part 1: a variable twice, or none": lambda value: value["parts"].insert(0, {"vertices": []}),
     "in no part": lambda value: value.update(parts=[]),
     "mode 'trust'": lambda value: value["parts"][0].update(mode="trust"),
@@ -250,7 +270,9 @@ def test_a_score_that_is_better_than_when_it_was_proved_is_refused(tmp_path):
     for number, line in enumerate(lines):
         words = line.split()
         if line.startswith("-") and len(words) > 2:
-            Path(scores).write_text("\n".join([*lines[:number], " ".join(["-1", *words[1:]]), *lines[number + 1 :]]))
+            Path(scores).write_text(
+                "\n".join([*lines[:number], " ".join(["-1", *words[1:]]), *lines[number + 1 :]])
+            )
             try:
                 check(scores, certificate)
             except RefusedError:
@@ -259,7 +281,8 @@ def test_a_score_that_is_better_than_when_it_was_proved_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "2\na 1\n-1 0\n", "1\na 1\nnan 0\n", "1\na 1\n1e999999 0\n", "1\na 1\n-1 1 b\n", "x"]
+    "text",
+    ["", "2\na 1\n-1 0\n", "1\na 1\nnan 0\n", "1\na 1\n1e999999 0\n", "1\na 1\n-1 1 b\n", "x"],
 )
 def test_files_that_are_no_scores_are_refused(text, tmp_path):
     _, certificate = certified(random_candidates(4, 0), tmp_path)
@@ -363,7 +386,9 @@ def test_the_next_vertex_takes_from_the_right_sides_what_it_should(seed):
     draw, n = Random(seed), 7
 
     def right_side(cut: checker.Cut, first: int) -> int:
-        left = [((c & ~first).bit_count(), max(0, k - (c & first).bit_count())) for c, k in cut.clusters]
+        left = [
+            ((c & ~first).bit_count(), max(0, k - (c & first).bit_count())) for c, k in cut.clusters
+        ]
         return sum(outside - missing for outside, missing in left) // cut.divisor
 
     cuts = []
@@ -371,17 +396,23 @@ def test_the_next_vertex_takes_from_the_right_sides_what_it_should(seed):
         clusters = [(draw.randrange(1, 1 << n), 1) for _ in range(1 + 2 * (number % 2))]
         clusters = [(c, draw.randint(1, c.bit_count())) for c, _ in clusters]
         odd = [(draw.randrange(1 << n), 0)] * (number % 2)
-        cuts.append(checker.Cut(draw.randrange(1 << draw.randrange(60)), clusters + odd, 1 + number % 2))
+        cuts.append(
+            checker.Cut(draw.randrange(1 << draw.randrange(60)), clusters + odd, 1 + number % 2)
+        )
     falls = checker.Falls(cuts, n)
     for first in range(1 << n):
         freed = falls.of_all(first)
         for v in range(n):
             if not first >> v & 1:
-                lost = sum(c.weight * (right_side(c, first) - right_side(c, first | 1 << v)) for c in cuts)
+                lost = sum(
+                    c.weight * (right_side(c, first) - right_side(c, first | 1 << v)) for c in cuts
+                )
                 assert freed >> v * falls.width & falls.field == lost
 
 
-@pytest.mark.parametrize(("edge", "loss"), [((0, 1), (5, 7)), ((1, 0), (5, 7)), ((0, 1), (7, 5)), ((1, 0), (7, 5))])
+@pytest.mark.parametrize(
+    ("edge", "loss"), [((0, 1), (5, 7)), ((1, 0), (5, 7)), ((0, 1), (7, 5)), ((1, 0), (7, 5))]
+)
 def test_with_an_edge_its_tail_has_no_parent_at_its_head(edge, loss):
     """Each of two vertices has the other as its best parent; the loss of the best network is the lesser of two."""
     losses = [{0: loss[0], 0b10: 0}, {0: loss[1], 0b01: 0}]
@@ -394,12 +425,25 @@ def test_with_an_edge_its_tail_has_no_parent_at_its_head(edge, loss):
 
 def test_parents_outside_a_part_do_not_count():
     """The least loss of the sets that are the same inside the part."""
-    sets = {frozenset("a"): -1, frozenset("b"): -2, frozenset("ax"): 0, frozenset("xy"): -3, frozenset("aby"): -7}
+    sets = {
+        frozenset("a"): -1,
+        frozenset("b"): -2,
+        frozenset("ax"): 0,
+        frozenset("xy"): -3,
+        frozenset("aby"): -7,
+    }
     scores = {names: Fraction(score) for names, score in sets.items()}
-    assert checker.losses_of(scores, Fraction(0), ["c", "a", "b"], 10) == {0: 30, 0b010: 0, 0b100: 20, 0b110: 70}
+    assert checker.losses_of(scores, Fraction(0), ["c", "a", "b"], 10) == {
+        0: 30,
+        0b010: 0,
+        0b100: 20,
+        0b110: 70,
+    }
 
 
-@pytest.mark.parametrize("total", [Fraction(-1, 2), Fraction(-1), Fraction(-4000), Fraction(-(10**9))])
+@pytest.mark.parametrize(
+    "total", [Fraction(-1, 2), Fraction(-1), Fraction(-4000), Fraction(-(10**9))]
+)
 def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
     """By 1e-9, or by that part of the score if it is larger."""
     cases = [(-1.001, True), (-0.999, False), (0, False), (0.999, False), (1.001, True)]
@@ -415,15 +459,27 @@ def test_the_score_may_differ_by_the_rounding_of_the_solver(total):
             with pytest.raises(RefusedError, match="the network scores"):
                 checker.check_parts({"a": {frozenset(): total}}, certificate)
         else:
-            assert checker.check_parts({"a": {frozenset(): total}}, certificate).score == float(total)
+            assert checker.check_parts({"a": {frozenset(): total}}, certificate).score == float(
+                total
+            )
 
 
 def test_the_checker_stands_alone():
     source = Path(checker.__file__).read_text()
     assert source.count("\n") <= 370
-    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in imported if isinstance(node, ast.ImportFrom) and not node.level and node.module}
+    imported = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = {
+        alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names
+    }
+    names |= {
+        node.module
+        for node in imported
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module
+    }
     assert not any(isinstance(node, ast.ImportFrom) and node.level for node in imported)
     assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
 
@@ -435,9 +491,14 @@ def test_the_commands(tmp_path, monkeypatch):
     done = run(app, ["solve", "x.jkl", "--certificate", "proof.json", "--time-limit", "100"])
     assert done.exit_code == 0 and "certificate written to proof.json" in done.output
     done = run(app, ["check", "x.jkl", "proof.json"])
-    assert done.exit_code == 0 and "the certificate holds: no network scores more than" in done.output
+    assert (
+        done.exit_code == 0 and "the certificate holds: no network scores more than" in done.output
+    )
     alone = [sys.executable, "-I", "-S", checker.__file__, "x.jkl", "proof.json"]
-    assert "the certificate holds" in subprocess.run(alone, capture_output=True, text=True, check=True).stdout
+    assert (
+        "the certificate holds"
+        in subprocess.run(alone, capture_output=True, text=True, check=True).stdout
+    )
     write_candidates(random_candidates(6, 2), tmp_path / "y.jkl")
     assert "refused" in str(run(app, ["check", "y.jkl", "proof.json"]).exception)
     wrong = run(app, ["solve", "x.jkl", "--certificate", "p.json", "--solver", "sa"])
@@ -469,7 +530,11 @@ def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):
     parent, child = free.edges[0]
     Path("names.txt").write_text("a\nb\nc\nd\ne\nf\n")
     Path("known.json").write_text(json.dumps({"forbidden": [[parent, child]]}))
-    for options in (["x.jkl", "--names", "names.txt"], ["x.jkl", "--knowledge", "known.json"], ["x.qbc"]):
+    for options in (
+        ["x.jkl", "--names", "names.txt"],
+        ["x.jkl", "--knowledge", "known.json"],
+        ["x.qbc"],
+    ):
         run = CliRunner().invoke
         done = run(app, ["solve", *options, "--certificate", "proof.json", "--time-limit", "100"])
         assert done.exit_code == 0 and "about the scores in proof.jkl" in done.output
@@ -478,7 +543,9 @@ def test_a_certificate_of_renamed_or_restricted_scores(tmp_path, monkeypatch):
         certificate = json.loads(Path("proof.json").read_text())
         assert ("a" in certificate["network"]) == ("--names" in options)
         assert (certificate["score"] < best_score(candidates) - 1e-9) == ("--knowledge" in options)
-    clash = CliRunner().invoke(app, ["solve", "x.jkl", "--names", "names.txt", "--certificate", "x.json"])
+    clash = CliRunner().invoke(
+        app, ["solve", "x.jkl", "--names", "names.txt", "--certificate", "x.json"]
+    )
     assert clash.exit_code == 1 and "x.jkl" in str(clash.exception)
 
 
@@ -580,7 +647,9 @@ def test_scores_are_read_as_strictly_as_by_the_product(fault, tmp_path):
         checker.read_scores(str(path))
 
 
-@pytest.mark.parametrize("text", ["0\n", "1\na 1\n-1e999 0\n", "1\na 1\n\u0661 0\n", "1\na 1\n-1 0 # why\n"])
+@pytest.mark.parametrize(
+    "text", ["0\n", "1\na 1\n-1e999 0\n", "1\na 1\n\u0661 0\n", "1\na 1\n-1 0 # why\n"]
+)
 def test_other_texts_that_are_no_scores(text, tmp_path):
     (tmp_path / "x.jkl").write_text(text)
     with pytest.raises(RefusedError, match=r"x\.jkl"):
@@ -670,7 +739,12 @@ def test_a_search_has_a_limit(monkeypatch):
 
 def test_alone_the_checker_tells_how_it_is_called(tmp_path):
     (tmp_path / "x.jkl").write_text("1\na 1\n-1 0\n")
-    for arguments, words in (([], "usage: "), ([tmp_path / "x.jkl", tmp_path / "none"], "refused: ")):
+    for arguments, words in (
+        ([], "usage: "),
+        ([tmp_path / "x.jkl", tmp_path / "none"], "refused: "),
+    ):
         command = [sys.executable, "-I", "-S", checker.__file__, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 1 and done.stderr.startswith(words) and done.stderr.count("\n") == 1
+        assert (
+            done.returncode == 1 and done.stderr.startswith(words) and done.stderr.count("\n") == 1
+        )

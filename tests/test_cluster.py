@@ -16,7 +16,15 @@ from distributed import Client, LocalCluster
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import learn
-from qubayes.candidates import Candidates, Knowledge, Search, Stamp, identify, screening, write_candidates
+from qubayes.candidates import (
+    Candidates,
+    CandidateSearch,
+    Knowledge,
+    Stamp,
+    identify,
+    screening,
+    write_candidates,
+)
 from qubayes.foundation import workers as cluster_module
 from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.families import Families
@@ -29,12 +37,14 @@ from qubayes.search.orders.anneal import SWEEPS
 from solve_cases import random_candidates
 
 identify_module = sys.modules["qubayes.candidates.identify"]  # the function has the module's name
-DATASET, SEARCH = dependent_data(25, 200, seed=5), Search(3, Score("bds"))
+DATASET, SEARCH = dependent_data(25, 200, seed=5), CandidateSearch(3, Score("bds"))
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+    with LocalCluster(
+        processes=True, n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
         yield cluster
 
 
@@ -58,9 +68,13 @@ def expected():
 
 
 def test_cluster_finds_the_same_bits(client, cluster, expected, tmp_path):
-    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=cluster.scheduler_address)), expected)
+    assert_same(
+        identify(DATASET, SEARCH, workers=Workers(cluster=cluster.scheduler_address)), expected
+    )
     checkpoint = tmp_path / "x.blocks"
-    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=client), checkpoint=checkpoint), expected)
+    assert_same(
+        identify(DATASET, SEARCH, workers=Workers(cluster=client), checkpoint=checkpoint), expected
+    )
     assert client.status == "running", "a client of the caller stays open"
 
 
@@ -74,7 +88,9 @@ def test_a_search_survives_a_killed_worker(client, expected):
         if len(reports) == SEARCH.max_parents + 2:  # the second block of the last level
             os.kill(pids[0], signal.SIGKILL)
 
-    assert_same(identify(DATASET, SEARCH, workers=Workers(cluster=client), on_progress=kill_one), expected)
+    assert_same(
+        identify(DATASET, SEARCH, workers=Workers(cluster=client), on_progress=kill_one), expected
+    )
     assert len(reports) > SEARCH.max_parents + 5 and sorted(set(reports)) == reports
 
 
@@ -94,37 +110,53 @@ def names_of_tasks(monkeypatch, module) -> list[str]:
     ("dataset", "score", "known"),
     [
         (dependent_data(8, 150, seed=1), "bdeu", Knowledge()),
-        (dependent_data(8, 150, seed=2), "k2", Knowledge(required=[("v0", "v3")], forbidden=[("v1", "v2")])),
+        (
+            dependent_data(8, 150, seed=2),
+            "k2",
+            Knowledge(required=[("v0", "v3")], forbidden=[("v1", "v2")]),
+        ),
         (dependent_data(8, 150, seed=3, states=2), "bds", Knowledge()),  # rows as bits
     ],
 )
 def test_lower_levels_are_tasks_as_well(client, monkeypatch, dataset, score, known):
-    search = Search(3, Score(score), known)
+    search = CandidateSearch(3, Score(score), known)
     expected = identify(dataset, search, workers=Workers(threads=1))
     monkeypatch.setattr(identify_module, "_LEAST_FOR_CLUSTER", 1)
     names = names_of_tasks(monkeypatch, identify_module)
     assert_same(identify(dataset, search, workers=Workers(cluster=client)), expected)
-    assert names == ["scan_apart", "scan_apart", "scan"]  # levels 2, 3 and 4; level 1 is scanned here
+    assert names == [
+        "scan_apart",
+        "scan_apart",
+        "scan",
+    ]  # levels 2, 3 and 4; level 1 is scanned here
 
 
 def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
     monkeypatch.setattr(screening, "_CELLS", 300)  # several blocks of children
-    search = Search(2, Score("bds"), possible_parents=4)
+    search = CandidateSearch(2, Score("bds"), possible_parents=4)
     expected = identify(DATASET, search, workers=Workers(threads=1))
-    pairs, sets = names_of_tasks(monkeypatch, screening), names_of_tasks(monkeypatch, identify_module)
+    pairs, sets = (
+        names_of_tasks(monkeypatch, screening),
+        names_of_tasks(monkeypatch, identify_module),
+    )
     assert_same(identify(DATASET, search, workers=Workers(cluster=client)), expected)
     assert pairs == ["best_parents", "with_partners"] and sets == ["candidates_of_child"]
 
 
 def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
-    data, search, kept = dependent_data(16, 100, seed=3), Search(2), tmp_path / "kept.json"
+    data, search, kept = dependent_data(16, 100, seed=3), CandidateSearch(2), tmp_path / "kept.json"
     expected = bootstrap(data, search, 4, seed=3, workers=Workers(threads=1))
     names = names_of_tasks(monkeypatch, confidence)
     found = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
     assert names == ["parents_of_sample"] and found.samples == 4
-    assert np.array_equal(found.frequencies, expected.frequencies) and found.consensus == expected.consensus
+    assert (
+        np.array_equal(found.frequencies, expected.frequencies)
+        and found.consensus == expected.consensus
+    )
     networks = json.loads(kept.read_text())["networks"]
-    kept.write_text(json.dumps({"networks": [None, *networks[1:3]]}))  # as it was when the third one came first
+    kept.write_text(
+        json.dumps({"networks": [None, *networks[1:3]]})
+    )  # as it was when the third one came first
     again = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
     assert np.array_equal(again.frequencies, expected.frequencies)
     assert json.loads(kept.read_text())["networks"] == networks
@@ -132,23 +164,47 @@ def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
 
 def side_by_side(*sizes: int) -> Candidates:
     """Problems that share no variable, as one."""
-    parts, first, lists, scores = [random_candidates(n, seed, sets=15) for seed, n in enumerate(sizes)], 0, [], []
+    parts, first, lists, scores = (
+        [random_candidates(n, seed, sets=15) for seed, n in enumerate(sizes)],
+        0,
+        [],
+        [],
+    )
     for part in parts:
-        lists += [[tuple(m + first for m in members) for members in part.families.sets_of(v)] for v in range(part.n)]
+        lists += [
+            [tuple(m + first for m in members) for members in part.families.sets_of(v)]
+            for v in range(part.n)
+        ]
         scores.append(part.scores)
         first += part.n
-    return Candidates(tuple(f"v{v}" for v in range(first)), Families.of(lists), np.concatenate(scores), Stamp())
+    return Candidates(
+        tuple(f"v{v}" for v in range(first)), Families.of(lists), np.concatenate(scores), Stamp()
+    )
 
 
 def facts(solution: Solution) -> tuple[object, ...]:
     """What does not depend on the clock."""
     improvements = [score for _, score in solution.trace]
-    return solution.choice.tolist(), solution.score, solution.bound, solution.status, solution.statistics, improvements
+    return (
+        solution.choice.tolist(),
+        solution.score,
+        solution.bound,
+        solution.status,
+        solution.statistics,
+        improvements,
+    )
 
 
 @pytest.mark.parametrize(
     ("sizes", "moves"),
-    [((18,), 70_001), ((18,), 3), ((18,), 40_000), ((20, 17, 3), 90_007), ((16, 16), 10_000), ((5, 4), 1000)],
+    [
+        ((18,), 70_001),
+        ((18,), 3),
+        ((18,), 40_000),
+        ((20, 17, 3), 90_007),
+        ((16, 16), 10_000),
+        ((5, 4), 1000),
+    ],
 )
 def test_annealing_makes_the_same_moves(client, sizes, moves):
     candidates, limits = side_by_side(*sizes), Limits(None, moves, seed=moves)
@@ -168,14 +224,18 @@ def test_annealing_survives_a_killed_worker(client):
         if len(reports) == 2:
             os.kill(pids[0], signal.SIGKILL)
 
-    there = solve(candidates, "anneal", limits=limits, workers=Workers(cluster=client), on_progress=kill_one)
+    there = solve(
+        candidates, "anneal", limits=limits, workers=Workers(cluster=client), on_progress=kill_one
+    )
     assert len(reports) > 2 and facts(there) == facts(here)
 
 
 def test_annealing_with_a_time_limit(client, monkeypatch):
     """There is a walk for each thread of the cluster, and all of them count."""
     monkeypatch.setattr(Workers, "slots", property(lambda workers: 6))
-    solution = solve(side_by_side(30), "anneal", limits=Limits(1.0, seed=2), workers=Workers(cluster=client))
+    solution = solve(
+        side_by_side(30), "anneal", limits=Limits(1.0, seed=2), workers=Workers(cluster=client)
+    )
     assert solution.status == "time limit reached; best so far returned"
     assert solution.statistics["moves"] >= 6 * SWEEPS * 30 and len(solution.trace) > 1
 
@@ -190,13 +250,24 @@ def test_solve_on_the_command_line(cluster, tmp_path, capsys):
         found.append({key: value for key, value in json.loads(out).items() if key != "seconds"})
     assert found[0] == found[1]
     missing = tmp_path / "missing.jkl"
-    code, _, err = run(capsys, "solve", missing, "--cluster", "tcp://127.0.0.1:9")  # fails before the file is read
+    code, _, err = run(
+        capsys, "solve", missing, "--cluster", "tcp://127.0.0.1:9"
+    )  # fails before the file is read
     assert_one_line(code, err, "no Dask scheduler answers at tcp://127.0.0.1:9")
 
 
 def test_command_line(client, cluster, expected, tmp_path, capsys):
     output = tmp_path / "x.jkl"
-    arguments = ["candidates", data_file(tmp_path, DATASET), "-m", 3, "--score", "bds", "-o", output]
+    arguments = [
+        "candidates",
+        data_file(tmp_path, DATASET),
+        "-m",
+        3,
+        "--score",
+        "bds",
+        "-o",
+        output,
+    ]
     code, _, err = run(capsys, *arguments, "--cluster", cluster.scheduler_address)
     assert code == 0, err
     found = output.read_bytes()
@@ -257,7 +328,9 @@ def test_few_tasks_are_in_flight_and_closing_calls_them_off(client):
     results = run_tasks(measure, {}, range(1000), Workers(cluster=client))
     for _ in range(10):
         next(results)
-        assert 0 < tasks_known_to(client) <= 2 * 2 + 2  # two for each thread, the shared input, the one just taken
+        assert (
+            0 < tasks_known_to(client) <= 2 * 2 + 2
+        )  # two for each thread, the shared input, the one just taken
     results.close()
     wait_until_idle(client)
 
@@ -268,7 +341,11 @@ def refuse(shared: object, item: int) -> None:
 
 @pytest.mark.parametrize("where", ["cluster", "one thread", "two threads"])
 def test_errors_of_a_task_reach_the_caller(where, client):
-    workers = {"cluster": Workers(cluster=client), "one thread": Workers(1), "two threads": Workers(2)}[where]
+    workers = {
+        "cluster": Workers(cluster=client),
+        "one thread": Workers(1),
+        "two threads": Workers(2),
+    }[where]
     with pytest.raises(SettingError, match=r"item \d is refused"):
         list(run_tasks(refuse, (), range(3), workers))
 
@@ -291,9 +368,16 @@ def test_nobody_answers(address, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("distributed.Client", Recorded)
     data, output = tmp_path / "missing.csv", tmp_path / "x.jkl"
     sets = tmp_path / "missing.jkl"
-    for command in (["candidates", data, "-o", output], ["learn", data], ["subsets", sets], ["formulate", sets]):
+    for command in (
+        ["candidates", data, "-o", output],
+        ["learn", data],
+        ["subsets", sets],
+        ["formulate", sets],
+    ):
         code, _, err = run(capsys, *command, "--cluster", address)
-        assert_one_line(code, err, f"no Dask scheduler answers at {address}", "start one", "--cluster")
+        assert_one_line(
+            code, err, f"no Dask scheduler answers at {address}", "start one", "--cluster"
+        )
     assert not output.exists()
     assert bool(clients) == (address == "carrier-pigeon://x:1")
 
@@ -333,7 +417,9 @@ print(cluster.scheduler_address, flush=True)
 input()
 """
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             address = process.stdout.readline().strip()
             results = run_tasks(operator.add, 1, range(20), Workers(cluster=address))
@@ -341,13 +427,17 @@ input()
             assert result == index + 1
         finally:
             process.kill()
-        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost.*resume.*run_dir"):
+        with pytest.raises(
+            QubayesError, match=r"the connection to the Dask scheduler was lost.*resume.*run_dir"
+        ):
             list(results)
 
 
 def test_a_cluster_with_another_version(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "99.0")
-    with pytest.raises(QubayesError, match=r"has qubayes .*; install qubayes 99\.0 on the whole cluster"):
+    with pytest.raises(
+        QubayesError, match=r"has qubayes .*; install qubayes 99\.0 on the whole cluster"
+    ):
         list(run_tasks(measure, {}, [1], Workers(cluster=client)))
 
 

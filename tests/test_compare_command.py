@@ -18,7 +18,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "a.bnlearn").write_text("[x][y|x][z|x:y][w]")
     (tmp_path / "b.dot").write_text("digraph { w -> x; y -> x; z; y -> z }")
     tables = (np.array([0.25, 0.75]), np.array([[0.1, 0.9], [1.0, 0.0]]))
-    write_network(Network(("p", "q"), ((), (0,)), (("0", "1"), ("0", "1")), tables), tmp_path / "c.bif")
+    write_network(
+        Network(("p", "q"), ((), (0,)), (("0", "1"), ("0", "1")), tables), tmp_path / "c.bif"
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -31,7 +33,8 @@ def run(*arguments):
 
 
 def test_json(folder):
-    # A: x>y x>z y>z, w alone; its class has three lines. B: w>x<y>z; its class directs w>x and y>x, and y-z is a line.
+    # A: x>y x>z y>z, w alone; its class has three lines. B: w>x<y>z; its class directs w>x and y>x,
+    # and y-z is a line.
     found = json.loads(run("compare", "a.bnlearn", "b.dot", "--json"))
     assert found == {
         "shd": 3,
@@ -54,14 +57,23 @@ def test_text(folder):
 
 
 def test_other_vertices_and_missing_files(folder):
-    with pytest.raises(QubayesError, match="only the first has 'w', 'x', 'y', 'z'; only the second has 'p', 'q'"):
+    with pytest.raises(
+        QubayesError, match="only the first has 'w', 'x', 'y', 'z'; only the second has 'p', 'q'"
+    ):
         run("compare", "a.bnlearn", "c.bif")
     with pytest.raises(FormatError, match="no such file"):
         run("compare", "a.bnlearn", "none.dot")
 
 
 def test_one_line_and_exit_1(folder):
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "compare", "a.bnlearn", "c.bif"]
+    command = [
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        "compare",
+        "a.bnlearn",
+        "c.bif",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
 
@@ -70,7 +82,9 @@ def test_convert_keeps_what_the_format_holds(folder):
     assert run("convert", "c.bif", "c.xmlbif") == "2 vertices, 1 edges in c.xmlbif\n"
     assert run("convert", "c.xmlbif", "c.json.gz") == "2 vertices, 1 edges in c.json.gz\n"
     back, first = read_network("c.json.gz"), read_network("c.bif")
-    assert back.states == first.states and all((a == b).all() for a, b in zip(back.tables, first.tables, strict=True))
+    assert back.states == first.states and all(
+        (a == b).all() for a, b in zip(back.tables, first.tables, strict=True)
+    )
     assert run("convert", "c.bif", "c.csv").endswith("; this format holds no probabilities\n")
     assert read_network("c.csv").parent_names() == {"p": (), "q": ("p",)}
     assert json.loads(run("convert", "a.bnlearn", "a.gv", "--json")) == {

@@ -48,7 +48,9 @@ def test_a_single_bound_makes_two_intervals(save):
     assert column(data, "a") == (("<1.5", ">=1.5"), ["<1.5", ">=1.5", ">=1.5"])
 
 
-@pytest.mark.parametrize(("most", "name"), [(0, "uint8"), (1, "uint8"), (256, "uint8"), (257, "uint16")])
+@pytest.mark.parametrize(
+    ("most", "name"), [(0, "uint8"), (1, "uint8"), (256, "uint8"), (257, "uint16")]
+)
 def test_codes_take_as_few_bytes_as_they_can(most, name):
     states = tuple(map(str, range(most)))
     assert code_type([states[:1], states, states[:1]] if most else []) == np.dtype(name)
@@ -101,7 +103,12 @@ def test_quotes(save):
 
 def test_leading_zeros_are_text_and_whole_floats_are_integers(save):
     data = read(save("a,b,c,d\n01,1.0,1,TRUE\n1,2.0,1.0,FALSE\n10,10.0,1e1,TRUE\n2,3,2,TRUE\n"))
-    assert data.states == (("01", "1", "10", "2"), ("1", "2", "3", "10"), ("1", "2", "10"), ("false", "true"))
+    assert data.states == (
+        ("01", "1", "10", "2"),
+        ("1", "2", "3", "10"),
+        ("1", "2", "10"),
+        ("false", "true"),
+    )
     assert column(data, "c")[1] == ["1", "1", "10", "2"]
 
 
@@ -143,7 +150,11 @@ def test_the_checksum_is_that_of_all_codes_at_once_without_their_memory(kind):
 FIELDS = st.text(st.sampled_from('ab01,"\n .-'), max_size=4).map(str.strip)
 
 
-@given(st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(FIELDS, min_size=n, max_size=n), min_size=1, max_size=12)))
+@given(
+    st.integers(2, 4).flatmap(
+        lambda n: st.lists(st.lists(FIELDS, min_size=n, max_size=n), min_size=1, max_size=12)
+    )
+)
 @example([["", ""], ["a", "b"]])
 @settings(max_examples=5 * settings.default.max_examples)
 def test_any_table_reads_as_the_csv_module_reads_it(tmp_path_factory, rows):
@@ -185,7 +196,9 @@ def test_many_distinct_values_make_the_index_grow(save):
     assert data.arities.tolist() == [4, 4, 7]
     for i in range(2):
         names, states = column(data, "ab"[i])
-        assert all(oracle.in_interval(row[i], state) for row, state in zip(numbers, states, strict=True))
+        assert all(
+            oracle.in_interval(row[i], state) for row, state in zip(numbers, states, strict=True)
+        )
         assert [states.count(name) for name in names] == [5000] * 4
     assert data.codes[2].tolist() == [i % 7 for i in range(20_000)]
 
@@ -283,12 +296,16 @@ def test_continuous_columns_are_refused_with_the_remedy(save):
 
 
 def test_declared_numbers_are_states(save):
-    data = read(save("dose,b\n0.5,x\n1.5,y\n"), ReadSettings(arities={"dose": ["0.5", "1.5", "2.5"]}))
+    data = read(
+        save("dose,b\n0.5,x\n1.5,y\n"), ReadSettings(arities={"dose": ["0.5", "1.5", "2.5"]})
+    )
     assert data.states[0] == ("0.5", "1.5", "2.5")
 
 
 def test_bins_of_one_column_and_of_all(save):
-    path = save("age,x,y\n" + "".join(f"{age},{age / 10 + 0.05},{age % 3}\n" for age in range(20, 80)))
+    path = save(
+        "age,x,y\n" + "".join(f"{age},{age / 10 + 0.05},{age % 3}\n" for age in range(20, 80))
+    )
     every = read(path, ReadSettings(bins=3))
     assert every.arities.tolist() == [3, 3, 3]
     named = read(path, ReadSettings(bins={"age": 2, "x": 3}))
@@ -315,24 +332,38 @@ def test_a_value_with_most_rows_gets_its_own_interval(save):
     assert data.states[0] == ("<0.5", ">=0.5")
 
 
-NUMBERS = st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float) | st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = (
+    st.floats(-1e6, 1e6)
+    | st.integers(-3, 3).map(float)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(2, 6), st.sampled_from(["quantile", "width"]))
+@given(
+    st.lists(NUMBERS, min_size=1, max_size=40),
+    st.integers(2, 6),
+    st.sampled_from(["quantile", "width"]),
+)
 @example([1234.5, 1235.5], 2, "quantile")
 @example([1e308, -1e308, 0.5], 3, "width")
 @example([0.0, -0.0], 2, "quantile")
 @example([0.0, 0.0, 1.0, 1.0, -0.0], 3, "quantile")
 @settings(max_examples=5 * settings.default.max_examples)
-def test_intervals_are_those_of_the_oracle_and_their_names_are_true(tmp_path_factory, values, bins, method):
+def test_intervals_are_those_of_the_oracle_and_their_names_are_true(
+    tmp_path_factory, values, bins, method
+):
     values = [0.5, *values]
     path = tmp_path_factory.getbasetemp() / "bins.csv"
     path.write_text("a,b\n" + "".join(f"{value!r},x\n" for value in values))
     data = read(path, ReadSettings(bins={"a": bins}, bin_method=method))
     names, states = column(data, "a")
-    assert all(oracle.in_interval(value, state) for value, state in zip(values, states, strict=True))
+    assert all(
+        oracle.in_interval(value, state) for value, state in zip(values, states, strict=True)
+    )
     assert set(states) == set(names)
-    parts = [sorted({v for v, s in zip(values, states, strict=True) if s == name}) for name in names]
+    parts = [
+        sorted({v for v, s in zip(values, states, strict=True) if s == name}) for name in names
+    ]
     if method == "quantile":
         assert parts == oracle.quantile_parts(values, bins)
     else:
@@ -347,7 +378,9 @@ def test_widths_are_equal(tmp_path_factory, values):
     path.write_text("a,b\n" + "".join(f"{value!r},x\n" for value in values))
     data = read(path, ReadSettings(bins={"a": 4}, bin_method="width"))
     names, states = column(data, "a")
-    parts = [sorted({v for v, s in zip(values, states, strict=True) if s == name}) for name in names]
+    parts = [
+        sorted({v for v, s in zip(values, states, strict=True) if s == name}) for name in names
+    ]
     assert parts == oracle.width_parts(values, 4)
 
 
@@ -474,7 +507,10 @@ def test_fimi_with_rows_of_one_length_and_by_setting(save):
     text = "0 1\n2 3\n1 2\n"
     assert read(save(text, "x.dat")).rows == 1
     assert read(save(text, "x.dat"), ReadSettings(format="fimi")).names == ("0", "1", "2", "3")
-    assert read(save(text, "x.dat"), ReadSettings(format="fimi", ignore=("0", "1"))).names == ("2", "3")
+    assert read(save(text, "x.dat"), ReadSettings(format="fimi", ignore=("0", "1"))).names == (
+        "2",
+        "3",
+    )
 
 
 # ---- writing

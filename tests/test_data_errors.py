@@ -21,7 +21,11 @@ BAD = {
     "header only, no line end": ("x.csv", "a,b", ["no row"]),
     "short row": ("x.csv", "a,b,c\n1,2,3\n1,2\n", ["line 3", "2 fields", "header has 3"]),
     "long row": ("x.csv", "a,b\n1,2\n\n1,2,3,4\n", ["line 4", "4 fields", "header has 2"]),
-    "short row after a line break in quotes": ("x.csv", 'a,b\n"1\n\n1",2\n1\n', ["line 5", "1 fields"]),
+    "short row after a line break in quotes": (
+        "x.csv",
+        'a,b\n"1\n\n1",2\n1\n',
+        ["line 5", "1 fields"],
+    ),
     "one column": ("x.csv", "a\n1\n2\n", ["1 column", "two or more"]),
     "names twice": ("x.csv", "a,b,a\n1,2,3\n", ["'a'", "own name"]),
     "empty name": ("x.csv", "a,,c\n1,2,3\n", ["column 2 of 3", "no name"]),
@@ -53,9 +57,17 @@ BAD = {
     "dat without arities": ("x.dat", "A B\nx y\n", ["2 names", "number of states"]),
     "dat with few arities": ("x.dat", "A B\n2\n", ["2 names", "1 fields"]),
     "dat with a short row": ("x.dat", "A B\n2 2\n0 1\n0\n", ["line 4", "1 fields"]),
-    "dat with a state too many": ("x.dat", "A B\n2 2\n0 1\n1 0\n2 1\n", ["'A'", "2 states", "holds 3"]),
+    "dat with a state too many": (
+        "x.dat",
+        "A B\n2 2\n0 1\n1 0\n2 1\n",
+        ["'A'", "2 states", "holds 3"],
+    ),
     "dat with huge arity": ("x.dat", "A B\n2 99999999999\n0 1\n", ["number of states"]),
-    "dat with many states": ("x.dat", "A B\n2 999999999\n0 1\n", ["line 2", "999999999 states", "at most 1000"]),
+    "dat with many states": (
+        "x.dat",
+        "A B\n2 999999999\n0 1\n",
+        ["line 2", "999999999 states", "at most 1000"],
+    ),
     "dat without rows": ("x.dat", "A B\n2 2\n", ["no row"]),
 }
 
@@ -97,7 +109,11 @@ def test_unreadable_file(tmp_path):
 
 def test_fimi_that_is_none(tmp_path):
     path = tmp_path / "x.dat"
-    for content, word in ((b"1 2\n1 -2\n", "b'-'"), (b"1 x\n", "b'x'"), (b"1\n" + b"9" * 40, "line 2")):
+    for content, word in (
+        (b"1 2\n1 -2\n", "b'-'"),
+        (b"1 x\n", "b'x'"),
+        (b"1\n" + b"9" * 40, "line 2"),
+    ):
         path.write_bytes(content)
         assert word in complaint(path, ReadSettings(format="fimi"))
     rows = 70_000
@@ -126,7 +142,11 @@ def test_ignore(tmp_path):
 
 
 TABLE = b'a,"b ""c""",d\r\n1,x,0.5\r\n"2\n",NA,1.5\r\n3,"y,z",\r\n'
-VALID = {"m.csv": TABLE, "m.csv.gz": gzip.compress(TABLE, mtime=0), "m.dat": b"A B\n2 2\n0 1\n1 0\n"}
+VALID = {
+    "m.csv": TABLE,
+    "m.csv.gz": gzip.compress(TABLE, mtime=0),
+    "m.dat": b"A B\n2 2\n0 1\n1 0\n",
+}
 SETTINGS = (
     ReadSettings(),
     ReadSettings(missing="drop", bins=2),
@@ -146,7 +166,9 @@ def try_reading(path, content, reading):
     else:
         assert data.rows > 0
         assert data.n > 1
-        assert all((row < len(states)).all() for row, states in zip(data.codes, data.states, strict=True))
+        assert all(
+            (row < len(states)).all() for row, states in zip(data.codes, data.states, strict=True)
+        )
 
 
 @pytest.mark.usefixtures("blocks_of_any_size")

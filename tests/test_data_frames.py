@@ -31,7 +31,13 @@ COLUMNS = {
     "whole": [1.0, 3.0, 2.0, 1.0],
     "truth": [True, False, True, True],
 }
-STATES = (("a", "b", "é, x"), ("-2", "9", "10"), ("1", "2", "10"), ("1", "2", "3"), ("false", "true"))
+STATES = (
+    ("a", "b", "é, x"),
+    ("-2", "9", "10"),
+    ("1", "2", "10"),
+    ("1", "2", "3"),
+    ("false", "true"),
+)
 
 
 def sources(tmp_path, columns):
@@ -64,14 +70,24 @@ def test_every_source_gives_the_same_data(tmp_path):
     assert [row[1] for row in oracle.decoded(found[0])] == ["10", "-2", "9", "9"]
 
 
-HOLES = {"word": ["a", None, "b"], "number": [1, 2, None], "real": [None, 2.0, 1.0], "truth": [True, None, False]}
+HOLES = {
+    "word": ["a", None, "b"],
+    "number": [1, 2, None],
+    "real": [None, 2.0, 1.0],
+    "truth": [True, None, False],
+}
 
 
 @pytest.mark.parametrize("missing", ["drop", "state"])
 def test_missing_values_of_every_source(tmp_path, missing):
-    columns = {name: [*values, values[0], "z" if name == "word" else 1] for name, values in HOLES.items()}
+    columns = {
+        name: [*values, values[0], "z" if name == "word" else 1] for name, values in HOLES.items()
+    }
     columns["truth"][4] = True
-    found = {read(source, ReadSettings(missing=missing)).checksum for source in sources(tmp_path, columns)}
+    found = {
+        read(source, ReadSettings(missing=missing)).checksum
+        for source in sources(tmp_path, columns)
+    }
     assert len(found) == 1
     with pytest.raises(DataError, match="'number' \\(1\\)"):
         read(pd.DataFrame(columns))
@@ -91,7 +107,14 @@ def test_declared_types_keep_their_order_and_their_unseen_states(tmp_path):
     frame.write_ipc(tmp_path / "x.arrow")
     pandas = pd.DataFrame({"a": pd.Categorical(values, order), "b": ["x", "y", "x"]})
     ordered = pd.DataFrame({"a": pd.Categorical(values, order, ordered=True), "b": ["x", "y", "x"]})
-    sources = (frame, tmp_path / "x.parquet", tmp_path / "x.arrow", pandas, ordered, pa.Table.from_pandas(pandas))
+    sources = (
+        frame,
+        tmp_path / "x.parquet",
+        tmp_path / "x.arrow",
+        pandas,
+        ordered,
+        pa.Table.from_pandas(pandas),
+    )
     for source in sources:
         data = read(source)
         assert data.states == (tuple(order), ("x", "y"))
@@ -122,7 +145,11 @@ def test_continuous_frames(tmp_path):
 
 
 @given(
-    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3).filter(str.strip)), min_size=1, max_size=9)
+    st.lists(
+        st.tuples(st.integers(-(2**63), 2**63 - 1), st.text(max_size=3).filter(str.strip)),
+        min_size=1,
+        max_size=9,
+    )
 )
 def test_any_integers_and_texts(rows):
     frame = {"i": [i for i, _ in rows], "t": [f"_{t}" for _, t in rows]}
@@ -135,7 +162,9 @@ def test_any_integers_and_texts(rows):
 def test_other_types():
     day = datetime.date(2020, 1, 2)
     data = read(
-        pl.DataFrame({"day": [day, day], "small": pl.Series([1, 200], dtype=pl.UInt8), "n": [None, None]}),
+        pl.DataFrame(
+            {"day": [day, day], "small": pl.Series([1, 200], dtype=pl.UInt8), "n": [None, None]}
+        ),
         ReadSettings(missing="state"),
     )
     assert data.states == (("2020-01-02",), ("1", "200"), ("missing",))
@@ -244,7 +273,9 @@ class Failing:
 )
 def test_objects_without_a_text(values, message):
     for column in (pl.Series(values, dtype=pl.Object), pd.Series(values, dtype=object)):
-        frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"a": column, "b": ["x", "y"]})
+        frame = (pl if isinstance(column, pl.Series) else pd).DataFrame(
+            {"a": column, "b": ["x", "y"]}
+        )
         with pytest.raises(DataError, match=message):
             read(frame)
 
@@ -253,7 +284,10 @@ def test_names_that_are_no_unicode_text():
     with pytest.raises(DataError, match="lone surrogate"):
         read(pd.DataFrame([[1, 2], [3, 4]], columns=pd.Index(["\udcff", "b"], dtype=object)))
     with pytest.raises(DataError, match="lone surrogate"):
-        read(pd.DataFrame({"a": [1, 2], "b": [1, 2]}), ReadSettings(arities={"a": ["1", "2", "\ud800"]}))
+        read(
+            pd.DataFrame({"a": [1, 2], "b": [1, 2]}),
+            ReadSettings(arities={"a": ["1", "2", "\ud800"]}),
+        )
 
 
 def test_wide_floats():
@@ -338,7 +372,9 @@ def test_masked_values_of_an_array_are_missing():
     values, mask = [[0, 1], [1, 0], [1, 1]] * 4, [[False, False], [True, False], [False, False]] * 4
     for kind in (int, float, np.uint8, str, object, bool):
         masked = np.ma.MaskedArray(np.array(values).astype(kind), mask=mask)
-        with pytest.raises(DataError, match=r"missing values in 4 of 12 rows, column \(rows\): 'x0' \(4\)"):
+        with pytest.raises(
+            DataError, match=r"missing values in 4 of 12 rows, column \(rows\): 'x0' \(4\)"
+        ):
             read(masked)
         plain = np.array(values).astype(kind).astype(object)
         plain[np.array(mask)] = None
@@ -375,7 +411,11 @@ ODD_CELLS = [
 
 @pytest.mark.parametrize("odd", ODD_CELLS, ids=lambda value: type(value).__name__)
 def test_names_and_cells_of_any_kind_give_a_result_or_one_error(odd):
-    frames = [with_column("c", [odd] * 8), with_column("c", [odd, "q"] * 4), with_column("c", [odd, 1.5] * 4)]
+    frames = [
+        with_column("c", [odd] * 8),
+        with_column("c", [odd, "q"] * 4),
+        with_column("c", [odd, 1.5] * 4),
+    ]
     for values in (["p", "q"] * 4, [1, 2] * 4, [1.5, None] * 4, ["p", 1] * 4):
         frame = with_column("c", values)
         with suppress(TypeError, ValueError):  # pandas has no such name
@@ -385,7 +425,11 @@ def test_names_and_cells_of_any_kind_give_a_result_or_one_error(odd):
         for settings in (ReadSettings(), ReadSettings(missing="state", bins=2)):
             try:
                 found = read(frame, settings)
-                str(found), "".join(found.names).encode(), "".join(map("".join, found.states)).encode()
+                (
+                    str(found),
+                    "".join(found.names).encode(),
+                    "".join(map("".join, found.states)).encode(),
+                )
             except DataError as error:
                 assert "\n" not in str(error)
 

@@ -45,10 +45,18 @@ def shown(*arguments):
 
 def test_every_option_reaches_the_reader(path):
     both = ["--missing", "state", "--bins", 2]
-    assert shown(path, *both) == [[["<1.5", ">=1.5"], ["x", "y", "missing"], ["1", "2", "3"]], 3, "data", 3]
+    assert shown(path, *both) == [
+        [["<1.5", ">=1.5"], ["x", "y", "missing"], ["1", "2", "3"]],
+        3,
+        "data",
+        3,
+    ]
     assert shown(path, "--missing", "drop", "--bins", 2)[1] == 2
     assert shown(path, *both, "--bin-method", "width")[0][0] == ["<3", ">=3"]
-    assert shown(path, "--missing", "state", "--bins", "a=3", "--bins", "c=2")[0][2] == ["<2", ">=2"]
+    assert shown(path, "--missing", "state", "--bins", "a=3", "--bins", "c=2")[0][2] == [
+        "<2",
+        ">=2",
+    ]
     assert shown(path, *both, "--arities", path.parent / "s.json", "--seed", 9)[2:] == ["s.json", 9]
     assert shown(path, "--ignore", "b", "--bins", 2)[0] == [["<1.5", ">=1.5"], ["1", "2", "3"]]
     table = path.rename(path.with_suffix(".txt"))
@@ -63,7 +71,15 @@ def test_bins_that_are_none(path, bins):
 
 def test_help_names_every_option():
     text = run("--help").stdout
-    for option in ("--missing", "--bins", "--bin-method", "--arities", "--ignore", "--format", "--seed"):
+    for option in (
+        "--missing",
+        "--bins",
+        "--bin-method",
+        "--arities",
+        "--ignore",
+        "--format",
+        "--seed",
+    ):
         assert option in text
     assert "reading" not in text
 
@@ -82,4 +98,7 @@ def test_groups_of_options_nest_and_share_names():
     nested = typer.Typer()
     nested.command()(command)
     assert CliRunner().invoke(nested, ["p"]).stdout == "p [(3, 1), 'x'] 3\n"
-    assert CliRunner().invoke(nested, ["p", "--seed", "5", "--most", "2"]).stdout == "p [(5, 2), 'x'] 5\n"
+    assert (
+        CliRunner().invoke(nested, ["p", "--seed", "5", "--most", "2"]).stdout
+        == "p [(5, 2), 'x'] 5\n"
+    )

@@ -20,7 +20,10 @@ START = dt.datetime(2024, 2, 28, 12, 30)
 ROWS = 8
 COLUMNS = {
     "truth": ([i % 3 == 0 for i in range(ROWS)], ("false", "true")),
-    "date": ([dt.date(2024, 2, 28) + dt.timedelta(i % 2) for i in range(ROWS)], ("2024-02-28", "2024-02-29")),
+    "date": (
+        [dt.date(2024, 2, 28) + dt.timedelta(i % 2) for i in range(ROWS)],
+        ("2024-02-28", "2024-02-29"),
+    ),
     "moment": (
         [START + dt.timedelta(hours=12 * (i % 2)) for i in range(ROWS)],
         ("2024-02-28 12:30:00", "2024-02-29 00:30:00"),
@@ -115,7 +118,10 @@ def test_bounds_between_intervals():
     assert found.states[0] == ("<18", "18..40", "40..65", ">=65")
     assert found.codes[0].tolist() == [0, 1, 1, 2, 2, 3, 3]
     assert read(frame.head(2), like=found).codes[0].tolist() == [0, 1]
-    assert read(frame, ReadSettings(bins={"age": np.array([30.5])})).states[0] == ("<30.5", ">=30.5")
+    assert read(frame, ReadSettings(bins={"age": np.array([30.5])})).states[0] == (
+        "<30.5",
+        ">=30.5",
+    )
     for bad in ([], [2, 1], [1, 1], [float("inf")], ["1"], 1, True, "18", [float("nan")]):
         with pytest.raises(SettingError, match=r"bins = .*ascending"):
             ReadSettings(bins={"age": bad})
@@ -127,7 +133,9 @@ def test_dropped_rows_are_counted(tmp_path):
     frame = pd.DataFrame({"a": ["x", None, "y", "x"], "b": [1, 2, np.nan, 1]})
     found = read(frame, ReadSettings(missing="drop"))
     assert (found.rows, found.dropped) == (2, 2)
-    assert str(found).startswith("Dataset: 2 rows (2 more with missing values were dropped) of 2 variables")
+    assert str(found).startswith(
+        "Dataset: 2 rows (2 more with missing values were dropped) of 2 variables"
+    )
     assert read(frame, ReadSettings(missing="state")).dropped == 0
 
 
@@ -139,9 +147,10 @@ def test_texts_and_tables_of_a_dataset():
 
 
 def test_states_by_value():
-    assert [state_of(("<1.5", "1.5..3", ">=3", "missing"), value) for value in (1, 1.5, "2.9", 3, "missing")] == [
-        *(0, 1, 1, 2, 3)
-    ]
+    assert [
+        state_of(("<1.5", "1.5..3", ">=3", "missing"), value)
+        for value in (1, 1.5, "2.9", 3, "missing")
+    ] == [*(0, 1, 1, 2, 3)]
     assert state_of(("0", "1"), np.float64(1.0)) == state_of(("0", "1"), "1.0") == 1
     for value in (2, "x", [1]):
         with pytest.raises(DataError):
@@ -161,15 +170,21 @@ def test_a_state_that_means_missing_is_not_written_as_text(tmp_path):
     assert plain.states[0] == ("state_?", "state_NA", "x")
     write(plain, tmp_path / "x.csv")
     assert (read(tmp_path / "x.csv").codes == dataset.codes).all()
-    both = read(pd.DataFrame({"a": pd.Categorical(["NA", "state_NA"]), "b": ["u", "v"]})).with_plain_states()
+    both = read(
+        pd.DataFrame({"a": pd.Categorical(["NA", "state_NA"]), "b": ["u", "v"]})
+    ).with_plain_states()
     assert both.states[0] == ("state_NA_", "state_NA")
 
 
 def test_standard_input(tmp_path):
     code = "import qubayes as qb; d = qb.read('-'); print(d.states)"
-    done = subprocess.run([sys.executable, "-c", code], input="a,b\nx,1\ny,2\n", capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="a,b\nx,1\ny,2\n", capture_output=True, text=True
+    )
     assert done.stdout == "(('x', 'y'), ('1', '2'))\n", done.stderr
-    done = subprocess.run([sys.executable, "-c", code], input="a,b\nx\n", capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="a,b\nx\n", capture_output=True, text=True
+    )
     assert "standard input, line 2: 1 fields where the header has 2" in done.stderr
 
 
@@ -179,7 +194,9 @@ def test_rows_of_a_dataset_as_text():
     assert file.getvalue() == "x0,x1\n1,2\n3,4\n"
 
 
-@pytest.mark.parametrize("texts", [["2024-05-01 00:00:00", "20240502"], ["2024-05-01 00:00:00", "x"], ["True", "x"]])
+@pytest.mark.parametrize(
+    "texts", [["2024-05-01 00:00:00", "20240502"], ["2024-05-01 00:00:00", "x"], ["True", "x"]]
+)
 def test_texts_that_are_not_all_of_a_kind_stay_as_they_are(texts):
     """20240502 is a date to Python, and a number to everybody else."""
     assert one_spelling(texts) == texts

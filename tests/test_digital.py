@@ -33,7 +33,9 @@ def test_parallel_trial_is_that_of_the_reference(seed, beta):
     random = np.random.default_rng(seed)
     n = int(random.integers(1, 40))
     h = random.normal(size=n) * 3
-    couplers = {pair: float(random.normal()) for pair in combinations(range(n), 2) if random.random() < 0.3}
+    couplers = {
+        pair: float(random.normal()) for pair in combinations(range(n), 2) if random.random() < 0.3
+    }
     rows, cols = np.array(list(couplers), dtype=np.int64).reshape(-1, 2).T
     qubo = qubo_from_couplers(h, rows, cols, list(couplers.values()))
     ranges = [(0, n // 2), (n // 2, n)] if n > 4 else []
@@ -46,7 +48,9 @@ def test_parallel_trial_is_that_of_the_reference(seed, beta):
         assert try_all(couplings, groups, replica, (beta, 1 / beta), 1, GO_ON) == 1
         assert (replica.walk.sign[:n] < 0).tolist() == [bool(bit) for bit in bits]
         assert replica.offset[0] == pytest.approx(offset)
-    assert replica.walk.energy[0] == pytest.approx(reference.energy(h, couplers, 0.0, bits), abs=1e-9)
+    assert replica.walk.energy[0] == pytest.approx(
+        reference.energy(h, couplers, 0.0, bits), abs=1e-9
+    )
 
 
 def test_one_of_the_accepted_is_taken_uniformly():
@@ -79,7 +83,12 @@ def test_groups_are_never_overfull():
             assert state[first:last].sum() == 2 - replica.slack[number] <= 2
             shut = np.isinf(replica.wall[first:last])
             assert (
-                shut == (~state[first:last] if state[first:last].sum() == 2 else np.zeros(last - first, bool))
+                shut
+                == (
+                    ~state[first:last]
+                    if state[first:last].sum() == 2
+                    else np.zeros(last - first, bool)
+                )
             ).all()
     assert energy(qubo, replica.walk.best) == replica.walk.best_energy[0] == -9.0
 
@@ -88,7 +97,9 @@ def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
     random = np.random.default_rng(4)
     i, j = np.triu_indices(24, 1)
     qubo = qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i)))
-    tempering = Tempering(FlipModel.of(qubo), BitGroups.of([], 24), [np.zeros(24)] * 6, np.random.SeedSequence(1))
+    tempering = Tempering(
+        FlipModel.of(qubo), BitGroups.of([], 24), [np.zeros(24)] * 6, np.random.SeedSequence(1)
+    )
     coldest = []
     halt = np.zeros(1, np.bool_)
     with halting(halt, 2) as pool:
@@ -104,11 +115,19 @@ def test_exchange_keeps_replicas_and_brings_low_energies_to_low_temperatures():
 
 
 def test_full_groups_are_shut_from_the_start():
-    qubo, groups = qubo_from_couplers(np.ones(30), [], [], []), BitGroups.of([(0, 10), (12, 25)], 30)
-    replica = replica_from(qubo, np.isin(np.arange(30), [3, 7, 13, 27]), groups, 2, np.random.SeedSequence(2))
+    qubo, groups = (
+        qubo_from_couplers(np.ones(30), [], [], []),
+        BitGroups.of([(0, 10), (12, 25)], 30),
+    )
+    replica = replica_from(
+        qubo, np.isin(np.arange(30), [3, 7, 13, 27]), groups, 2, np.random.SeedSequence(2)
+    )
     assert replica.slack.tolist() == [0, 1]
     assert np.flatnonzero(np.isinf(replica.wall)).tolist() == [0, 1, 2, 4, 5, 6, 8, 9]
-    assert try_all(FlipModel.of(qubo).couplings, groups, replica, (1.0, 1.0), 5, np.ones(1, np.bool_)) == 0
+    assert (
+        try_all(FlipModel.of(qubo).couplings, groups, replica, (1.0, 1.0), 5, np.ones(1, np.bool_))
+        == 0
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -116,7 +135,9 @@ def test_tempering_is_that_of_the_definition(count):
     """Replicas, temperatures and exchanges of neighbours, even and odd ones in turn, from the same random numbers."""
     random = np.random.default_rng(4)
     i, j = np.triu_indices(24, 1)
-    model = FlipModel.of(qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i))))
+    model = FlipModel.of(
+        qubo_from_couplers(random.normal(size=24), i, j, random.normal(size=len(i)))
+    )
     groups, halt = BitGroups.of([(0, 12), (12, 20)], 24), np.zeros(1, np.bool_)
     tempering = Tempering(model, groups, [np.zeros(24)] * count, np.random.SeedSequence(1))
     own, *streams = np.random.SeedSequence(1).spawn(count + 1)
@@ -141,13 +162,18 @@ def test_tempering_is_that_of_the_definition(count):
             found = [tempering.replicas[place] for place in tempering._places]
             for ours, theirs in zip(found, places, strict=True):
                 assert ours.walk.sign.tolist() == theirs.walk.sign.tolist()
-                assert ours.offset[0] == pytest.approx(theirs.offset[0]) and (ours.slack == theirs.slack).all()
+                assert (
+                    ours.offset[0] == pytest.approx(theirs.offset[0])
+                    and (ours.slack == theirs.slack).all()
+                )
     assert tempering.iterations == 40 * 7 and exchanges >= 5 * (count - 1)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2**10, 2**14, 2**18, 2**22])
 def test_exchanges_are_neither_rare_nor_frequent(bits):
-    tempering = Tempering(FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1), [], NO_SEED)
+    tempering = Tempering(
+        FlipModel.of(qubo_from_couplers([1.0], [], [], [])), BitGroups.of([], 1), [], NO_SEED
+    )
     tempering.model = SimpleNamespace(qubo=SimpleNamespace(bits=bits))
     periods = digital.WORK // bits if bits else 2**60
     assert tempering.period == (16 if periods < 16 else 4096 if periods > 4096 else periods)
@@ -173,7 +199,9 @@ def test_states_of_the_constrained_form_are_states_of_the_qubo(seed):
         ).tolist():
             if last > first:
                 bits[random.integers(first, last, 2)] = True
-        bits[formulation.subsets.total :] = random.random(qubo.bits - formulation.subsets.total) < 0.5
+        bits[formulation.subsets.total :] = (
+            random.random(qubo.bits - formulation.subsets.total) < 0.5
+        )
         decoded = decode(formulation, with_slack(formulation, bits))
         assert {v.constraint for v in decoded.violations} <= {"edge", "required", "triangle"}
         assert decoded.energy <= float(energy(qubo, bits)) + 1e-9
@@ -192,7 +220,12 @@ def test_the_optimum_of_small_problems_is_found(seed, kinds):
 def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
     _, formulation = problem(7, 6)
     found = [
-        solve(formulation, "digital", limits=Limits(None, moves=3_000, seed=4), workers=Workers(threads))
+        solve(
+            formulation,
+            "digital",
+            limits=Limits(None, moves=3_000, seed=4),
+            workers=Workers(threads),
+        )
         for threads in (1, 2, 2)
     ]
     assert len({(f.score, f.choice.tobytes(), f.status) for f in found}) == 1
@@ -201,7 +234,9 @@ def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
 def test_few_iterations_and_one_replica():
     _, formulation = problem(1)
     for moves in (0, 1, 3):
-        solution = solve(formulation, solver_named("digital", replicas=1), limits=Limits(None, moves=moves))
+        solution = solve(
+            formulation, solver_named("digital", replicas=1), limits=Limits(None, moves=moves)
+        )
         assert solution.statistics["iterations"] == moves
         assert solution.status.startswith(f"1 replica, {moves} iterations")
 
@@ -226,12 +261,20 @@ def test_an_interrupt_returns_the_best_so_far():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"first_temperature": 0.1}, {"last_temperature": 0.0}, {"replicas": 0}, {"first_temperature": float("inf")}],
+    [
+        {"first_temperature": 0.1},
+        {"last_temperature": 0.0},
+        {"replicas": 0},
+        {"first_temperature": float("inf")},
+    ],
 )
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(SettingError):
         solver_named("digital", **wrong)
-    assert solver_named("digital", first_temperature=2.0, last_temperature=2.0, replicas=1).replicas == 1
+    assert (
+        solver_named("digital", first_temperature=2.0, last_temperature=2.0, replicas=1).replicas
+        == 1
+    )
 
 
 def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(monkeypatch):
@@ -260,7 +303,9 @@ def test_temperatures_fall_with_the_iterations_and_better_states_are_offered(mon
     assert [iterations for iterations, _ in calls] == [16] * 11 + [11]
     progress = 16 * np.arange(12) / 187
     assert [beta for _, beta in calls] == pytest.approx(0.02 * 25.0**progress)
-    better = [k + 1 for k, energy in enumerate(energies) if energy < min(energies[:k], default=np.inf)]
+    better = [
+        k + 1 for k, energy in enumerate(energies) if energy < min(energies[:k], default=np.inf)
+    ]
     assert reads == [*better, 12, 12] and 1 < len(better) < 12
 
 
@@ -284,7 +329,9 @@ def test_temperatures_fall_with_the_time(monkeypatch, reserve):
     monkeypatch.setattr(digital, "time_to_read", reserved)
     for cost, replicas in ((0.25, 4), (0.5, 4), (0.25, 1)):
         monkeypatch.setattr(digital, "read_first", lambda reader, model, start, cost=cost: cost)
-        solver = solver_named("digital", first_temperature=50.0, last_temperature=2.0, replicas=replicas)
+        solver = solver_named(
+            "digital", first_temperature=50.0, last_temperature=2.0, replicas=replicas
+        )
         solve(formulation, solver, limits=Limits(60.0), on_progress=reports.append)
     assert [seconds / asked[0] for seconds in asked] == [1.0, 2.0, 0.25] and asked[0] > 1.0
     steps = int(60.0 - reserve) // 5
@@ -308,7 +355,11 @@ def test_a_limit_that_is_too_short_to_begin_is_told(monkeypatch, stage):
     monkeypatch.setattr(digital, stage, slowly)
     solution = solve(formulation, "digital", limits=Limits(60.0))
     assert solution.status == "the time limit is too short to begin; best so far returned"
-    assert [solution.statistics[name] for name in ("iterations", "replicas", "repaired")] == [0, 4, 0]
+    assert [solution.statistics[name] for name in ("iterations", "replicas", "repaired")] == [
+        0,
+        4,
+        0,
+    ]
     assert solution.statistics["raw_score"] is solution.statistics["repaired_score"] is None
     assert solution.statistics["before_annealing"] == solution.score
 

@@ -37,7 +37,9 @@ class Fixed(dimod.Sampler):
 
 
 def zeros(bqm, rows=1):
-    return dimod.SampleSet.from_samples_bqm((np.zeros((rows, len(bqm.variables)), np.int8), list(bqm.variables)), bqm)
+    return dimod.SampleSet.from_samples_bqm(
+        (np.zeros((rows, len(bqm.variables)), np.int8), list(bqm.variables)), bqm
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -46,11 +48,15 @@ def test_the_exact_solver_of_dimod_finds_the_optimum(seed):
     scores = random_scores(random, 3, 2, 0.5)
     candidates = candidates_of(scores)
     formulation = formulate(candidates, split_subsets(random, candidates))
-    solution = solve(formulation, solver_named("dimod", sampler=dimod.ExactSolver()), limits=Limits(60.0))
+    solution = solve(
+        formulation, solver_named("dimod", sampler=dimod.ExactSolver()), limits=Limits(60.0)
+    )
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
     assert solution.statistics["samples"] == 2**formulation.qubo.bits
     states = (state_of(index, formulation.qubo.bits) for index in range(2**formulation.qubo.bits))
-    assert solution.statistics["repaired"] == sum(not decode(formulation, state).feasible for state in states)
+    assert solution.statistics["repaired"] == sum(
+        not decode(formulation, state).feasible for state in states
+    )
     assert "it takes no time limit" in solution.status
 
 
@@ -73,7 +79,10 @@ def test_a_class_by_name_with_parameters_as_json(name):
 def test_samplers_of_dwave_work_too():
     samplers = pytest.importorskip("dwave.samplers")
     scores, formulation = problem(2)
-    for solver, parameters in ((samplers.TabuSampler(), {}), (samplers.SimulatedAnnealingSampler(), {"num_reads": 50})):
+    for solver, parameters in (
+        (samplers.TabuSampler(), {}),
+        (samplers.SimulatedAnnealingSampler(), {"num_reads": 50}),
+    ):
         made = solver_named("dimod", sampler=solver, parameters=parameters)
         solution = solve(formulation, made, limits=Limits(0.5))
         assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
@@ -88,7 +97,11 @@ def test_time_limit_and_seed_are_passed_on_unless_given():
     assert 1.0 < sampler.given["time_limit"] <= 1.9
     assert set(sampler.model.variables) == set(formulation.labels)
     own = {"seed": 1, "time_limit": 7}
-    solve(formulation, solver_named("dimod", sampler=sampler, parameters=own), limits=Limits(2.0, seed=9))
+    solve(
+        formulation,
+        solver_named("dimod", sampler=sampler, parameters=own),
+        limits=Limits(2.0, seed=9),
+    )
     assert sampler.given == own
     solve(formulation, solver_named("dimod", sampler=sampler), limits=Limits(None))
     assert sampler.given == {"seed": 0}
@@ -153,11 +166,15 @@ def nan_energy(bqm):
 
 
 def other_variables(bqm):
-    return dimod.SampleSet.from_samples({f"x{i}": 0 for i in range(len(bqm.variables))}, energy=[0.0], vartype="BINARY")
+    return dimod.SampleSet.from_samples(
+        {f"x{i}": 0 for i in range(len(bqm.variables))}, energy=[0.0], vartype="BINARY"
+    )
 
 
 def some_variables(bqm):
-    return dimod.SampleSet.from_samples(dict.fromkeys(list(bqm.variables)[1:], 0), energy=[0.0], vartype="BINARY")
+    return dimod.SampleSet.from_samples(
+        dict.fromkeys(list(bqm.variables)[1:], 0), energy=[0.0], vartype="BINARY"
+    )
 
 
 def filled(value, vartype="BINARY"):
@@ -166,7 +183,9 @@ def filled(value, vartype="BINARY"):
     def answer(bqm):
         samples = np.full((1, len(bqm.variables)), value, np.int8)
         samples[0, 0] = 1
-        made = dimod.SampleSet.from_samples((samples * 0, list(bqm.variables)), energy=[0.0], vartype=vartype)
+        made = dimod.SampleSet.from_samples(
+            (samples * 0, list(bqm.variables)), energy=[0.0], vartype=vartype
+        )
         made.record.sample[:] = samples
         return made
 
@@ -208,7 +227,8 @@ def test_zeros_among_spins_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("missing", "words"), [(1, "; "), (2, " and 1 other variable; "), (3, " and 2 other variables; ")]
+    ("missing", "words"),
+    [(1, "; "), (2, " and 1 other variable; "), (3, " and 2 other variables; ")],
 )
 def test_missing_variables_are_counted(missing, words):
     _, formulation = problem()
@@ -225,7 +245,9 @@ def test_missing_variables_are_counted(missing, words):
 
 def test_one_state_is_one_state():
     _, formulation = problem()
-    status = solve(formulation, solver_named("dimod", sampler=Fixed(zeros)), limits=Limits(2.0)).status
+    status = solve(
+        formulation, solver_named("dimod", sampler=Fixed(zeros)), limits=Limits(2.0)
+    ).status
     assert status.startswith("Fixed returned 1 state; ")
 
 
@@ -235,7 +257,9 @@ def test_an_interrupt_of_the_sampler_returns_the_start():
     def interrupted(bqm):
         raise KeyboardInterrupt
 
-    solution = solve(formulation, solver_named("dimod", sampler=Fixed(interrupted)), limits=Limits(2.0))
+    solution = solve(
+        formulation, solver_named("dimod", sampler=Fixed(interrupted)), limits=Limits(2.0)
+    )
     assert solution.interrupted
     assert solution.score == solution.empty_score
 

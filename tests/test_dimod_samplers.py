@@ -32,12 +32,16 @@ class TestConformance(unittest.TestCase):
     pass
 
 
-def glass(n: int, seed: int = 0, vartype: str = "SPIN", density: float = 1.0) -> dimod.BinaryQuadraticModel:
+def glass(
+    n: int, seed: int = 0, vartype: str = "SPIN", density: float = 1.0
+) -> dimod.BinaryQuadraticModel:
     random = np.random.default_rng(seed)
     i, j = np.triu_indices(n, 1)
     some = random.random(len(i)) < density
     vectors = (i[some], j[some], random.normal(size=int(some.sum())))
-    return dimod.BinaryQuadraticModel.from_numpy_vectors(random.normal(size=n), vectors, 3.25, vartype)
+    return dimod.BinaryQuadraticModel.from_numpy_vectors(
+        random.normal(size=n), vectors, 3.25, vartype
+    )
 
 
 @BOTH
@@ -49,7 +53,9 @@ def test_the_interface_is_dimods(sampler):
     dimod.testing.assert_response_energies(answer, glass(8))
     assert len(answer) == 3
     assert set(answer.info["timing"]) == {"preprocessing_ns", "sampling_ns", "postprocessing_ns"}
-    assert all(value > 0 for value in answer.info["timing"].values())  # parts of the time that the call took
+    assert all(
+        value > 0 for value in answer.info["timing"].values()
+    )  # parts of the time that the call took
     assert 1e-9 * sum(answer.info["timing"].values()) <= elapsed
 
 
@@ -66,7 +72,9 @@ def test_the_ground_state_of_a_small_glass_is_found(sampler, vartype, seed):
 
 @BOTH
 def test_labels_of_any_kind_come_back(sampler):
-    model = dimod.BinaryQuadraticModel({1: 1.0, "1": -1.0, (1, "x"): 0.5}, {(1, "1"): 2.0}, 0.0, "BINARY")
+    model = dimod.BinaryQuadraticModel(
+        {1: 1.0, "1": -1.0, (1, "x"): 0.5}, {(1, "1"): 2.0}, 0.0, "BINARY"
+    )
     best = sampler.sample(model, seed=1).first
     assert dict(best.sample) == {1: 0, "1": 1, (1, "x"): 0}
     assert best.energy == -1.0
@@ -100,7 +108,9 @@ def test_without_time_the_first_sample_is_a_local_minimum(sampler):
 
 def test_what_is_done_in_time_comes_back():
     model = glass(200)
-    answer = SimulatedAnnealingSampler().sample(model, num_reads=10**4, num_sweeps=2000, time_limit=0.5, threads=2)
+    answer = SimulatedAnnealingSampler().sample(
+        model, num_reads=10**4, num_sweeps=2000, time_limit=0.5, threads=2
+    )
     assert 1 <= len(answer) < 10**4
     dimod.testing.assert_response_energies(answer, model)
 
@@ -147,7 +157,9 @@ def test_initial_states_are_where_reads_begin():
     start = {v: 1 if v % 2 else -1 for v in range(10)}
     answer = SimulatedAnnealingSampler().sample(model, initial_states=start, num_sweeps=0)
     assert dict(answer.first.sample) == start
-    frozen = SimulatedAnnealingSampler().sample(model, initial_states=start, beta_range=(1e9, 2e9), num_sweeps=50)
+    frozen = SimulatedAnnealingSampler().sample(
+        model, initial_states=start, beta_range=(1e9, 2e9), num_sweeps=50
+    )
     assert frozen.first.energy <= model.energy(start)
     reads = DigitalAnnealingSampler().sample(model, initial_states=start, num_iterations=0)
     assert [dict(sample) for sample in reads.samples()] == [start]
@@ -162,7 +174,8 @@ def test_schedules_of_all_kinds():
     ):
         answer = sampler.sample(model, seed=1, num_reads=20, **given)
         assert (
-            answer.record.energy.mean() < sampler.sample(model, seed=1, num_reads=20, num_sweeps=0).record.energy.mean()
+            answer.record.energy.mean()
+            < sampler.sample(model, seed=1, num_reads=20, num_sweeps=0).record.energy.mean()
         )
 
 
@@ -171,7 +184,9 @@ def test_default_temperatures_are_what_the_fields_say(density):
     """The definition in spins, with bits that no other bit pulls between others."""
     model = glass(25, seed=2, density=density)
     fields = [
-        math.sqrt(model.get_linear(v) ** 2 + sum(weight**2 for _, weight in model.iter_neighborhood(v)))
+        math.sqrt(
+            model.get_linear(v) ** 2 + sum(weight**2 for _, weight in model.iter_neighborhood(v))
+        )
         for v in model.variables
     ]
     coefficients = [abs(number) for number in (*model.linear.values(), *model.quadratic.values())]
@@ -231,13 +246,18 @@ def test_the_least_number_of_reads_is_told(sampler, reads):
 
 @BOTH
 def test_temperatures_may_be_an_array(sampler):
-    answers = [sampler.sample(glass(6), seed=1, beta_range=betas) for betas in (np.array([0.1, 1.0]), (0.1, 1.0))]
+    answers = [
+        sampler.sample(glass(6), seed=1, beta_range=betas)
+        for betas in (np.array([0.1, 1.0]), (0.1, 1.0))
+    ]
     assert (answers[0].record.sample == answers[1].record.sample).all()
     assert answers[0].info["beta_range"] == [0.1, 1.0]
 
 
 @BOTH
-@pytest.mark.parametrize("model", [None, {"a": 1.0}, dimod.ConstrainedQuadraticModel(), dimod.QuadraticModel()])
+@pytest.mark.parametrize(
+    "model", [None, {"a": 1.0}, dimod.ConstrainedQuadraticModel(), dimod.QuadraticModel()]
+)
 def test_what_is_no_model_is_refused(sampler, model):
     with pytest.raises(SettingError, match=r"give a dimod.BinaryQuadraticModel"):
         sampler.sample(model)
@@ -247,22 +267,29 @@ def test_what_is_no_model_is_refused(sampler, model):
 @pytest.mark.parametrize("vartype", ["BINARY", "SPIN"])
 @pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
 def test_large_and_tiny_biases(sampler, vartype, size):
-    model = dimod.BinaryQuadraticModel({"a": size, "b": -size}, {("a", "b"): size / 2}, 0.0, vartype)
+    model = dimod.BinaryQuadraticModel(
+        {"a": size, "b": -size}, {("a", "b"): size / 2}, 0.0, vartype
+    )
     answer = sampler.sample(model, seed=1, num_reads=4)
     assert answer.first.energy == dimod.ExactSolver().sample(model).first.energy
 
 
 @BOTH
 def test_biases_that_no_sum_holds_are_refused(sampler):
-    model = dimod.BinaryQuadraticModel({"a": 1e308, "b": -1e308}, {("a", "b"): 1e308}, 0.0, "BINARY")
+    model = dimod.BinaryQuadraticModel(
+        {"a": 1e308, "b": -1e308}, {("a", "b"): 1e308}, 0.0, "BINARY"
+    )
     with pytest.raises(SettingError, match="scaled down"):
         sampler.sample(model)
 
 
 @pytest.mark.parametrize(
-    ("sampler", "load"), [(SimulatedAnnealingSampler, "load_sweeps"), (DigitalAnnealingSampler, "load_trial")]
+    ("sampler", "load"),
+    [(SimulatedAnnealingSampler, "load_sweeps"), (DigitalAnnealingSampler, "load_trial")],
 )
 def test_kernels_are_loaded_before_the_clock_starts(sampler, load, monkeypatch):
     monkeypatch.setattr(dimod_bridge, load, lambda kind: time.sleep(2.0))
-    result = sampler().sample(dimod.BinaryQuadraticModel({"a": 1.0}, {}, 0.0, "BINARY"), num_reads=1, time_limit=0.1)
+    result = sampler().sample(
+        dimod.BinaryQuadraticModel({"a": 1.0}, {}, 0.0, "BINARY"), num_reads=1, time_limit=0.1
+    )
     assert sum(result.info["timing"].values()) < 1.5e9

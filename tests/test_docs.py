@@ -17,7 +17,9 @@ def test_the_table_was_found():
     assert len(ROWS) > 30
 
 
-@pytest.mark.parametrize(("part", "function", "file", "test"), ROWS, ids=[row[0][:40] for row in ROWS])
+@pytest.mark.parametrize(
+    ("part", "function", "file", "test"), ROWS, ids=[row[0][:40] for row in ROWS]
+)
 def test_function_and_test_exist(part, function, file, test):
     module, name = function.rsplit(".", 1)
     assert hasattr(import_module(module), name)
@@ -50,7 +52,11 @@ def test_links_lead_somewhere(page):
 def test_the_site_has_every_page():
     listed = set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")}
-    assert {"results/README.md", *(page for page in pages if not page.startswith("results/"))} <= listed <= pages
+    assert (
+        {"results/README.md", *(page for page in pages if not page.startswith("results/"))}
+        <= listed
+        <= pages
+    )
 
 
 def test_the_python_reference_names_what_exists():
@@ -64,12 +70,16 @@ def test_the_python_reference_names_what_exists():
 SOURCES = sorted(ROOT.glob("src/**/*.py"))
 
 
-@pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", [*PAGES, *SOURCES], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_what_the_paper_states_is_named_by_label_and_said_to_be_the_papers(path):
     """Its definitions and lemmas have labels; in parentheses its parts are said to be the paper's."""
     text = path.read_text(encoding="utf-8")
     assert not re.findall(r"Definition \d|Lemma [A-D]\.\d|[Pp]aper's Theorem \d", text)
-    assert path.name == "paper.md" or not re.findall(r"\((?:Algorithm|Appendix|Section) [\dA-D][^)]*", text)
+    assert path.name == "paper.md" or not re.findall(
+        r"\((?:Algorithm|Appendix|Section) [\dA-D][^)]*", text
+    )
 
 
 @pytest.mark.parametrize("program", re.findall(r"`(benchmarks/\w+\.py)`", _PAPER))

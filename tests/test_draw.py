@@ -50,12 +50,17 @@ def groups(picture, kind):
 
 
 def heads(picture):
-    return [g.find(f"{SVG}title").text for g in groups(picture, "edge") if len(g.findall(f"{SVG}path")) == 2]
+    return [
+        g.find(f"{SVG}title").text
+        for g in groups(picture, "edge")
+        if len(g.findall(f"{SVG}path")) == 2
+    ]
 
 
 def thickness(picture):
     return {
-        g.find(f"{SVG}title").text: float(g.find(f"{SVG}path").get("stroke-width")) for g in groups(picture, "edge")
+        g.find(f"{SVG}title").text: float(g.find(f"{SVG}path").get("stroke-width"))
+        for g in groups(picture, "edge")
     }
 
 
@@ -91,7 +96,9 @@ def test_json(run):
     done = run("net.json", "-o", "x.html", "--json")
     assert done.exit_code == 0, done.output
     result = json.loads(done.output)
-    assert (result["n"], result["edges"], result["output"]) == (4, 3, "x.html") and result["seconds"] >= 0
+    assert (result["n"], result["edges"], result["output"]) == (4, 3, "x.html") and result[
+        "seconds"
+    ] >= 0
 
 
 def test_strengths_by_name(run, tmp_path):
@@ -133,7 +140,15 @@ def test_bad_input(run, arguments, message):
 
 
 def test_bad_input_is_one_line(tmp_path):
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "draw", "nothing.bif", "-o", "x.svg"]
+    command = [
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        "draw",
+        "nothing.bif",
+        "-o",
+        "x.svg",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (1, "") and done.stderr.count("\n") == 1
 
@@ -144,7 +159,9 @@ def test_png_is_twice_the_size(tmp_path):
     content = (tmp_path / "x.png").read_bytes()
     root = ElementTree.fromstring(draw(CHAIN))
     assert content.startswith(b"\x89PNG")
-    assert struct.unpack(">II", content[16:24]) == tuple(2 * int(root.get(side)) for side in ("width", "height"))
+    assert struct.unpack(">II", content[16:24]) == tuple(
+        2 * int(root.get(side)) for side in ("width", "height")
+    )
 
 
 def test_png_shows_labels(tmp_path):

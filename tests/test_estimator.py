@@ -40,7 +40,13 @@ def test_learns_what_learn_learns():
     estimator = BayesianNetworkEstimator(2).fit(TABLE)
     assert estimator.score_ == pytest.approx(learn(DATA, 2).solution.score)
     assert estimator.gap_ == 0.0
-    assert estimator.n_features_in_ == 5 and estimator.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3", "x4"]
+    assert estimator.n_features_in_ == 5 and estimator.feature_names_in_.tolist() == [
+        "x0",
+        "x1",
+        "x2",
+        "x3",
+        "x4",
+    ]
 
 
 def test_takes_data_frames():
@@ -57,7 +63,9 @@ def test_parameters_can_be_asked_set_and_cloned():
 
 def test_works_in_a_pipeline_and_a_grid_search():
     values = np.random.default_rng(0).normal(size=(120, 3)).cumsum(axis=1)
-    bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")  # quantiles ask for an argument since 1.7
+    bins = KBinsDiscretizer(
+        3, encode="ordinal", strategy="uniform"
+    )  # quantiles ask for an argument since 1.7
     pipeline = make_pipeline(bins, BayesianNetworkEstimator(1))
     assert pipeline.fit(values)[-1].network_.n == 3
     assert np.isfinite(pipeline.score(values))
@@ -102,7 +110,13 @@ def test_a_random_state_is_a_seed_or_draws_one():
 
 def test_settings_reach_learn():
     known = Knowledge(required=[("x4", "x0")])
-    given = {"knowledge": known, "time_limit": None, "moves": 500, "solver": "anneal", "workers": Workers(1)}
+    given = {
+        "knowledge": known,
+        "time_limit": None,
+        "moves": 500,
+        "solver": "anneal",
+        "workers": Workers(1),
+    }
     estimator = pickle.loads(pickle.dumps(clone(BayesianNetworkEstimator(1, **given)))).fit(TABLE)
     assert estimator.network_.parent_names()["x0"] == ("x4",)
     settings = estimator.result_.settings
@@ -120,20 +134,29 @@ def test_a_declared_state_may_be_absent_from_a_fold():
     assert np.isfinite(scores).all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert np.isnan(cross_val_score(BayesianNetworkEstimator(1), WITH_RARE, cv=KFold(3))).tolist() == [0, 0, 1]
+        assert np.isnan(
+            cross_val_score(BayesianNetworkEstimator(1), WITH_RARE, cv=KFold(3))
+        ).tolist() == [0, 0, 1]
     frame = pd.DataFrame({"rare": pd.Categorical(RARE), "number": np.arange(30) % 3})
-    assert cross_val_score(BayesianNetworkEstimator(1), frame, cv=KFold(3)).tolist() == scores.tolist()
+    assert (
+        cross_val_score(BayesianNetworkEstimator(1), frame, cv=KFold(3)).tolist() == scores.tolist()
+    )
 
 
 def test_a_state_that_fit_has_not_seen():
     estimator = BayesianNetworkEstimator(1).fit(WITH_RARE[:20])
-    with pytest.raises(DataError, match=r"'x0' holds 'c', which fit has not seen; .*arities=\{'x0': \['c', \.\.\.\]\}"):
+    with pytest.raises(
+        DataError,
+        match=r"'x0' holds 'c', which fit has not seen; .*arities=\{'x0': \['c', \.\.\.\]\}",
+    ):
         estimator.score(WITH_RARE)
     full, holes = WITH_RARE[:20], WITH_RARE[:20].copy()
     holes[3, 1] = None
     estimator = BayesianNetworkEstimator(1, reading=ReadSettings(missing="state"))
     assert np.isfinite(estimator.fit(holes).score(full))
-    with pytest.raises(DataError, match=r"'x1' holds 'missing', which fit has not seen; drop such rows"):
+    with pytest.raises(
+        DataError, match=r"'x1' holds 'missing', which fit has not seen; drop such rows"
+    ):
         estimator.fit(full).score(holes)
 
 
@@ -152,11 +175,17 @@ def test_new_rows_go_into_the_intervals_of_fit(bins, missing):
     values = np.random.default_rng(0).normal(size=(120, 3)).cumsum(axis=1)
     values[:, 2] = values[:, 2] > 0
     values[5, 1] = np.nan
-    estimator = BayesianNetworkEstimator(2, reading=ReadSettings(bins=bins, missing=missing)).fit(values)
+    estimator = BayesianNetworkEstimator(2, reading=ReadSettings(bins=bins, missing=missing)).fit(
+        values
+    )
     rows = [estimator.score(values[i : i + 1]) for i in range(120) if i != 5 or missing == "state"]
     assert np.mean(rows) == pytest.approx(estimator.score(values))
     texts = np.array([["NA" if np.isnan(x) else repr(float(x)) for x in row] for row in values])
-    for table in (texts, values.tolist(), pd.DataFrame(values, columns=["x0", "x1", "x2"], index=range(120, 0, -1))):
+    for table in (
+        texts,
+        values.tolist(),
+        pd.DataFrame(values, columns=["x0", "x1", "x2"], index=range(120, 0, -1)),
+    ):
         assert estimator.score(table) == estimator.score(values)
     assert np.isfinite(estimator.score(values * [100, -100, 1]))
     assert np.isfinite(cross_val_score(estimator, np.delete(values, 5, axis=0), cv=4)).all()
@@ -173,8 +202,13 @@ def test_a_file_of_new_rows_goes_into_the_intervals_of_fit(tmp_path):
 def test_intervals_win_over_what_is_declared_elsewhere(tmp_path):
     frame = pd.DataFrame({"a": np.linspace(0, 1, 40), "b": ["x", "y"] * 20})
     (tmp_path / "s.json").write_text('{"b": ["x", "y", "z"]}')
-    for bins, arities in ((3, str(tmp_path / "s.json")), ({"a": 3}, {"a": 5, "b": ["x", "y", "z"]})):
-        estimator = BayesianNetworkEstimator(1, reading=ReadSettings(bins=bins, arities=arities)).fit(frame[:30])
+    for bins, arities in (
+        (3, str(tmp_path / "s.json")),
+        ({"a": 3}, {"a": 5, "b": ["x", "y", "z"]}),
+    ):
+        estimator = BayesianNetworkEstimator(
+            1, reading=ReadSettings(bins=bins, arities=arities)
+        ).fit(frame[:30])
         assert [len(states) for states in estimator.network_.states] == [3, 3]
         rows = [estimator.score(frame[i : i + 1]) for i in range(40)]
         assert np.mean(rows) == pytest.approx(estimator.score(frame))
@@ -190,12 +224,21 @@ def test_intervals_leave_other_columns_alone():
         }
     )
     estimator = BayesianNetworkEstimator(0, reading=ReadSettings(bins=2)).fit(frame)
-    assert estimator.network_.states == (("<5", ">=5"), ("y", "x", "z"), ("<3.5", ">=3.5"), ("1", "2"))
-    assert estimator.score(frame) == pytest.approx(np.mean([estimator.score(frame[i : i + 1]) for i in range(4)]))
+    assert estimator.network_.states == (
+        ("<5", ">=5"),
+        ("y", "x", "z"),
+        ("<3.5", ">=3.5"),
+        ("1", "2"),
+    )
+    assert estimator.score(frame) == pytest.approx(
+        np.mean([estimator.score(frame[i : i + 1]) for i in range(4)])
+    )
 
 
 def test_lists_of_rows_and_arrays_of_objects():
-    frame = pd.DataFrame({"x0": ["a", "b", "a"] * 9, "x1": [True, False, True] * 9, "x2": [10, 9, 9] * 9})
+    frame = pd.DataFrame(
+        {"x0": ["a", "b", "a"] * 9, "x1": [True, False, True] * 9, "x2": [10, 9, 9] * 9}
+    )
     expected = BayesianNetworkEstimator(1).fit(frame)
     rows = frame.to_numpy().tolist()
     for table in (frame.to_numpy(), rows, tuple(map(tuple, rows)), list(frame.to_numpy())):
@@ -203,4 +246,7 @@ def test_lists_of_rows_and_arrays_of_objects():
         assert estimator.network_.states == (("a", "b"), ("false", "true"), ("9", "10"))
         assert estimator.result_.dataset.checksum == expected.result_.dataset.checksum
         assert expected.score(table) == expected.score(frame)
-    assert BayesianNetworkEstimator(2).fit(TABLE.tolist()).score_ == BayesianNetworkEstimator(2).fit(TABLE).score_
+    assert (
+        BayesianNetworkEstimator(2).fit(TABLE.tolist()).score_
+        == BayesianNetworkEstimator(2).fit(TABLE).score_
+    )

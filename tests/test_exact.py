@@ -65,7 +65,11 @@ def members_of(sets: ScoredSets, number: int) -> tuple[int, ...]:
 
 def networks_of(sets: ScoredSets) -> list[tuple[int, ...]]:
     """The choices without a cycle."""
-    return [choice for choice in choices_of(sets) if not find_cycle([members_of(sets, s) for s in choice])]
+    return [
+        choice
+        for choice in choices_of(sets)
+        if not find_cycle([members_of(sets, s) for s in choice])
+    ]
 
 
 def coefficient(sets: ScoredSets, cuts: ClusterCuts, cut: int, number: int) -> int:
@@ -99,7 +103,9 @@ def some_halves(cuts: ClusterCuts, seed: int, count: int = 20) -> ClusterCuts:
         which = np.sort(random.permutation(cuts.total)[: random.integers(1, 6)])
         odd = random.integers(0, 2, (1, n)).astype(np.uint8)
         clusters = np.array([0, len(which)])
-        found = found.join(ClusterCuts(clusters, cuts.inside[which], cuts.needs[which], odd, np.array([2])))
+        found = found.join(
+            ClusterCuts(clusters, cuts.inside[which], cuts.needs[which], odd, np.array([2]))
+        )
     return found
 
 
@@ -152,7 +158,9 @@ def test_many_members_in_a_cluster(size):
     n = size + 1
     families = Families(np.array([0] + [1] * n), np.array([0, size]), members)
     sets = ScoredSets(families, np.zeros(1, np.int32), np.zeros(1))
-    assert coefficients(sets, np.array([0]), cluster_cuts(np.ones((1, n), np.uint8), 1)).tolist() == [[1]]
+    assert coefficients(
+        sets, np.array([0]), cluster_cuts(np.ones((1, n), np.uint8), 1)
+    ).tolist() == [[1]]
 
 
 @given(seed=st.integers(0, 10_000))
@@ -174,7 +182,9 @@ def test_the_bound_of_any_multipliers_is_sound(seed):
 
 def two_vertices(losses: Sequence[float]) -> ScoredSets:
     """Each of the two wants the other for a parent and loses this without it."""
-    return ScoredSets.of(Families.of([[(1,), ()], [(0,), ()]]), -np.array([0.0, losses[0], 0.0, losses[1]]))
+    return ScoredSets.of(
+        Families.of([[(1,), ()], [(0,), ()]]), -np.array([0.0, losses[0], 0.0, losses[1]])
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -198,7 +208,10 @@ def test_the_margin_covers_the_rounding_of_the_scores(seed):
     random = np.random.default_rng(seed)
     scores = -1e7 - 10 * random.random((2, 2))
     scores.sort()
-    candidates = prune("ab", [[((1,), scores[0, 1]), ((), scores[0, 0])], [((0,), scores[1, 1]), ((), scores[1, 0])]])
+    candidates = prune(
+        "ab",
+        [[((1,), scores[0, 1]), ((), scores[0, 0])], [((0,), scores[1, 1]), ((), scores[1, 0])]],
+    )
     component = component_of(candidates)
     component.relax(run_of(candidates, 600.0), ROOT)
     best = max(Fraction(scores[v, 1]) + Fraction(scores[1 - v, 0]) for v in range(2))
@@ -233,11 +246,17 @@ def test_every_cycle_of_a_whole_solution_is_found(length):
     assert violated_clusters(support, 1, 1.0 - 1e-9).inside[0].all()
 
 
-def violation(sets: ScoredSets, numbers: Ints, values: Floats, found: ClusterCuts, cut: int) -> float:
+def violation(
+    sets: ScoredSets, numbers: Ints, values: Floats, found: ClusterCuts, cut: int
+) -> float:
     """By how much a point violates a cluster cut: k minus the value of its vertices' sets that do not cross it."""
     inside = set(np.flatnonzero(found.inside[cut]).tolist())
     point = zip(numbers.tolist(), values.tolist(), strict=True)
-    missing = [v for s, v in point if int(sets.owners[s]) in inside and not coefficient(sets, found, cut, s)]
+    missing = [
+        v
+        for s, v in point
+        if int(sets.owners[s]) in inside and not coefficient(sets, found, cut, s)
+    ]
     return int(found.needs[cut]) - sum(missing)
 
 
@@ -267,17 +286,28 @@ def test_zero_half_cuts_that_are_found_are_violated(most, monkeypatch):
         random = np.random.default_rng(seed)
         sets = component_of(random_candidates(6, seed, sets=6)).sets
         first = sets.families.vertex_start.tolist()
-        numbers = np.sort(np.concatenate([a + random.permutation(b - a)[:2] for a, b in pairwise(first)]))
+        numbers = np.sort(
+            np.concatenate([a + random.permutation(b - a)[:2] for a, b in pairwise(first)])
+        )
         values = np.full(len(numbers), 0.5)
         base = every_cluster(sets.families.n, 1)
         fitting = [
-            sum(v * coefficient(sets, base, cut, s) for s, v in zip(numbers.tolist(), values, strict=True)) <= rhs
+            sum(
+                v * coefficient(sets, base, cut, s)
+                for s, v in zip(numbers.tolist(), values, strict=True)
+            )
+            <= rhs
             for cut, rhs in enumerate(base.rhs.tolist())
         ]
         found = zero_half_cuts(sets, numbers, values, base.select(np.array(fitting)), 0.01)
-        left = [sum(0.5 * coefficient(sets, found, cut, s) for s in numbers.tolist()) for cut in range(found.total)]
+        left = [
+            sum(0.5 * coefficient(sets, found, cut, s) for s in numbers.tolist())
+            for cut in range(found.total)
+        ]
         violations = [side - rhs for side, rhs in zip(left, found.rhs.tolist(), strict=True)]
-        assert violations == sorted(violations, reverse=True) and min(violations, default=1.0) >= 0.01
+        assert (
+            violations == sorted(violations, reverse=True) and min(violations, default=1.0) >= 0.01
+        )
         assert (found.divisors == 2).all() and (np.diff(found.start) > 0).all()
         sizes |= set(np.diff(found.start).tolist())
     assert max(sizes, default=0) <= most and (most == 3 or max(sizes) > 3)
@@ -345,17 +375,22 @@ def test_branching_proves_what_the_relaxation_leaves_open(seed, monkeypatch):
 
 @pytest.mark.parametrize("cuts", ["of whole cycles", "all"])
 @pytest.mark.parametrize(
-    ("n", "sets", "seed"), [(6, 12, 0), (6, 12, 4), (7, 12, 0), (8, 15, 4), (9, 20, 0), (9, 20, 1), (9, 20, 4)]
+    ("n", "sets", "seed"),
+    [(6, 12, 0), (6, 12, 4), (7, 12, 0), (8, 15, 4), (9, 20, 0), (9, 20, 1), (9, 20, 4)],
 )
 def test_the_tree_proves_the_optimum_without_a_search_over_orders(n, sets, seed, cuts, monkeypatch):
     """From a poor network, with none but those of the orders that solutions suggest: no bound is below the optimum."""
-    monkeypatch.setattr(proof, "improve", lambda problem, order, moves, **_: best_of(problem, order))
+    monkeypatch.setattr(
+        proof, "improve", lambda problem, order, moves, **_: best_of(problem, order)
+    )
     if cuts != "all":
         monkeypatch.setattr(proof, "FEW", 0)
         monkeypatch.setattr(proof, "LEAST", 0.9)
     candidates = random_candidates(n, seed, sets=sets)
     best, bounds = best_score(candidates), []
-    component = ComponentProof(split(candidates)[0], np.arange(n), 1e-9, lambda: bounds.append(component.bound))
+    component = ComponentProof(
+        split(candidates)[0], np.arange(n), 1e-9, lambda: bounds.append(component.bound)
+    )
     assert component.n == n and component.best.score < best - 1
     branch(component, run_of(candidates, 600.0))
     assert component.proved
@@ -366,18 +401,26 @@ def test_the_tree_proves_the_optimum_without_a_search_over_orders(n, sets, seed,
 @pytest.mark.parametrize("seed", range(8))
 def test_sets_that_were_not_priced_leave_no_false_proof(seed, monkeypatch):
     """Nodes end after one round with few of their sets in the program: a network of those need not be the best."""
-    monkeypatch.setattr(proof, "improve", lambda problem, order, moves, **_: best_of(problem, order))
+    monkeypatch.setattr(
+        proof, "improve", lambda problem, order, moves, **_: best_of(problem, order)
+    )
     monkeypatch.setattr(proof, "FIRST_SETS", 1)
     monkeypatch.setattr(branching, "NODE", Effort(1, 0, 0))
     candidates = random_candidates(5, seed)
     component = component_of(candidates)
     assert component.n == 5
     branched, taken, sides = [], [], branching.best_sides
-    monkeypatch.setattr(branching, "best_sides", lambda *given: branched.append(given) or sides(*given))
-    pop = SimpleNamespace(heappush=heapq.heappush, heappop=lambda heap: taken.append(heap) or heapq.heappop(heap))
+    monkeypatch.setattr(
+        branching, "best_sides", lambda *given: branched.append(given) or sides(*given)
+    )
+    pop = SimpleNamespace(
+        heappush=heapq.heappush, heappop=lambda heap: taken.append(heap) or heapq.heappop(heap)
+    )
     monkeypatch.setattr(branching, "heapq", pop)
     nodes = branch(component, run_of(candidates, 600.0))
-    assert nodes == len(taken) + len(branched)  # two nodes of an edge, or the same node with more cuts
+    assert nodes == len(taken) + len(
+        branched
+    )  # two nodes of an edge, or the same node with more cuts
     best = best_score(candidates)
     assert component.proved and component.bound >= best - 1e-9
     assert component.best.score == pytest.approx(best, abs=1e-9)
@@ -424,11 +467,17 @@ def test_required_edges_survive_branching(seed, monkeypatch):
     monkeypatch.setattr(proof, "LEAST", 0.9)
     free = random_candidates(9, seed, sets=20)
     lists = [
-        [(tuple(sorted({*members, *((v - 1,) if v % 3 else ())})), s) for members, s in free.of(v)] for v in range(9)
+        [(tuple(sorted({*members, *((v - 1,) if v % 3 else ())})), s) for members, s in free.of(v)]
+        for v in range(9)
     ]
     forbidden = {v: {w for w in range(v + 1, 9) if w // 3 == v // 3} for v in range(9)}
-    kept = [[(members, s) for members, s in lists[v] if not forbidden[v] & {*members}] for v in range(9)]
-    candidates = prune(free.names, [list(dict(sorted(family, key=lambda item: item[1])).items()) for family in kept])
+    kept = [
+        [(members, s) for members, s in lists[v] if not forbidden[v] & {*members}] for v in range(9)
+    ]
+    candidates = prune(
+        free.names,
+        [list(dict(sorted(family, key=lambda item: item[1])).items()) for family in kept],
+    )
     solution = solve(candidates, "exact", limits=Limits(60.0))
     assert solution.proved
     assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
@@ -463,7 +512,9 @@ def test_large_scores_lose_no_proof():
 
 def test_twins_are_a_setting():
     candidates = random_candidates(6, 0)
-    scores = {solve(candidates, solver_named("exact", twins=twins)).score for twins in (True, False)}
+    scores = {
+        solve(candidates, solver_named("exact", twins=twins)).score for twins in (True, False)
+    }
     assert len(scores) == 1
 
 
@@ -490,7 +541,9 @@ def test_a_component_of_too_many_vertices_has_the_bound_of_its_best_sets(monkeyp
     found = solve(candidates, "exact", limits=Limits(600.0))
     assert found.status == "a component has too many variables for a proof; best so far returned"
     assert (found.statistics["rounds"], found.statistics["nodes"]) == (0, 0)
-    assert found.bound == pytest.approx(candidates.scores[candidates.families.vertex_start[:-1]].sum())
+    assert found.bound == pytest.approx(
+        candidates.scores[candidates.families.vertex_start[:-1]].sum()
+    )
     assert upper_bound(candidates, 60.0).value == pytest.approx(found.bound)
     monkeypatch.setattr(proof, "MOST_VERTICES", 70)
     assert upper_bound(candidates, 60.0).value < found.bound - 1e-6
@@ -511,7 +564,9 @@ def test_the_tolerances_of_all_components_add_up_to_a_part_of_the_score():
     score = run.score  # of the network from which the proof starts
     components = proof.Proof(without_twins(candidates, False), run).components
     assert len(components) >= 3 and abs(score) > 100
-    assert math.fsum(each.tolerance for each in components) == pytest.approx(0.5e-9 * abs(score), rel=1e-12, abs=0)
+    assert math.fsum(each.tolerance for each in components) == pytest.approx(
+        0.5e-9 * abs(score), rel=1e-12, abs=0
+    )
 
 
 @pytest.mark.parametrize(("largest", "first"), [(7, proof.EASY), (6, ROOT.rounds)])

@@ -16,7 +16,7 @@ from distributed.comm import CommClosedError
 
 from candidate_cases import data_file, dependent_data
 from qubayes import __version__
-from qubayes.candidates import Search, identify
+from qubayes.candidates import CandidateSearch, identify
 from qubayes.foundation import workers as cluster_module
 from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.files import lock_folder, remove_strays, replacing
@@ -37,8 +37,12 @@ def experiment(script: str, *arguments: str) -> str:
 
 
 def test_kills_lose_nothing():
-    shown = experiment("kill.py", "--kills", "2", "--variables", "10", "--commands", "formulate,learn")
-    assert re.search(r"^[23] kills", shown, re.MULTILINE), shown  # the shares of the commands are rounded up
+    shown = experiment(
+        "kill.py", "--kills", "2", "--variables", "10", "--commands", "formulate,learn"
+    )
+    assert re.search(r"^[23] kills", shown, re.MULTILINE), (
+        shown
+    )  # the shares of the commands are rounded up
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,9 @@ def test_faults_are_told_or_survived(fault, command):
 
 
 def test_control_c_at_a_terminal_loses_nothing():
-    shown = experiment("terminal.py", "--rounds", "1", "--variables", "16", "--stages", "anneal,bootstrap")
+    shown = experiment(
+        "terminal.py", "--rounds", "1", "--variables", "16", "--stages", "anneal,bootstrap"
+    )
     assert re.search(r"anneal \| 1 \| 0 \| 0", shown) and "bootstrap" in shown, shown
 
 
@@ -143,7 +149,12 @@ def test_what_looks_like_a_stray_and_is_none_stays(tmp_path):
     (tmp_path / "target").write_text("kept")
     with replacing(tmp_path / "x") as file:
         file.write("x")
-    assert {path.name for path in tmp_path.iterdir()} == {*others, ".x.abcdefgh.part", "target", "x"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *others,
+        ".x.abcdefgh.part",
+        "target",
+        "x",
+    }
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
@@ -151,12 +162,24 @@ def test_unfinished_files_are_private_and_finished_ones_as_the_user_wants(tmp_pa
     before = os.umask(mask)
     try:
         with replacing(tmp_path / "x") as file:
-            assert mode_of(Path(file.name) if isinstance(file.name, str) else next(tmp_path.glob(".*.part"))) == 0o600
+            assert (
+                mode_of(
+                    Path(file.name)
+                    if isinstance(file.name, str)
+                    else next(tmp_path.glob(".*.part"))
+                )
+                == 0o600
+            )
         assert mode_of(tmp_path / "x") == 0o666 & ~mask
         seen = []
         checkpoint = tmp_path / "x.blocks"
         data = dependent_data(6, 50, seed=0)
-        identify(data, Search(2), checkpoint=checkpoint, on_progress=lambda _: seen.append(checkpoint.exists()))
+        identify(
+            data,
+            CandidateSearch(2),
+            checkpoint=checkpoint,
+            on_progress=lambda _: seen.append(checkpoint.exists()),
+        )
         assert any(seen) and mode_of(checkpoint) == 0o600
         assert os.umask(mask) == mask
     finally:
@@ -210,7 +233,10 @@ def test_devices_and_folders_are_no_place_for_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(FormatError, match="a folder or a device has that name"), replacing(tmp_path / name):
+        with (
+            pytest.raises(FormatError, match="a folder or a device has that name"),
+            replacing(tmp_path / name),
+        ):
             pass
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "folder"}
 
@@ -221,7 +247,16 @@ def test_devices_and_folders_are_no_place_for_a_file(tmp_path):
 def test_little_memory_is_told_before_the_libraries_are_loaded(tmp_path):
     data = data_file(tmp_path, dependent_data(5, 50, seed=0))
     limit = ["bash", "-c", 'ulimit -v 300000; exec "$@"', "-"]
-    command = [*limit, sys.executable, "-c", "from qubayes.cli import main; main()", "learn", str(data), "-m", "1"]
+    command = [
+        *limit,
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        "learn",
+        str(data),
+        "-m",
+        "1",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "limited to 292 MB" in done.stderr and "ulimit -v" in done.stderr
@@ -230,7 +265,9 @@ def test_little_memory_is_told_before_the_libraries_are_loaded(tmp_path):
 def test_a_thread_that_cannot_be_started_is_want_of_memory(tmp_path):
     code = 'from qubayes.cli.shell import guarded\ndef f(): raise RuntimeError("can\'t start new thread")\nguarded(f)'
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("qubayes: out of memory; take fewer parents")
+    assert done.returncode == 1 and done.stderr.startswith(
+        "qubayes: out of memory; take fewer parents"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -275,7 +312,9 @@ def test_a_scheduler_that_is_lost_between_tasks_is_told(monkeypatch):
         lambda: Workers(cluster=Closed()).everywhere(print),
         lambda: Workers(cluster=Gone()).slots,
     ):
-        with pytest.raises(QubayesError, match=r"the connection to the Dask scheduler was lost .*run again"):
+        with pytest.raises(
+            QubayesError, match=r"the connection to the Dask scheduler was lost .*run again"
+        ):
             ask()
 
 

@@ -69,17 +69,33 @@ def test_every_form_of_an_answer_gives_the_same_network():
     shuffled = dict(np.random.default_rng(0).permutation(list(sample.items())).tolist())
     shuffled = {label: int(bit) for label, bit in shuffled.items()}
     bits, plain = len(state), formulation.bits["u"] + formulation.bits["r"]
-    sampleset = dimod.SampleSet.from_samples([sample, sample], "BINARY", energy=[0.0, 0.0], sort_labels=True)
+    sampleset = dimod.SampleSet.from_samples(
+        [sample, sample], "BINARY", energy=[0.0, 0.0], sort_labels=True
+    )
     spins = sampleset.change_vartype("SPIN", inplace=False)
     assert list(sampleset.variables) != list(formulation.labels)  # dimod sorted them
-    for one in (sample, shuffled, sampleset.first.sample, state.astype(int).tolist(), state[:plain]):
+    for one in (
+        sample,
+        shuffled,
+        sampleset.first.sample,
+        state.astype(int).tolist(),
+        state[:plain],
+    ):
         found = decode(formulation, one)
         assert (found.parents, found.violations) == (expected.parents, ())
         assert found.energy == pytest.approx(expected.energy) and len(found.bits) == bits
     labels = list(shuffled)
     rows = np.array([[sample[label] for label in labels]] * 3)
-    annealed = AnnealerSolutions(np.array([state[:plain]] * 2), np.zeros(2), np.zeros(2), np.ones(2, np.int64))
-    for several, count in ((sampleset, 2), (spins, 2), ([sample] * 4, 4), ((rows, labels), 3), (annealed, 2)):
+    annealed = AnnealerSolutions(
+        np.array([state[:plain]] * 2), np.zeros(2), np.zeros(2), np.ones(2, np.int64)
+    )
+    for several, count in (
+        (sampleset, 2),
+        (spins, 2),
+        ([sample] * 4, 4),
+        ((rows, labels), 3),
+        (annealed, 2),
+    ):
         found = formulation.decode(several)
         assert len(found) == count
         assert all((each.parents, each.feasible) == (expected.parents, True) for each in found)
@@ -94,8 +110,13 @@ def test_answers_of_the_constrained_form():
         form, starts = constrain(formulation), formulation.subsets.families.vertex_start
         random, n = np.random.default_rng(seed), formulation.candidates.n
         orders = [random.permutation(n).tolist() for _ in range(100)]
-        networks = [encode_sets(formulation, best_sets(formulation, order), order)[:plain] for order in orders]
-        more = random.random((100, plain)) < random.choice([0.0, 0.03], size=(100, 1))  # bits turned on besides
+        networks = [
+            encode_sets(formulation, best_sets(formulation, order), order)[:plain]
+            for order in orders
+        ]
+        more = random.random((100, plain)) < random.choice(
+            [0.0, 0.03], size=(100, 1)
+        )  # bits turned on besides
         states = np.array(networks) | more
         for state, found in zip(states, decode(formulation, (states, form.labels)), strict=True):
             total = energy(form.score, state) + energy(form.cycles, state)
@@ -112,14 +133,21 @@ def test_answers_of_the_constrained_form():
 
 
 def test_two_subsets_that_no_candidate_set_combines_are_feasible_in_the_constrained_form():
-    scores = [{frozenset(): -9.0, frozenset([1]): -7.0, frozenset([2]): -6.0}, *({frozenset(): 0.0} for _ in range(2))]
+    scores = [
+        {frozenset(): -9.0, frozenset([1]): -7.0, frozenset([2]): -6.0},
+        *({frozenset(): 0.0} for _ in range(2)),
+    ]
     candidates = candidates_of(scores)
     formulation = formulate(candidates, whole_subsets(candidates))
     assert formulation.bits["z"] == 0  # so labels cannot tell the forms apart
-    answer = AnnealerSolutions(np.array([[True, True]]), np.zeros(1), np.zeros(1), np.ones(1, np.int64))
+    answer = AnnealerSolutions(
+        np.array([[True, True]]), np.zeros(1), np.zeros(1), np.ones(1, np.int64)
+    )
     found = decode(formulation, answer)[0]
     assert found.feasible and found.energy == -found.score == 6.0
-    cqm_answer = dimod.SampleSet.from_samples_cqm(dict.fromkeys(formulation.labels, 1), formulation.to_cqm())
+    cqm_answer = dimod.SampleSet.from_samples_cqm(
+        dict.fromkeys(formulation.labels, 1), formulation.to_cqm()
+    )
     assert decode(formulation, cqm_answer)[0].feasible
 
 
@@ -132,9 +160,17 @@ def bad_answers(formulation):
     sampleset = dimod.SampleSet.from_samples(good, "BINARY", 0.0)
     sampleset.info["checksum"] = "0" * 64
     yield good | {"u[x|y]": 1}, r"does not have: 'u\[x\|y\]' \(1 in all\)"
-    yield {label.replace("v", "w"): bit for label, bit in good.items()}, "decode it with the model that was sampled"
+    yield (
+        {label.replace("v", "w"): bit for label, bit in good.items()},
+        "decode it with the model that was sampled",
+    )
     yield without_r, "no value for bits"
-    yield {label: bit for label, bit in good.items() if label != z} if formulation.bits["z"] > 1 else {}, "no value"
+    yield (
+        {label: bit for label, bit in good.items() if label != z}
+        if formulation.bits["z"] > 1
+        else {},
+        "no value",
+    )
     yield spins, r"spins, -1 and 1; give bits \(s \+ 1\) / 2"
     yield good | {first: 2}, "= 2 in sample 0; give 0 or 1"
     yield good | {first: 0.5}, "= 0.5 in sample 0; give 0 or 1"
@@ -193,7 +229,10 @@ def test_a_formulation_comes_back_from_its_file(tmp_path, kind):
     assert (tmp_path / "a.qbf").read_bytes() == (tmp_path / "b.qbf").read_bytes()
     again = read_formulation(tmp_path / "a.qbf")
     assert again.labels == formulation.labels and again.checksum == formulation.checksum
-    assert (again.order_kind, again.penalty_kind) == (formulation.order_kind, formulation.penalty_kind)
+    assert (again.order_kind, again.penalty_kind) == (
+        formulation.order_kind,
+        formulation.penalty_kind,
+    )
     state = best_state(formulation)
     assert decode(again, state).score == pytest.approx(decode(formulation, state).score)
 
@@ -208,7 +247,9 @@ def test_files_that_are_not_formulations_are_refused(tmp_path):
     (tmp_path / "c.qbf").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(QubayesError, match="not a formulation"):
         read_formulation(tmp_path / "c.qbf")
-    with pytest.raises(QubayesError, match=r"no file model.bqm.qbf beside it; give the candidate sets"):
+    with pytest.raises(
+        QubayesError, match=r"no file model.bqm.qbf beside it; give the candidate sets"
+    ):
         read_formulation(tmp_path / "model.bqm")
 
 
@@ -226,19 +267,31 @@ def answer_files(formulation, folder, state):
     contents = {
         "map.json": sample,
         "list.json": [sample],
-        "rows.json": {"labels": list(sample), "samples": [list(sample.values())], "checksum": formulation.checksum},
+        "rows.json": {
+            "labels": list(sample),
+            "samples": [list(sample.values())],
+            "checksum": formulation.checksum,
+        },
         "set.json": sampleset.to_serializable(),
-        "annealer.json": {"qubo_solution": {"solutions": [{"configuration": configuration, "energy": 1.0}]}},
+        "annealer.json": {
+            "qubo_solution": {"solutions": [{"configuration": configuration, "energy": 1.0}]}
+        },
     }
     for name, content in contents.items():
         (folder / name).write_text(json.dumps(content))
     labels = ['"' + label + '"' for label in sample]
-    (folder / "rows.csv").write_text(",".join(labels) + "\n" + ",".join(map(str, sample.values())) + "\n")
-    table = sampleset.to_pandas_dataframe().assign(chain_break_fraction=0.25, is_feasible=True, is_satisfied="[ True]")
+    (folder / "rows.csv").write_text(
+        ",".join(labels) + "\n" + ",".join(map(str, sample.values())) + "\n"
+    )
+    table = sampleset.to_pandas_dataframe().assign(
+        chain_break_fraction=0.25, is_feasible=True, is_satisfied="[ True]"
+    )
     table.to_csv(folder / "table.csv")  # with a column of row numbers that has no name
     table.to_csv(folder / "plain.csv", index=False)
     table.to_json(folder / "table.json", orient="records")
-    return [folder / name for name in (*contents, "rows.csv", "table.csv", "plain.csv", "table.json")]
+    return [
+        folder / name for name in (*contents, "rows.csv", "table.csv", "plain.csv", "table.json")
+    ]
 
 
 @pytest.mark.parametrize("model", ["m.bqm", "m.cqm", "m.lp", "m.qplib", "m.json", "m.coo"])
@@ -246,7 +299,9 @@ def test_from_candidates_to_a_model_and_back(tmp_path, model):
     """formulate, a stand-in machine, decode: the network comes back whatever file carries the answer."""
     _, small = problem(2)
     write_candidates(small.candidates, tmp_path / "small.qbc")
-    done = CliRunner().invoke(app, ["formulate", str(tmp_path / "small.qbc"), "-o", str(tmp_path / model), "--json"])
+    done = CliRunner().invoke(
+        app, ["formulate", str(tmp_path / "small.qbc"), "-o", str(tmp_path / model), "--json"]
+    )
     assert done.exit_code == 0, done.exception
     formulation = read_formulation(tmp_path / model)
     assert companion_of(tmp_path / model).exists()
@@ -257,7 +312,10 @@ def test_from_candidates_to_a_model_and_back(tmp_path, model):
     for number, answer in enumerate(answer_files(formulation, tmp_path, state)):
         network = tmp_path / f"network{number}.json"
         text = decoded(tmp_path / model, answer, "-o", network)
-        assert f"best network: score {expected.score:.6f}" in text and "samples: 1, without a violation: 1" in text
+        assert (
+            f"best network: score {expected.score:.6f}" in text
+            and "samples: 1, without a violation: 1" in text
+        )
         assert read_network(network).parents == expected.parents
     facts = json.loads(decoded(tmp_path / model, answer, "--json"))["samples"][0]
     assert facts["score"] == pytest.approx(expected.score) and facts["repaired"] is None
@@ -271,13 +329,28 @@ def test_violations_and_repair_stand_apart_on_the_command_line(tmp_path):
     (tmp_path / "ones.json").write_text(json.dumps(dict.fromkeys(formulation.labels, 1)))
     raw = decode(formulation, np.ones(len(formulation.labels)), repair=True)
     text = decoded(tmp_path / "m.bqm", tmp_path / "ones.json")
-    assert f"energy {raw.energy:.6f}, score {raw.score:.6f}, violations {len(raw.violations)}" in text
-    assert f"repaired to score {raw.repaired.score:.6f}" in text and f"sample 0: {raw.violations[0]}" in text
-    text = decoded(tmp_path / "m.bqm", tmp_path / "ones.json", "--no-repair", "-o", tmp_path / "none.json")
-    assert "repaired" not in text and "best network" not in text and not (tmp_path / "none.json").exists()
+    assert (
+        f"energy {raw.energy:.6f}, score {raw.score:.6f}, violations {len(raw.violations)}" in text
+    )
+    assert (
+        f"repaired to score {raw.repaired.score:.6f}" in text
+        and f"sample 0: {raw.violations[0]}" in text
+    )
+    text = decoded(
+        tmp_path / "m.bqm", tmp_path / "ones.json", "--no-repair", "-o", tmp_path / "none.json"
+    )
+    assert (
+        "repaired" not in text
+        and "best network" not in text
+        and not (tmp_path / "none.json").exists()
+    )
     facts = json.loads(decoded(tmp_path / "m.bqm", tmp_path / "ones.json", "--json"))["samples"][0]
     assert facts["violations"] == [str(violation) for violation in raw.violations]
-    assert facts["repaired"]["score"] == pytest.approx(raw.repaired.score) != pytest.approx(facts["score"])
+    assert (
+        facts["repaired"]["score"]
+        == pytest.approx(raw.repaired.score)
+        != pytest.approx(facts["score"])
+    )
 
 
 def test_bad_answer_files_are_refused_in_one_line(tmp_path):
@@ -289,12 +362,28 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
         ("b.json", "{", "b.json: not JSON"),
         ("i.json", "[]", "no sample"),
         ("j.json", json.dumps({"labels": list(sample), "samples": []}), "no sample"),
-        ("k.json", json.dumps({"labels": list(sample), "samples": [list(sample.values()), [1]]}), "different lengths"),
-        ("l.json", json.dumps({"labels": 3, "samples": [[1]]}), "l.json: give labels as a list of texts"),
-        ("m.json", json.dumps({"labels": ["a", 3], "samples": [[1, 0]]}), "m.json: give labels as a list of texts"),
+        (
+            "k.json",
+            json.dumps({"labels": list(sample), "samples": [list(sample.values()), [1]]}),
+            "different lengths",
+        ),
+        (
+            "l.json",
+            json.dumps({"labels": 3, "samples": [[1]]}),
+            "l.json: give labels as a list of texts",
+        ),
+        (
+            "m.json",
+            json.dumps({"labels": ["a", 3], "samples": [[1, 0]]}),
+            "m.json: give labels as a list of texts",
+        ),
         ("c.json", "[1, 0]", "object of labels and values"),
         ("d.json", json.dumps(sample | {"checksum": "1" * 64}), "for the formulation"),
-        ("e.json", json.dumps({"solutions": [{"configuration": {"0": True}}]}), "does not set the bits 0 to"),
+        (
+            "e.json",
+            json.dumps({"solutions": [{"configuration": {"0": True}}]}),
+            "does not set the bits 0 to",
+        ),
         ("f.csv", "a,b\n1\n", "as many values"),
         ("g.csv", "a,b\n1,x\n", "give 0 or 1"),
         ("n.csv", ",energy\n0,-1.5\n", "has no value for bits"),
@@ -302,7 +391,10 @@ def test_bad_answer_files_are_refused_in_one_line(tmp_path):
     ]:
         (tmp_path / name).write_text(text)
         done = CliRunner().invoke(app, ["decode", str(tmp_path / "m.bqm"), str(tmp_path / name)])
-        assert isinstance(done.exception, QubayesError) and words in str(done.exception), (name, done.exception)
+        assert isinstance(done.exception, QubayesError) and words in str(done.exception), (
+            name,
+            done.exception,
+        )
         assert "\n" not in str(done.exception)
 
 
@@ -324,11 +416,21 @@ def test_subsets_of_size_two_for_reading():
     assert formulation.bits == {"u": 3, "r": 0, "z": 1, "total": 4}
     for index in range(8):
         found = decode(formulation, state_of(index, 3))
-        assert found.bits[3] == (found.bits[:3].sum() >= 2) and found.feasible == (found.bits[:3].sum() <= 2)
+        assert found.bits[3] == (found.bits[:3].sum() >= 2) and found.feasible == (
+            found.bits[:3].sum() <= 2
+        )
 
 
 ODD_VALUES = [2**63, 2**70, -(2**70), 10**400, 2.0**70, -1, 0.5, "1", "x", [1], [], {}, [[1]], None]
-SAMPLE_SETS = ("num_rows", "num_variables", "variable_labels", "sample_data", "sample_type", "vectors", "info")
+SAMPLE_SETS = (
+    "num_rows",
+    "num_variables",
+    "variable_labels",
+    "sample_data",
+    "sample_type",
+    "vectors",
+    "info",
+)
 SAMPLE_DATA = ("data", "data_type", "shape", "use_bytes")
 
 
@@ -357,7 +459,9 @@ def test_numbers_of_any_size_and_kind_in_an_answer_are_refused(tmp_path, odd):
         assert "\n" not in str(caught.value)
     samples = dimod.SampleSet.from_samples([good], vartype="BINARY", energy=0).to_serializable()
     changed = [samples | {key: odd} for key in SAMPLE_SETS]
-    changed += [samples | {"sample_data": samples["sample_data"] | {key: odd}} for key in SAMPLE_DATA]
+    changed += [
+        samples | {"sample_data": samples["sample_data"] | {key: odd}} for key in SAMPLE_DATA
+    ]
     for document in changed:
         path.write_text(json.dumps(document))
         with suppress(QubayesError):
@@ -376,11 +480,23 @@ def test_values_of_other_classes_are_bits_or_refused():
         if kind is not complex:
             assert decode(formulation, labelled).parents == expected
     odd: object
-    for odd in (object(), np.ma.masked, Decimal("NaN"), Fraction(1, 2), 1j, np.datetime64(1, "s"), b"1", "\ud800"):
+    for odd in (
+        object(),
+        np.ma.masked,
+        Decimal("NaN"),
+        Fraction(1, 2),
+        1j,
+        np.datetime64(1, "s"),
+        b"1",
+        "\ud800",
+    ):
         with pytest.raises(QubayesError):
             decode(formulation, [odd, *state[1:]])
         with pytest.raises(QubayesError):
-            decode(formulation, {**dict(zip(formulation.labels, state, strict=True)), formulation.labels[0]: odd})
+            decode(
+                formulation,
+                {**dict(zip(formulation.labels, state, strict=True)), formulation.labels[0]: odd},
+            )
     masked = np.ma.MaskedArray(state, mask=[True] + [False] * (len(state) - 1))
     with pytest.raises(QubayesError, match="masked"):
         decode(formulation, masked)

@@ -31,7 +31,11 @@ def cases():
         random = np.random.default_rng(seed)
         scores = random_scores(random, int(random.integers(2, 9)), 4, 0.15, required=seed % 3)
         candidates = candidates_of(scores)
-        yield scores, candidates, split_subsets(random, candidates) if seed % 2 else whole_subsets(candidates)
+        yield (
+            scores,
+            candidates,
+            split_subsets(random, candidates) if seed % 2 else whole_subsets(candidates),
+        )
 
 
 def gain(known, parents) -> float:
@@ -42,7 +46,9 @@ def test_gains_of_subsets_and_unions():
     for scores, candidates, subsets in cases():
         for vertex, part in enumerate(vertex_gains(relate(candidates, subsets), Workers(1))):
             family = [frozenset(members) for members in subsets.families.sets_of(vertex)]
-            assert part.singles == pytest.approx([gain(scores[vertex], U) for U in family], abs=1e-12)
+            assert part.singles == pytest.approx(
+                [gain(scores[vertex], U) for U in family], abs=1e-12
+            )
             unions = [gain(scores[vertex], U | V) for U, V in combinations(family, 2)]
             assert part.pairs == pytest.approx(unions, abs=1e-12)
 
@@ -50,7 +56,11 @@ def test_gains_of_subsets_and_unions():
 def test_each_candidate_set_is_a_union_of_its_two_subsets():
     for _, candidates, subsets in cases():
         formulation = formulate(candidates, subsets)
-        chosen = [set(members) for vertex in range(candidates.n) for members in subsets.families.sets_of(vertex)]
+        chosen = [
+            set(members)
+            for vertex in range(candidates.n)
+            for members in subsets.families.sets_of(vertex)
+        ]
         number = 0
         for vertex in range(candidates.n):
             base = set(candidates.base(vertex))
@@ -71,9 +81,15 @@ def test_losses_of_parents():
         order = choose_order(candidates, "chordal")
         edges, vertices = order_losses(relative, order)
         parents = relative.parents
-        for edge, (parent, child) in enumerate(zip(parents.vertices.tolist(), parents.children.tolist(), strict=True)):
+        for edge, (parent, child) in enumerate(
+            zip(parents.vertices.tolist(), parents.children.tolist(), strict=True)
+        ):
             known = scores[child]
-            slow = max(score - reference.closure(known, c - {parent}) for c, score in known.items() if parent in c)
+            slow = max(
+                score - reference.closure(known, c - {parent})
+                for c, score in known.items()
+                if parent in c
+            )
             assert edges[edge] == pytest.approx(slow)
         pairs = {frozenset(pair) for pair in order.pairs.tolist()}
         for child, known in enumerate(scores):
@@ -88,7 +104,10 @@ def test_bounds_count_required_ancestors():
         {frozenset(): -9.0, frozenset([2]): -5.0, frozenset([3]): -8.0},
         {frozenset([0]): -9.0, frozenset([0, 3]): -7.0},
     ]
-    scores += [{frozenset([1]): -9.0, frozenset([1, 3]): -8.5}, {frozenset(): -9.0, frozenset([0]): -1.0}]
+    scores += [
+        {frozenset([1]): -9.0, frozenset([1, 3]): -8.5},
+        {frozenset(): -9.0, frozenset([0]): -1.0},
+    ]
     candidates = candidates_of(scores)
     relative, order = relate(candidates, whole_subsets(candidates)), choose_order(candidates, "scc")
     edges, required, triangles = order_bounds(relative, order)
@@ -97,7 +116,9 @@ def test_bounds_count_required_ancestors():
     last = {3: 1.0 + 2.0 + 0.5, 2: 4.0}
     first = {0: 4.0, 1: 6.0, 2: 6.5, 3: 8.0}
     least = {v: min(first[v], last.get(v, np.inf)) for v in first}
-    assert triangles.tolist() == [min(least[v] for v in corner) for corner in order.corners().tolist()]
+    assert triangles.tolist() == [
+        min(least[v] for v in corner) for corner in order.corners().tolist()
+    ]
 
 
 def test_third_subsets_never_gain_more_than_the_bound():
@@ -106,7 +127,12 @@ def test_third_subsets_never_gain_more_than_the_bound():
     for _ in range(200):
         mu = int(random.integers(3, 8))
         singles = random.exponential(1.0, mu) * (random.random(mu) < 0.5)
-        pairs = np.array([max(singles[j], singles[k]) + random.exponential(1.0) for j, k in combinations(range(mu), 2)])
+        pairs = np.array(
+            [
+                max(singles[j], singles[k]) + random.exponential(1.0)
+                for j, k in combinations(range(mu), 2)
+            ]
+        )
         joint = dict(zip(combinations(range(mu), 2), pairs, strict=True))
         bound = third_gain(singles, pairs)
         worst = -np.inf
@@ -124,7 +150,10 @@ def random_gains(random, mu):
     """Gains of mu subsets and of the unions of two, by pair, with many ties; in half of the cases unions may lose."""
     singles = random.integers(0, 9, mu) * (random.random(mu) < 0.7) / 4
     least = random.choice([0, -8])
-    joint = {(j, k): max(singles[j], singles[k]) + random.integers(least, 9) / 4 for j, k in combinations(range(mu), 2)}
+    joint = {
+        (j, k): max(singles[j], singles[k]) + random.integers(least, 9) / 4
+        for j, k in combinations(range(mu), 2)
+    }
     return singles, joint
 
 
@@ -132,7 +161,10 @@ def most_gain(b, others, singles, joint):
     """max over j != l of a_bj + s_bl (docs/theory.md, Lemmas 2 and 3)."""
     union = {j: joint[min(b, j), max(b, j)] for j in others}
     return max(
-        (max(0.0, union[j] - singles[j]) + union[k] - singles[b] - singles[k] for j, k in permutations(others, 2)),
+        (
+            max(0.0, union[j] - singles[j]) + union[k] - singles[b] - singles[k]
+            for j, k in permutations(others, 2)
+        ),
         default=-np.inf,
     )
 
@@ -145,7 +177,9 @@ def test_the_bound_of_third_subsets_is_its_definition():
         singles, joint = random_gains(random, mu)
         first = [most_gain(b, set(range(mu)) - {b}, singles, joint) for b in range(mu)]
         leaving = sorted(range(mu), key=first.__getitem__)
-        gains = [most_gain(b, leaving[place + 1 :], singles, joint) for place, b in enumerate(leaving)]
+        gains = [
+            most_gain(b, leaving[place + 1 :], singles, joint) for place, b in enumerate(leaving)
+        ]
         assert third_gain(singles, np.array(list(joint.values()))) == max(gains[: mu - 2])
 
 
@@ -186,12 +220,18 @@ def test_pairs_of_subsets_without_a_triangle_need_no_slack_bit(parts):
     left, right = range(parts[0]), range(parts[0], sum(parts))
     vertex, whole = sum(parts), frozenset(range(sum(parts)))
     for more in (False, True):
-        extra = [frozenset(pair) for own in (left, right) for pair in combinations(own, 2)][: int(more)]
+        extra = [frozenset(pair) for own in (left, right) for pair in combinations(own, 2)][
+            : int(more)
+        ]
         sets = [frozenset(), *(frozenset((a, b)) for a in left for b in right), *extra]
-        scores = [{frozenset(): 0.0} for _ in whole] + [{own: 2.0 * len(own) + bool(own & {0}) for own in sets}]
+        scores = [{frozenset(): 0.0} for _ in whole] + [
+            {own: 2.0 * len(own) + bool(own & {0}) for own in sets}
+        ]
         candidates = candidates_of(scores)
         lists = [[] for _ in whole] + [[(v,) for v in sorted(whole)]]
-        subsets = Subsets(candidates.names, Families.of(lists), np.zeros(len(lists), np.int64), "test", 0.0)
+        subsets = Subsets(
+            candidates.names, Families.of(lists), np.zeros(len(lists), np.int64), "test", 0.0
+        )
         chosen = choose_representations(relate(candidates, subsets), vertex)
         assert chosen.has_triangle == bool(extra)
         if not extra:
@@ -201,7 +241,9 @@ def test_pairs_of_subsets_without_a_triangle_need_no_slack_bit(parts):
 
 
 def test_bad_subsets_are_refused():
-    candidates = candidates_of([{frozenset(): -2.0, frozenset([1, 2]): -1.0}, {frozenset(): 0.0}, {frozenset(): 0.0}])
+    candidates = candidates_of(
+        [{frozenset(): -2.0, frozenset([1, 2]): -1.0}, {frozenset(): 0.0}, {frozenset(): 0.0}]
+    )
 
     def subsets(names, *lists) -> Subsets:
         return Subsets(names, Families.of(lists), np.zeros(3, np.int64), "test", 0.0)
@@ -223,4 +265,7 @@ def test_sets_too_large_to_index_are_refused():
     candidates = Candidates(tuple(map(str, range(65))), families, np.array([3.0, 2.0, *[0.0] * 65]))
     lists = [[members[:32], members], *[[]] * 64]
     with pytest.raises(QubayesError, match="smaller maximum number of parents"):
-        formulate(candidates, Subsets(candidates.names, Families.of(lists), np.zeros(65, np.int64), "test", 0.0))
+        formulate(
+            candidates,
+            Subsets(candidates.names, Families.of(lists), np.zeros(65, np.int64), "test", 0.0),
+        )

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of, whole_subsets
-from qubayes.candidates import Candidates, Search, Stamp, identify, write_candidates
+from qubayes.candidates import Candidates, CandidateSearch, Stamp, identify, write_candidates
 from qubayes.cli import app
 from qubayes.data import read
 from qubayes.foundation.errors import QubayesError
@@ -24,7 +24,9 @@ from test_formulation_paper import paper_energy_of, paper_problem
 def small_problems(count: int, seed: int, most: int = 14):
     random = np.random.default_rng(seed)
     while count:
-        scores = random_scores(random, int(random.integers(3, 6)), 2, 0.25, required=int(random.integers(2)))
+        scores = random_scores(
+            random, int(random.integers(3, 6)), 2, 0.25, required=int(random.integers(2))
+        )
         candidates = candidates_of(scores)
         subsets = split_subsets(random, candidates)
         if 0 < formulate(candidates, subsets).qubo.bits <= most:
@@ -39,7 +41,9 @@ def test_rounding_loses_no_more_than_is_stated(settings, mode):
     lost = 0
     for scores, candidates, subsets in small_problems(25, 1):
         written = Coefficients(**settings)
-        formulation = formulate(candidates, subsets, order=mode[0], penalty=mode[1], coefficients=written)
+        formulation = formulate(
+            candidates, subsets, order=mode[0], penalty=mode[1], coefficients=written
+        )
         step, qubo = formulation.step, formulation.qubo
         steps = np.concatenate([qubo.h, qubo.weights]) / step
         assert np.abs(steps - np.rint(steps)).max(initial=0) < 1e-6
@@ -50,14 +54,20 @@ def test_rounding_loses_no_more_than_is_stated(settings, mode):
         assert formulation.rounding_error == step * sum(len(known) > 1 for known in scores)
         energies, best = all_energies(qubo), reference.best_score_of_orders(scores)
         rounded = [
-            {p: known[base] + round((score - known[base]) / step) * step for p, score in known.items()}
+            {
+                p: known[base] + round((score - known[base]) / step) * step
+                for p, score in known.items()
+            }
             for known, base in ((known, reference.base_of(known)) for known in scores)
         ]
         assert energies.min() == pytest.approx(-reference.best_score_of_orders(rounded))
         for index in np.flatnonzero(energies <= energies.min() + 1e-9).tolist()[:20]:
             found = decode(formulation, state_of(index, qubo.bits))
             assert found.feasible and found.score >= best - formulation.rounding_error - 1e-9
-            true = sum(reference.closure(k, frozenset(p)) for k, p in zip(scores, found.parents, strict=True))
+            true = sum(
+                reference.closure(k, frozenset(p))
+                for k, p in zip(scores, found.parents, strict=True)
+            )
             assert found.score == pytest.approx(true)
             lost += found.score < best - 1e-6
     if settings in ({"digits": 0}, {"bits": 6}):
@@ -75,7 +85,10 @@ def test_gains_are_the_nearest_multiples_of_the_step(settings):
 
 def test_more_bits_mean_a_smaller_error():
     _, candidates, subsets = next(small_problems(1, 3))
-    errors = [formulate(candidates, subsets, coefficients=Coefficients(bits=b)).rounding_error for b in (5, 8, 12, 20)]
+    errors = [
+        formulate(candidates, subsets, coefficients=Coefficients(bits=b)).rounding_error
+        for b in (5, 8, 12, 20)
+    ]
     assert errors == sorted(errors, reverse=True) and errors[-1] < errors[0] / 1000
 
 
@@ -91,8 +104,15 @@ def test_a_scale_below_the_bound_is_said_and_lets_a_wrong_state_win(name):
         made = formulate(candidates, plain.subsets, coefficients=Coefficients({kind: factor}))
         assert (kind in made.weak) == weak
         assert (all_energies(made.qubo).min() < -best - 0.1) == weak
-    raised = formulate(candidates, plain.subsets, coefficients=Coefficients({"order": 2.0, "slack": 3.0}))
-    for field, factor in (("edges", 2.0), ("triangles", 2.0), ("required", 2.0), ("at_most_two", 3.0)):
+    raised = formulate(
+        candidates, plain.subsets, coefficients=Coefficients({"order": 2.0, "slack": 3.0})
+    )
+    for field, factor in (
+        ("edges", 2.0),
+        ("triangles", 2.0),
+        ("required", 2.0),
+        ("at_most_two", 3.0),
+    ):
         expected = getattr(plain.penalties, field) * factor
         np.testing.assert_allclose(getattr(raised.penalties, field), expected)
 
@@ -123,7 +143,11 @@ def test_bad_settings_are_refused():
             Coefficients(**settings)
     candidates = candidates_of([{frozenset(): -2.0, frozenset([1]): -1.0}, {frozenset(): -1.0}])
     with pytest.raises(QubayesError, match="scores of unions"):
-        formulate(candidates, union_scores=lambda v, s: [0.0] * len(s), coefficients=Coefficients(digits=1))
+        formulate(
+            candidates,
+            union_scores=lambda v, s: [0.0] * len(s),
+            coefficients=Coefficients(digits=1),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -141,12 +165,20 @@ def table():
 def test_true_scores_from_data_give_the_papers_coefficients(table, tmp_path):
     """`formulate --data DATA --order scc --penalty paper` is H of the paper, whose log S is the score on the data."""
     dataset = read(table)
-    found = identify(dataset, Search(2, Score("bdeu", 1.0)))
+    found = identify(dataset, CandidateSearch(2, Score("bdeu", 1.0)))
     subsets = cover(found)
     table.write_csv(tmp_path / "data.csv")
     write_candidates(found, tmp_path / "sets.qbc")
     write_subsets(subsets, tmp_path / "sets.qbs")
-    options = ["--order", "scc", "--penalty", "paper", "--subsets", str(tmp_path / "sets.qbs"), "--json"]
+    options = [
+        "--order",
+        "scc",
+        "--penalty",
+        "paper",
+        "--subsets",
+        str(tmp_path / "sets.qbs"),
+        "--json",
+    ]
     command = ["formulate", str(tmp_path / "sets.qbc"), "-o", str(tmp_path / "m.bqm"), *options]
     done = CliRunner().invoke(app, [*command, "--data", str(tmp_path / "data.csv")])
     assert done.exit_code == 0, done.exception
@@ -156,7 +188,9 @@ def test_true_scores_from_data_give_the_papers_coefficients(table, tmp_path):
         parents = sorted(parents) if len(parents) <= 2 else []
         return local_score(dataset, vertex, parents, Score("bdeu", 1.0))
 
-    scores = [{frozenset(p): log_score(v, p) for p in found.families.sets_of(v)} for v in range(found.n)]
+    scores = [
+        {frozenset(p): log_score(v, p) for p in found.families.sets_of(v)} for v in range(found.n)
+    ]
     slow = paper_problem(scores, subsets, log_score)
     closure = formulate(found, subsets, order="scc", penalty="paper")
     assert len(labels) == qubo.bits == closure.qubo.bits
@@ -170,7 +204,7 @@ def test_true_scores_from_data_give_the_papers_coefficients(table, tmp_path):
 
 def test_data_that_do_not_give_the_scores_are_refused(table):
     dataset = read(table)
-    found = identify(dataset, Search(2, Score("bdeu", 1.0)))
+    found = identify(dataset, CandidateSearch(2, Score("bdeu", 1.0)))
     other = read(table.select("a", "b", "c", "d", "e"))
     with pytest.raises(QubayesError, match="no column 'f'"):
         data_scores(found, other)
@@ -179,19 +213,25 @@ def test_data_that_do_not_give_the_scores_are_refused(table):
     unknown = Candidates(found.names, found.families, found.scores, Stamp())
     with pytest.raises(QubayesError, match="give it with --score"):
         data_scores(unknown, dataset)
-    again = data_scores(unknown, read(table.select("f", "b", "c", "d", "e", "a")), Score("bdeu", 1.0))
+    again = data_scores(
+        unknown, read(table.select("f", "b", "c", "d", "e", "a")), Score("bdeu", 1.0)
+    )
     first = found.families.set_at(0)
     assert again(0, [first])[0] == pytest.approx(float(found.scores[0]))
 
 
 def test_options_on_the_command_line(table, tmp_path):
-    write_candidates(identify(read(table), Search(2)), tmp_path / "sets.qbc")
+    write_candidates(identify(read(table), CandidateSearch(2)), tmp_path / "sets.qbc")
 
     def run(*options: str):
         return CliRunner().invoke(app, ["formulate", str(tmp_path / "sets.qbc"), *options])
 
     plain, rounded = (json.loads(run("--json", *more).stdout) for more in ((), ("--digits", "1")))
-    assert plain["step"] is None and rounded["step"] == 0.1 and rounded["rounding_error"] == pytest.approx(0.6)
+    assert (
+        plain["step"] is None
+        and rounded["step"] == 0.1
+        and rounded["rounding_error"] == pytest.approx(0.6)
+    )
     weak = run("--scale", "order=0.5,slack=1.5")
     assert weak.exit_code == 0 and "penalties of edge, triangle are not above" in weak.stderr
     assert "rounding loses at most" in run("--bits-of-precision", "12").stdout
@@ -207,6 +247,9 @@ def test_a_rounded_formulation_encodes_networks():
         if (chosen >= 0).all():
             bits, total = formulation.state_of(chosen)
             rounded = formulation.candidates.scores[chosen].sum()
-            assert total == pytest.approx(-rounded) and (bits == encode_sets(formulation, chosen)).all()
+            assert (
+                total == pytest.approx(-rounded)
+                and (bits == encode_sets(formulation, chosen)).all()
+            )
             encoded += 1
     assert encoded > 2

@@ -27,7 +27,10 @@ def scores_file(tmp_path_factory):
     for vertex, name in enumerate(candidates.names):
         sets = list(candidates.of(vertex))
         lines.append(f"{name} {len(sets)}")
-        lines += [" ".join([repr(score), str(len(p)), *(candidates.names[v] for v in p)]) for p, score in sets]
+        lines += [
+            " ".join([repr(score), str(len(p)), *(candidates.names[v] for v in p)])
+            for p, score in sets
+        ]
     path = tmp_path_factory.mktemp("scores") / "small.jkl"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -44,14 +47,24 @@ def test_both_modes_tell_their_sizes(scores_file, tmp_path):
     paper = formulate(scores_file, "--order", "scc", "--penalty", "paper")
     for facts in (ours, paper):
         bits = facts["bits"]
-        assert facts["n"] == 6 and bits["total"] == bits["u"] + bits["r"] + bits["z"] and bits["u"] == sum(facts["mu"])
+        assert (
+            facts["n"] == 6
+            and bits["total"] == bits["u"] + bits["r"] + bits["z"]
+            and bits["u"] == sum(facts["mu"])
+        )
         assert 0 < facts["coefficient_range"][0] < facts["coefficient_range"][1]
-        assert 0 <= facts["proved_optimal_vertices"] <= 6 and set(facts["seconds"]) == {"cover", "order", "assemble"}
+        assert 0 <= facts["proved_optimal_vertices"] <= 6 and set(facts["seconds"]) == {
+            "cover",
+            "order",
+            "assemble",
+        }
     assert paper["bits"]["z"] == 6 and ours["bits"]["total"] < paper["bits"]["total"]
     assert ours["coefficient_range"][1] < paper["coefficient_range"][1]
     qubo, labels = read_qubo(tmp_path / "model.bqm")
     assert qubo.bits == len(labels) == ours["bits"]["total"] and qubo.couplers == ours["couplers"]
-    assert labels[0].startswith("u[v0|") and energy(qubo, np.zeros(qubo.bits)) == pytest.approx(qubo.offset)
+    assert labels[0].startswith("u[v0|") and energy(qubo, np.zeros(qubo.bits)) == pytest.approx(
+        qubo.offset
+    )
 
 
 def test_constrained_files(scores_file, tmp_path):
@@ -72,19 +85,33 @@ def test_the_numbers_that_are_printed_are_those_of_the_file(name, scores_file, t
     facts = formulate(scores_file, "-o", tmp_path / name, "--order", "scc")
     model = read_model(tmp_path / name)
     if name == "m.json":
-        parts = [part.h.tolist() + part.weights.tolist() for part in (model.objective, model.penalty)]
-        found = model.objective.bits, sum(part.couplers for part in (model.objective, model.penalty))
+        parts = [
+            part.h.tolist() + part.weights.tolist() for part in (model.objective, model.penalty)
+        ]
+        found = (
+            model.objective.bits,
+            sum(part.couplers for part in (model.objective, model.penalty)),
+        )
         weights, constraints = parts[0] + parts[1], len(model.inequalities.constants)
     else:
         objective = getattr(model, "objective", model)
-        found, constraints = (len(model.variables), objective.num_interactions), len(getattr(model, "constraints", ()))
+        found, constraints = (
+            (len(model.variables), objective.num_interactions),
+            len(getattr(model, "constraints", ())),
+        )
         weights = [*dict(objective.linear).values(), *dict(objective.quadratic).values()]
     assert (facts["bits"]["total"], facts["couplers"]) == found
     assert sum(facts["bits"][kind] for kind in "urz") == facts["bits"]["total"]
-    assert facts["constraints"] == constraints and (constraints > 0) == (name in ("m.cqm", "m.lp", "m.qplib", "m.json"))
+    assert facts["constraints"] == constraints and (constraints > 0) == (
+        name in ("m.cqm", "m.lp", "m.qplib", "m.json")
+    )
     sizes = [abs(weight) for weight in weights if weight]
     assert facts["coefficient_range"] == [min(sizes), max(sizes)]
-    told = CliRunner().invoke(app, ["formulate", str(scores_file), "-o", str(tmp_path / name), "--order", "scc"]).stdout
+    told = (
+        CliRunner()
+        .invoke(app, ["formulate", str(scores_file), "-o", str(tmp_path / name), "--order", "scc"])
+        .stdout
+    )
     assert f"{found[0]:,} bits: " in told and f"; {found[1]:,} couplers" in told
     assert (f"; {constraints:,} constraints" in told) == (constraints > 0)
 
@@ -96,14 +123,21 @@ def test_names_of_bits_and_constraints_are_in_every_constrained_file(scores_file
         models.append(read_model(tmp_path / f"m{ending}"))
     assert all(one.is_equal(models[0]) for one in models[1:])
     assert all(list(one.variables) == list(models[0].variables) for one in models[1:])
-    assert list(models[1].constraints) == list(models[2].constraints)  # dimod sorts those of a .cqm file
+    assert list(models[1].constraints) == list(
+        models[2].constraints
+    )  # dimod sorts those of a .cqm file
     assert any(name.startswith("edge[v") for name in models[0].constraints)
 
 
 def test_text_output_and_bad_settings(scores_file, tmp_path):
     told = CliRunner().invoke(app, ["formulate", str(scores_file)])
     assert told.exit_code == 0 and " bits: " in told.stdout
-    for bad in (["--order", "none"], ["--penalty", "huge"], ["--cover", "magic"], ["-o", str(tmp_path / "x.txt")]):
+    for bad in (
+        ["--order", "none"],
+        ["--penalty", "huge"],
+        ["--cover", "magic"],
+        ["-o", str(tmp_path / "x.txt")],
+    ):
         done = CliRunner().invoke(app, ["formulate", str(scores_file), *bad])
         assert isinstance(done.exception, QubayesError), bad
 
@@ -112,14 +146,18 @@ def test_subsets_from_a_file(scores_file, tmp_path):
     candidates = read_candidates(scores_file)
     write_subsets(whole_subsets(candidates), tmp_path / "whole.qbs")
     whole = formulate(scores_file, "--subsets", tmp_path / "whole.qbs")
-    assert whole["mu"] == candidates.per_vertex.tolist()  # as in the file, and not as few as could be found
+    assert (
+        whole["mu"] == candidates.per_vertex.tolist()
+    )  # as in the file, and not as few as could be found
     found = formulate(scores_file, "-o", tmp_path / "found.bqm", "--threads", 1)
     assert sum(found["mu"]) < sum(whole["mu"])
     write_subsets(cover(candidates), tmp_path / "found.qbs")
     read = formulate(scores_file, "--subsets", tmp_path / "found.qbs", "-o", tmp_path / "read.bqm")
     assert {**read, "seconds": None} == {**found, "seconds": None}
     assert (tmp_path / "read.bqm").read_bytes() == (tmp_path / "found.bqm").read_bytes()
-    told = CliRunner().invoke(app, ["formulate", str(scores_file), "--subsets", str(tmp_path / "found.qbs")])
+    told = CliRunner().invoke(
+        app, ["formulate", str(scores_file), "--subsets", str(tmp_path / "found.qbs")]
+    )
     assert f"subsets read from {tmp_path / 'found.qbs'}" in told.stdout
 
 
@@ -133,12 +171,23 @@ def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp
 
     monkeypatch.setattr("qubayes.cli.qubo_commands.progress_bar", interrupting)
     done = CliRunner().invoke(
-        app, ["formulate", str(scores_file), "--threads", "1", "--json", "-o", str(tmp_path / "model.bqm")]
+        app,
+        [
+            "formulate",
+            str(scores_file),
+            "--threads",
+            "1",
+            "--json",
+            "-o",
+            str(tmp_path / "model.bqm"),
+        ],
     )
     assert done.exit_code == 130 and "interrupted; the best covers found so far" in done.stderr
     facts = json.loads(done.stdout)
     assert read_qubo(tmp_path / "model.bqm")[0].bits == facts["bits"]["total"]
-    sizes = read_candidates(scores_file).per_vertex  # every vertex but the first one reached keeps its sets
+    sizes = read_candidates(
+        scores_file
+    ).per_vertex  # every vertex but the first one reached keeps its sets
     assert sum(mu == size for mu, size in zip(facts["mu"], sizes.tolist(), strict=True)) >= 5
 
 
@@ -152,7 +201,10 @@ def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, mon
     write_subsets(subsets_of(candidates, [sets[:1] for sets in lists]), tmp_path / "few.qbs")
     for bad, words in [
         (["--subsets", tmp_path / "names.qbs"], "different variables; cover these candidates"),
-        (["--subsets", tmp_path / "few.qbs"], "not a union of two of its subsets; cover them again"),
+        (
+            ["--subsets", tmp_path / "few.qbs"],
+            "not a union of two of its subsets; cover them again",
+        ),
         (["--subsets", scores_file], "not a file of subsets"),
         (["--subsets", tmp_path / "none.qbs"], "cannot read"),
         (["--subsets", tmp_path / "whole.qbs", "--cover", "search"], "give one"),
@@ -160,11 +212,20 @@ def test_what_is_refused_before_anything_is_assembled(scores_file, tmp_path, mon
         (["--cluster", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
     ]:
         done = CliRunner().invoke(app, ["formulate", str(scores_file), *map(str, bad)])
-        assert isinstance(done.exception, QubayesError) and words in str(done.exception), (bad, done.exception)
+        assert isinstance(done.exception, QubayesError) and words in str(done.exception), (
+            bad,
+            done.exception,
+        )
 
 
 def test_a_missing_file_is_one_line():
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "formulate", "missing.jkl"]
+    command = [
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        "formulate",
+        "missing.jkl",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "missing.jkl" in done.stderr
 
@@ -173,15 +234,27 @@ def test_a_missing_file_is_one_line():
     ("command", "words"),
     [
         ("formulate x.jkl --network x.dot", "--network has no effect with --order chordal"),
-        ("formulate x.jkl --order scc --order-time-limit 5", "--order-time-limit has no effect with --order scc"),
+        (
+            "formulate x.jkl --order scc --order-time-limit 5",
+            "--order-time-limit has no effect with --order scc",
+        ),
         ("formulate x.jkl --score bic", "--score has no effect without --data"),
         ("formulate x.jkl --bins 5", "--bins has no effect without --data"),
         ("formulate x.jkl --data x.csv --ess 5", "--ess has no effect without --score"),
         ("formulate x.jkl --ordering inequalities", "--ordering has no effect on this output"),
-        ("formulate x.jkl --ordering inequalities -o x.bqm", "--ordering has no effect on this output"),
-        ("formulate x.jkl --ordering inequalities -o x.json", "--ordering has no effect on this output"),
+        (
+            "formulate x.jkl --ordering inequalities -o x.bqm",
+            "--ordering has no effect on this output",
+        ),
+        (
+            "formulate x.jkl --ordering inequalities -o x.json",
+            "--ordering has no effect on this output",
+        ),
         ("subsets x.jkl --cover search --seconds 5", "--seconds has no effect with --cover search"),
-        ("subsets x.jkl --cover ilp-only --effort 2", "--effort has no effect with --cover ilp-only"),
+        (
+            "subsets x.jkl --cover ilp-only --effort 2",
+            "--effort has no effect with --cover ilp-only",
+        ),
         ("decode x.bqm a.json --order chordal", "--order has no effect on the model x.bqm"),
         ("decode x.qbf a.json --subsets x.qbs", "--subsets has no effect on the model x.qbf"),
     ],

@@ -6,7 +6,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulation_cases import candidates_of, crowded_scores, random_scores, split_subsets, state_of, subsets_of
+from formulation_cases import (
+    candidates_of,
+    crowded_scores,
+    random_scores,
+    split_subsets,
+    state_of,
+    subsets_of,
+)
 from qubayes.foundation.errors import SettingError
 from qubayes.qubo import annealer_problem, constrain, formulate, to_bqm, to_cqm
 from qubayes.qubo.penalties import excess_bound, third_gain
@@ -18,10 +25,16 @@ def instances(count: int, seed: int):
     random = np.random.default_rng(seed)
     while count:
         crowded = count % 2 == 0
-        scores = crowded_scores(random, 4, 2) if crowded else random_scores(random, 4, 2, 0.3, required=count % 3 == 0)
+        scores = (
+            crowded_scores(random, 4, 2)
+            if crowded
+            else random_scores(random, 4, 2, 0.3, required=count % 3 == 0)
+        )
         candidates = candidates_of(scores)
         for order, penalty in (("chordal", "tight"), ("scc", "paper")):
-            formulation = formulate(candidates, split_subsets(random, candidates), order=order, penalty=penalty)
+            formulation = formulate(
+                candidates, split_subsets(random, candidates), order=order, penalty=penalty
+            )
             if 0 < formulation.bits["u"] + formulation.bits["r"] <= 13:
                 yield scores, formulation
                 count -= 1
@@ -35,8 +48,13 @@ def satisfying(model, labels, bits: int):
     column = {label: states[:, number] for number, label in enumerate(labels)}
     fits = np.ones(len(states), np.bool_)
     for constraint in model.constraints.values():
-        left = sum(weight * column[label] for label, weight in constraint.lhs.linear.items()) + constraint.lhs.offset
-        compare = {"<=": np.less_equal, ">=": np.greater_equal, "==": np.equal}[constraint.sense.value]
+        left = (
+            sum(weight * column[label] for label, weight in constraint.lhs.linear.items())
+            + constraint.lhs.offset
+        )
+        compare = {"<=": np.less_equal, ">=": np.greater_equal, "==": np.equal}[
+            constraint.sense.value
+        ]
         fits &= compare(left, constraint.rhs)
     energies = model.objective.energies((states[fits], list(labels)))
     return states[fits], energies
@@ -52,7 +70,9 @@ def test_least_objective_under_the_constraints(ordering):
         best = reference.best_score_of_orders(scores)
         assert energies.min() == pytest.approx(-best)
         inequalities += sum(label.startswith("subsets") for label in model.constraints)
-        if ordering == "inequalities":  # then every state that fits is a network, and its objective at least -best
+        if (
+            ordering == "inequalities"
+        ):  # then every state that fits is a network, and its objective at least -best
             assert (energies >= -best - 1e-9).all()
         assert len(states)
     assert inequalities
@@ -65,7 +85,10 @@ def test_the_parts_add_up_to_the_qubo_without_its_penalty_on_subsets():
         score, cycles = all_energies(form.score), all_energies(form.cycles)
         for index in range(0, len(score), 3):
             state = state_of(index, len(form.labels))
-            counts = [int(state[first:last].sum()) for first, last in zip(*_ranges(formulation), strict=True)]
+            counts = [
+                int(state[first:last].sum())
+                for first, last in zip(*_ranges(formulation), strict=True)
+            ]
             if max(counts) <= 1:  # neither z nor a pair of subsets
                 assert score[index] + cycles[index] == pytest.approx(whole[index], abs=1e-9)
 
@@ -78,13 +101,20 @@ def _ranges(formulation):
 def test_for_a_digital_annealer():
     for _, formulation in instances(6, 2):
         problem, form = annealer_problem(formulation), constrain(formulation)
-        assert to_bqm(problem.objective) == to_bqm(form.score) and to_bqm(problem.penalty) == to_bqm(form.cycles)
-        assert len(problem.inequalities.constants) == len(form.groups) == sum(formulation.subsets.families.sizes > 2)
+        assert to_bqm(problem.objective) == to_bqm(form.score) and to_bqm(
+            problem.penalty
+        ) == to_bqm(form.cycles)
+        assert (
+            len(problem.inequalities.constants)
+            == len(form.groups)
+            == sum(formulation.subsets.families.sizes > 2)
+        )
         for number, (first, last) in enumerate(form.groups):
             begin, end = problem.inequalities.indptr[number : number + 2]
             assert problem.inequalities.indices[begin:end].tolist() == list(range(first, last))
             assert (
-                set(problem.inequalities.weights[begin:end]) == {1.0} and problem.inequalities.constants[number] == -2.0
+                set(problem.inequalities.weights[begin:end]) == {1.0}
+                and problem.inequalities.constants[number] == -2.0
             )
         assert not any(label.startswith("z") for label in problem.labels)
 
@@ -123,13 +153,17 @@ def test_six_subsets_of_which_every_two_score():
     pairs = {frozenset(pair): -9.0 for pair in combinations(range(1, 7), 2)}
     scores = [{frozenset(): -10.0} | pairs, *({frozenset(): 0.0} for _ in range(6))]
     candidates = candidates_of(scores)
-    formulation = formulate(candidates, subsets_of(candidates, [[(p,) for p in range(1, 7)], *[[]] * 6]))
+    formulation = formulate(
+        candidates, subsets_of(candidates, [[(p,) for p in range(1, 7)], *[[]] * 6])
+    )
     form = constrain(formulation)
     assert penalised_minimum(form, 1) == (9.0, 0) == penalised_minimum(form, 2)
     xi = int(np.ceil(formulation.penalties.at_most_two[0]))
     weak, excess = penalised_minimum(replace(form, lambdas=(xi,)), 1)
     assert xi == 3 and weak == 7.0 and excess == 4
-    assert form.lambdas == (6,)  # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
+    assert form.lambdas == (
+        6,
+    )  # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
 
 
 def test_bounds_of_the_excess_are_their_definition():
@@ -138,10 +172,15 @@ def test_bounds_of_the_excess_are_their_definition():
     for _ in range(200):
         mu = int(random.integers(3, 7))
         singles = random.integers(0, 9, mu) / 4
-        joint = {p: max(singles[list(p)]) + random.integers(0, 9) / 4 for p in combinations(range(mu), 2)}
+        joint = {
+            p: max(singles[list(p)]) + random.integers(0, 9) / 4 for p in combinations(range(mu), 2)
+        }
 
         def gain(subsets, singles=singles, joint=joint):
-            return sum(joint[p] for p in combinations(subsets, 2)) - (len(subsets) - 2) * singles[list(subsets)].sum()
+            return (
+                sum(joint[p] for p in combinations(subsets, 2))
+                - (len(subsets) - 2) * singles[list(subsets)].sum()
+            )
 
         bound = excess_bound(singles, np.array(list(joint.values())))
         for size in range(3, mu + 1):
@@ -161,9 +200,12 @@ def test_constraints_carry_the_names_of_their_vertices():
         names = formulation.candidates.names
         labels = list(to_cqm(formulation, ordering="inequalities").constraints)
         assert [label for label in labels if label.startswith("subsets")] == [
-            f"subsets[{names[vertex]}]" for vertex in np.flatnonzero(formulation.subsets.families.sizes > 2)
+            f"subsets[{names[vertex]}]"
+            for vertex in np.flatnonzero(formulation.subsets.families.sizes > 2)
         ]
-        corners = [",".join(names[v] for v in corner) for corner in formulation.order.corners().tolist()]
+        corners = [
+            ",".join(names[v] for v in corner) for corner in formulation.order.corners().tolist()
+        ]
         assert corners and [label for label in labels if "ward" in label] == [
             f"{way}[{corner}]" for corner in corners for way in ("backward", "forward")
         ]

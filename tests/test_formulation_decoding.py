@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
 from qubayes.foundation.errors import QubayesError
 from qubayes.machines import read_model
-from qubayes.qubo import best_sets, decode, encode, encode_sets, energy, formulate, implied_order, weighted_order
+from qubayes.qubo import (
+    best_sets,
+    decode,
+    encode,
+    encode_sets,
+    energy,
+    formulate,
+    implied_order,
+    weighted_order,
+)
 from qubayes.qubo.decoding import Violation, closure_sets
 from reference import energies as reference
 
@@ -28,7 +37,12 @@ TRIANGLE = [
 
 def formulated(order="chordal", penalty="tight"):
     candidates = candidates_of(TRIANGLE)
-    return formulate(candidates, subsets_of(candidates, [[(1,), (2,)], [(0,)], [(1,)]]), order=order, penalty=penalty)
+    return formulate(
+        candidates,
+        subsets_of(candidates, [[(1,), (2,)], [(0,)], [(1,)]]),
+        order=order,
+        penalty=penalty,
+    )
 
 
 def state(formulation, *labels: str) -> np.ndarray:
@@ -49,7 +63,10 @@ def test_violations_are_named():
     formulation = formulated("scc", "paper")
 
     def names(*labels):
-        return {(v.constraint, v.vertices) for v in decode(formulation, state(formulation, *labels)).violations}
+        return {
+            (v.constraint, v.vertices)
+            for v in decode(formulation, state(formulation, *labels)).violations
+        }
 
     backwards = "r[v0<v2]"  # 2 < 1 < 0 but 0 < 2
     assert names(backwards) == {("triangle", ("v2", "v1", "v0"))}
@@ -88,7 +105,9 @@ def test_too_many_subsets_and_required_parents_are_named():
     formulation = formulate(candidates_of(scores), whole_subsets(candidates_of(scores)))
     first = formulation.order.pairs[0, 0] == 0
     found = decode(formulation, [0, 0 if first else 1])
-    assert [str(v) for v in found.violations] == ["v0 is a required parent of v1 but comes after it"]
+    assert [str(v) for v in found.violations] == [
+        "v0 is a required parent of v1 but comes after it"
+    ]
     assert decode(formulation, [0, 1 if first else 0]).parents == ((), (0,))
 
 
@@ -99,22 +118,34 @@ def test_any_state_is_repaired_to_the_better_network_of_two_orders(order, penalt
         random = np.random.default_rng(seed)
         scores = random_scores(random, 5, 3, 0.3, required=seed % 3)
         candidates = candidates_of(scores)
-        formulation = formulate(candidates, split_subsets(random, candidates), order=order, penalty=penalty)
+        formulation = formulate(
+            candidates, split_subsets(random, candidates), order=order, penalty=penalty
+        )
         for _ in range(20):
             bits = random.random(formulation.qubo.bits) < random.random()
             given, raw = decode(formulation, bits, repair=True), decode(formulation, bits)
             found = given.final
             parents = [s(*members) for members in found.parents]
             assert reference.is_acyclic(parents) and found.energy == pytest.approx(-found.score)
-            assert found.score == pytest.approx(sum(k[p] for k, p in zip(scores, parents, strict=True)))
-            assert (given.parents, given.score, given.energy) == (raw.parents, raw.score, raw.energy)
-            assert (given.repaired is None) == given.feasible == raw.feasible and raw.repaired is None
+            assert found.score == pytest.approx(
+                sum(k[p] for k, p in zip(scores, parents, strict=True))
+            )
+            assert (given.parents, given.score, given.energy) == (
+                raw.parents,
+                raw.score,
+                raw.energy,
+            )
+            assert (
+                given.repaired is None
+            ) == given.feasible == raw.feasible and raw.repaired is None
             if given.repaired:
                 totals = []
                 for before in (implied_order(formulation, bits), weighted_order(formulation, bits)):
                     allowed = [frozenset(before[: before.index(v)]) for v in range(5)]
                     pairs = zip(scores, allowed, strict=True)
-                    totals.append(sum(max(score for p, score in k.items() if p <= a) for k, a in pairs))
+                    totals.append(
+                        sum(max(score for p, score in k.items() if p <= a) for k, a in pairs)
+                    )
                 assert found.score == pytest.approx(max(totals))
                 better[int(totals[0] < totals[1])] += 1
     assert min(better) > 5, better  # each of the two orders decides at times
@@ -133,13 +164,22 @@ def test_both_orders_are_their_definitions(seed):
     """Whose r bits and whose subsets are random; scores are multiples of 1/8, so that sums are exact."""
     random = np.random.default_rng(seed)
     scores = random_scores(random, 7, 3, 0.25, required=seed % 3)
-    scores = [{own: float(np.floor(8 * score)) / 8 + len(own) for own, score in known.items()} for known in scores]
+    scores = [
+        {own: float(np.floor(8 * score)) / 8 + len(own) for own, score in known.items()}
+        for known in scores
+    ]
     candidates, bases = candidates_of(scores), [reference.base_of(known) for known in scores]
-    formulation = formulate(candidates, split_subsets(random, candidates), order="scc" if seed % 2 else "chordal")
+    formulation = formulate(
+        candidates, split_subsets(random, candidates), order="scc" if seed % 2 else "chordal"
+    )
     possible = [frozenset().union(*known) for known in scores]
     for _ in range(10):
         bits = random.random(formulation.qubo.bits) < random.random()
-        first = {label: bit for label, bit in zip(formulation.labels, bits, strict=True) if label[0] == "r"}
+        first = {
+            label: bit
+            for label, bit in zip(formulation.labels, bits, strict=True)
+            if label[0] == "r"
+        }
 
         def allowed(p, v, first=first):
             return first.get(f"r[v{p}<v{v}]", True) and not first.get(f"r[v{v}<v{p}]", False)
@@ -149,7 +189,9 @@ def test_both_orders_are_their_definitions(seed):
             return 7 * len(bases[v] - placed) + len(free)
 
         assert implied_order(formulation, bits) == next_by(7, before)
-        chosen = [frozenset(own) for own in candidates.families.sets_at(closure_sets(formulation, bits))]
+        chosen = [
+            frozenset(own) for own in candidates.families.sets_at(closure_sets(formulation, bits))
+        ]
         weight = {}
         for v, known in enumerate(scores):
             for p in chosen[v] - bases[v]:
@@ -182,12 +224,18 @@ def test_an_order_in_the_r_bits_is_the_one_that_is_implied():
         assert bits[first_r:].shape[0] >= len(pairs)
 
 
-@given(st.integers(0, 10_000), st.permutations(range(5)), st.sampled_from([("chordal", "tight"), ("scc", "paper")]))
+@given(
+    st.integers(0, 10_000),
+    st.permutations(range(5)),
+    st.sampled_from([("chordal", "tight"), ("scc", "paper")]),
+)
 def test_encoding_a_network_and_decoding_it(seed, order, mode):
     random = np.random.default_rng(seed)
     scores = random_scores(random, 5, 3, 0.25)
     candidates = candidates_of(scores)
-    formulation = formulate(candidates, split_subsets(random, candidates), order=mode[0], penalty=mode[1])
+    formulation = formulate(
+        candidates, split_subsets(random, candidates), order=mode[0], penalty=mode[1]
+    )
     chosen = best_sets(formulation, list(order))
     bits = encode_sets(formulation, chosen, list(order))
     found = decode(formulation, bits)
@@ -202,7 +250,13 @@ def test_a_feasible_state_whose_energy_is_not_its_score_is_a_fault():
     formulation = formulated()
     bits = encode(formulation, ((), (0,), (1,)))
     scale = abs(formulation.qubo.offset) + abs(formulation.qubo.h).max()
-    for error, fault in [(0.0, False), (0.9e-9 * scale, False), (1.1e-9 * scale, True), (-1.0, True), (np.nan, True)]:
+    for error, fault in [
+        (0.0, False),
+        (0.9e-9 * scale, False),
+        (1.1e-9 * scale, True),
+        (-1.0, True),
+        (np.nan, True),
+    ]:
         qubo = formulation.qubo._replace(h=formulation.qubo.h + error / bits.sum())
         wrong = replace(formulation, qubo=qubo)
         if fault:
@@ -221,7 +275,9 @@ def test_what_cannot_be_encoded_is_refused():
         encode(formulation, ((2,), (0,), (1,)))
     with pytest.raises(QubayesError, match="7 bits"):
         decode(formulation, np.zeros(6))
-    required = formulate(*(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}])))
+    required = formulate(
+        *(lambda c: (c, whole_subsets(c)))(candidates_of([{s(): 0.0}, {s(0): 0.0}]))
+    )
     with pytest.raises(QubayesError, match="before a required parent"):
         best_sets(required, [1, 0])
 
@@ -250,7 +306,11 @@ def test_methods_give_the_same_function(tmp_path):
     assert formulation.to_bqm().energy(sample) == pytest.approx(expected)
     h, couplings, offset = formulation.to_ising()
     spin = {label: 2 * value - 1 for label, value in sample.items()}
-    total = offset + sum(h[v] * spin[v] for v in h) + sum(w * spin[v] * spin[x] for (v, x), w in couplings.items())
+    total = (
+        offset
+        + sum(h[v] * spin[v] for v in h)
+        + sum(w * spin[v] * spin[x] for (v, x), w in couplings.items())
+    )
     assert total == pytest.approx(expected)
     for kind in (".bqm", ".lp", ".json"):
         formulation.write(tmp_path / f"model{kind}")

@@ -28,7 +28,9 @@ MOST_BITS = 18
 
 def all_energies(qubo: Qubo) -> np.ndarray:
     rows, cols, weights = upper_triangle(qubo)
-    couplers = dict(zip(zip(rows.tolist(), cols.tolist(), strict=True), weights.tolist(), strict=True))
+    couplers = dict(
+        zip(zip(rows.tolist(), cols.tolist(), strict=True), weights.tolist(), strict=True)
+    )
     return reference.all_energies(qubo.h, couplers, qubo.offset)
 
 
@@ -42,12 +44,16 @@ def problems(seed: int):
             scores = crowded_scores(random, max(n, 4), max(largest, 2))
         else:
             required = int(random.integers(1, 3)) if kind and n > 1 else 0
-            scores = random_scores(random, n, largest, float(random.choice([0.1, 0.2, 0.3])), required)
+            scores = random_scores(
+                random, n, largest, float(random.choice([0.1, 0.2, 0.3])), required
+            )
         candidates = candidates_of(scores)
         yield (
             scores,
             candidates,
-            whole_subsets(candidates) if random.random() < 0.2 else split_subsets(random, candidates),
+            whole_subsets(candidates)
+            if random.random() < 0.2
+            else split_subsets(random, candidates),
         )
 
 
@@ -74,10 +80,18 @@ def test_every_minimiser_is_a_best_network(order, penalty):
             parents = [frozenset(members) for members in found.parents]
             assert found.feasible, found.violations
             assert reference.is_acyclic(parents)
-            assert sum(known[p] for known, p in zip(scores, parents, strict=True)) == pytest.approx(best, abs=1e-9)
-        kept_by |= set(zip(formulation.penalties.at_most_two > 0, formulation.penalties.has_slack, strict=True))
+            assert sum(known[p] for known, p in zip(scores, parents, strict=True)) == pytest.approx(
+                best, abs=1e-9
+            )
+        kept_by |= set(
+            zip(formulation.penalties.at_most_two > 0, formulation.penalties.has_slack, strict=True)
+        )
     if penalty == "tight":
-        assert kept_by == {(False, False), (True, False), (True, True)}  # nothing, unused pairs, a z bit
+        assert kept_by == {
+            (False, False),
+            (True, False),
+            (True, True),
+        }  # nothing, unused pairs, a z bit
 
 
 @pytest.mark.parametrize("order,penalty", MODES)
@@ -100,7 +114,9 @@ def test_best_scores_of_all_dags_and_of_all_orders_agree():
     assert [len(reference.all_dags(n)) for n in range(1, 6)] == [1, 3, 25, 543, 29281]
     for n, required in [(1, 0), (2, 0), (3, 1), (4, 2), (5, 0)]:
         scores = random_scores(np.random.default_rng(n), n, 3, 0.3, required)
-        assert reference.best_score_of_dags(scores) == pytest.approx(reference.best_score_of_orders(scores))
+        assert reference.best_score_of_dags(scores) == pytest.approx(
+            reference.best_score_of_orders(scores)
+        )
 
 
 def lowered(formulation: Formulation, **factors: float) -> Qubo:
@@ -117,10 +133,18 @@ def s(*members: int) -> frozenset[int]:
 
 TIGHT = {
     "edges": ([{s(): -20.0, s(1): -10.0}, {s(): -20.0, s(0): -12.0}], None),
-    "triangles": ([{s(): -20.0, s(2): -10.0}, {s(): -20.0, s(0): -10.0}, {s(): -20.0, s(1): -10.0}], None),
+    "triangles": (
+        [{s(): -20.0, s(2): -10.0}, {s(): -20.0, s(0): -10.0}, {s(): -20.0, s(1): -10.0}],
+        None,
+    ),
     "required": ([{s(): -20.0, s(1): -10.0}, {s(0): -20.0}], None),
     "at_most_two, a z bit": (
-        [{s(): -20.0, s(1, 2): -10.0, s(1, 3): -10.0, s(2, 3): -10.0}, {s(): 0.0}, {s(): 0.0}, {s(): 0.0}],
+        [
+            {s(): -20.0, s(1, 2): -10.0, s(1, 3): -10.0, s(2, 3): -10.0},
+            {s(): 0.0},
+            {s(): 0.0},
+            {s(): 0.0},
+        ],
         [[(1,), (2,), (3,)], [], [], []],
     ),
     "at_most_two, unused pairs": (

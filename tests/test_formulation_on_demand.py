@@ -16,7 +16,15 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network, write_network
-from qubayes.qubo import Demand, OrderStatus, decode, encode_sets, energy, formulate, read_formulation
+from qubayes.qubo import (
+    Demand,
+    OrderStatus,
+    decode,
+    encode_sets,
+    energy,
+    formulate,
+    read_formulation,
+)
 from qubayes.qubo.formulation import assembled
 from qubayes.qubo.formulation_files import Problem
 from qubayes.qubo.gains import relate
@@ -34,7 +42,10 @@ from reference import energies as reference
 from reference.annealing import Draws
 from test_formulation_minimum import all_energies
 
-RING = [{frozenset(): -3.0, frozenset([(v - 1) % 4]): -1.0, frozenset([(v + 1) % 4]): -2.5} for v in range(4)]
+RING = [
+    {frozenset(): -3.0, frozenset([(v - 1) % 4]): -1.0, frozenset([(v + 1) % 4]): -2.5}
+    for v in range(4)
+]
 
 
 def pairs_of(candidates) -> tuple[set, set]:
@@ -57,7 +68,11 @@ def best_relaxed_score(scores, bits, near) -> float:
     """Theorem A (iii) by definition: over all directions of all pairs in which no triangle of `bits` is cyclic."""
     pairs = sorted(bits | near)
     number = {pair: place for place, pair in enumerate(pairs)}
-    corners = [c for c in combinations(range(len(scores)), 3) if all(pair in bits for pair in combinations(c, 2))]
+    corners = [
+        c
+        for c in combinations(range(len(scores)), 3)
+        if all(pair in bits for pair in combinations(c, 2))
+    ]
     best = -np.inf
     for r in product((False, True), repeat=len(pairs)):  # True: the smaller vertex comes first
         if any(r[number[a, b]] == r[number[b, c]] != r[number[a, c]] for a, b, c in corners):
@@ -67,9 +82,12 @@ def best_relaxed_score(scores, bits, near) -> float:
             allowed = {
                 p
                 for p in range(len(scores))
-                if (pair := (min(p, child), max(p, child))) not in number or r[number[pair]] == (p < child)
+                if (pair := (min(p, child), max(p, child))) not in number
+                or r[number[pair]] == (p < child)
             }
-            total += max((score for parents, score in known.items() if parents <= allowed), default=-np.inf)
+            total += max(
+                (score for parents, score in known.items() if parents <= allowed), default=-np.inf
+            )
         best = max(best, total)
     return best
 
@@ -101,7 +119,8 @@ def test_a_relaxation_keeps_every_network_and_its_minimum_is_its_definition():
             assert {violation.constraint for violation in found.violations} <= {"cycle"}
             assert found.energy == pytest.approx(-found.score)
             assert not any(
-                v in found.parents[p] and p in found.parents[v] for v, p in combinations(range(len(scores)), 2)
+                v in found.parents[p] and p in found.parents[v]
+                for v, p in combinations(range(len(scores)), 2)
             )
             cyclic += not found.feasible
         for _ in range(5):
@@ -144,7 +163,10 @@ def test_energies_of_the_walk_are_those_of_the_qubo_with_u_and_z_minimised_out(r
             r = state_of(number, len(bits))
             ascending = dict(zip(walk.directions(r), r.tolist(), strict=True))
             needed = [(p, v) for v, known in enumerate(scores) for p in reference.base_of(known)]
-            if all(ascending.get((min(edge), max(edge)), edge[0] < edge[1]) == (edge[0] < edge[1]) for edge in needed):
+            if all(
+                ascending.get((min(edge), max(edge)), edge[0] < edge[1]) == (edge[0] < edge[1])
+                for edge in needed
+            ):
                 ab, bc, ac = r[walk.order.triangles].T
                 if ((ab == bc) & (ab != ac)).any():  # the penalties of the QUBO are rounded up
                     assert -best - 1e-9 <= walk.energy_of(r) <= least[number] + 1e-9
@@ -172,7 +194,14 @@ def move_cases(case):
         return [wide_problem(np.random.default_rng(0))]
     cases = []
     for random, scores, candidates, subsets, default, near in problems(11, 6, case == "required"):
-        cases.append((scores, candidates, subsets, near | {pair for pair in default if random.random() < 0.7}))
+        cases.append(
+            (
+                scores,
+                candidates,
+                subsets,
+                near | {pair for pair in default if random.random() < 0.7},
+            )
+        )
     return cases
 
 
@@ -193,7 +222,11 @@ def test_every_flip_of_the_walk_follows_metropolis_rule(case):
     flips = rejected = noted = 0
     for seed, (scores, candidates, subsets, bits) in enumerate(move_cases(case)):
         walk, r, movable = walk_of(seed, scores, candidates, subsets, bits)
-        state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
+        state, stream, draws = (
+            walk.start(r),
+            random_stream(seed),
+            Draws(*random_stream(seed).tolist()),
+        )
         first = least = walk.energy_of(r)
         for number in range(60):
             walk.step(state, 2.0, 2, stream)
@@ -202,7 +235,11 @@ def test_every_flip_of_the_walk_follows_metropolis_rule(case):
                 trial[place] = not trial[place]
                 limit = -2.0 * np.log(((draws.word(0) >> 11) + 1) * 2.0**-53)
                 accepted = walk.energy_of(trial) - walk.energy_of(r) <= limit
-                r, flips, rejected = trial if accepted else r, flips + accepted, rejected + (not accepted)
+                r, flips, rejected = (
+                    trial if accepted else r,
+                    flips + accepted,
+                    rejected + (not accepted),
+                )
             assert state.r.tolist() == r.tolist(), number
             assert state.choice.tolist() == walk.choice_of(r).tolist()
             assert state.energies[0] == pytest.approx(walk.energy_of(r) - first, abs=1e-6)
@@ -219,7 +256,11 @@ def test_every_move_of_a_vertex_follows_metropolis_rule(case):
     for seed, (scores, candidates, subsets, bits) in enumerate(move_cases(case)):
         walk, r, movable = walk_of(seed, scores, candidates, subsets, bits)
         pairs = {tuple(pair): place for place, pair in enumerate(walk.order.pairs.tolist())}
-        state, stream, draws = walk.start(r), random_stream(seed), Draws(*random_stream(seed).tolist())
+        state, stream, draws = (
+            walk.start(r),
+            random_stream(seed),
+            Draws(*random_stream(seed).tolist()),
+        )
         for number in range(60):
             walk.move_vertices(state, 4.0, 1, stream)
             place = movable[draws.below(len(movable))]
@@ -228,7 +269,11 @@ def test_every_move_of_a_vertex_follows_metropolis_rule(case):
             trial = passing(walk, pairs, r, place, mover, movable)
             accepted = walk.energy_of(trial) - walk.energy_of(r) <= limit
             passed += accepted and (trial != r).sum() > 1
-            r, moved, rejected = trial if accepted else r, moved + accepted, rejected + (not accepted)
+            r, moved, rejected = (
+                trial if accepted else r,
+                moved + accepted,
+                rejected + (not accepted),
+            )
             assert state.r.tolist() == r.tolist(), number
             assert state.choice.tolist() == walk.choice_of(r).tolist()
             np.testing.assert_allclose(state.fields, walk.start(r).fields, atol=1e-6)
@@ -243,7 +288,9 @@ def passing(walk, pairs, r, place, mover, movable):
     for corners in walk.order.triangles.tolist():
         low, middle, high = trial[corners]
         if place in corners and low == middle != high:
-            third = ({v for side in corners for v in walk.order.pairs[side].tolist()} - {a, b}).pop()
+            third = (
+                {v for side in corners for v in walk.order.pairs[side].tolist()} - {a, b}
+            ).pop()
             side = pairs[min(mover, third), max(mover, third)]
             if side in movable:
                 trial[side] = not trial[side]
@@ -255,7 +302,9 @@ def test_a_vertex_passes_all_in_between():
     scores = random_scores(np.random.default_rng(3), 7, 2, 0.9)
     candidates = candidates_of(scores)
     everything = set(combinations(range(7), 2))
-    walk = BitWalk(relate(candidates, whole_subsets(candidates)), relaxed_order(everything, everything))
+    walk = BitWalk(
+        relate(candidates, whole_subsets(candidates)), relaxed_order(everything, everything)
+    )
     state, stream = walk.start(np.ones(21, np.bool_)), random_stream(1)
     order, far = list(range(7)), 0
     for _ in range(200):
@@ -265,7 +314,9 @@ def test_a_vertex_passes_all_in_between():
         later += np.tril(1 - later.T, -1)
         new = np.argsort(-later.sum(axis=1)).tolist()
         assert sorted(later.sum(axis=1)) == list(range(7))  # no cyclic triangle
-        assert any([v for v in new if v != mover] == [v for v in order if v != mover] for mover in range(7))
+        assert any(
+            [v for v in new if v != mover] == [v for v in order if v != mover] for mover in range(7)
+        )
         far += sum(abs(new.index(v) - order.index(v)) > 1 for v in order) > 0
         order = new
     assert far > 50
@@ -275,7 +326,13 @@ def _forward(scores) -> list[int]:
     """An order in which every required parent comes first."""
     order: list[int] = []
     while len(order) < len(scores):
-        order.append(next(v for v, k in enumerate(scores) if v not in order and reference.base_of(k) <= set(order)))
+        order.append(
+            next(
+                v
+                for v, k in enumerate(scores)
+                if v not in order and reference.base_of(k) <= set(order)
+            )
+        )
     return order
 
 
@@ -290,7 +347,11 @@ def test_chords_are_pairs_of_the_default_and_close_their_cycle():
         for length in range(3, candidates.n + 1):
             for cycle in product(range(candidates.n), repeat=length):
                 steps = [(cycle[i - 1], cycle[i]) for i in range(length)]
-                if len(set(cycle)) < length or cycle[0] != min(cycle) or not all(arcs[step] for step in steps):
+                if (
+                    len(set(cycle)) < length
+                    or cycle[0] != min(cycle)
+                    or not all(arcs[step] for step in steps)
+                ):
                     continue
                 made = chords(list(cycle), place)
                 assert made <= default and len(made) == 2 * length - 3
@@ -299,7 +360,9 @@ def test_chords_are_pairs_of_the_default_and_close_their_cycle():
                 for r in product((False, True), repeat=len(pairs)):
                     along = all(r[pairs[min(s), max(s)]] == (s[0] < s[1]) for s in steps)
                     if along:
-                        assert any(r[ab] == r[bc] != r[ac] for ab, bc, ac in order.triangles.tolist())
+                        assert any(
+                            r[ab] == r[bc] != r[ac] for ab, bc, ac in order.triangles.tolist()
+                        )
                 closed += length > 3
     assert closed > 20
 
@@ -317,7 +380,8 @@ def test_a_cycle_without_chords_takes_few_extra_bits(k):
     for x in product((0, 1), repeat=k):
         t = int(np.dot(weights, x))
         ends = [
-            t - 1 - sum(v for v, y in zip(values, bits, strict=True) if y) for bits in product((0, 1), repeat=extra)
+            t - 1 - sum(v for v, y in zip(values, bits, strict=True) if y)
+            for bits in product((0, 1), repeat=extra)
         ]
         least = min(end * (end - 1) // 2 for end in ends)
         assert least == (len(set(x)) == 1)
@@ -345,7 +409,9 @@ def test_a_vertex_with_two_possible_parents_needs_no_bits_of_its_own():
             own = list(range(*subsets.families.vertex_start[vertex : vertex + 2]))
             own += [z for z in [int(made.z_bits[vertex])] if z >= 0]
             first = made.order.pairs[pairs, 0] == parents
-            x = states[:, subsets.total + pairs] == first  # whether each parent comes before the vertex
+            x = (
+                states[:, subsets.total + pairs] == first
+            )  # whether each parent comes before the vertex
             gain = [reference.closure(known, frozenset([p])) - known[frozenset()] for p in parents]
             polynomial = -(x * gain).sum(axis=1)
             if len(parents) == 2:
@@ -363,7 +429,11 @@ def test_a_parent_that_is_always_allowed_is_folded_into_the_scores():
     for random, scores, candidates, _, default, near in problems(9, 60, most=40):
         arcs = candidates.families.arcs()
         for parent, child in np.argwhere(arcs & ~arcs.T).tolist():
-            bits = {pair for pair in default - {(min(parent, child), max(parent, child))} if random.random() < 0.7}
+            bits = {
+                pair
+                for pair in default - {(min(parent, child), max(parent, child))}
+                if random.random() < 0.7
+            }
             known: dict = {}
             for members, score in scores[child].items():
                 rest = members - {parent}
@@ -382,23 +452,34 @@ def test_a_pendant_is_dropped():
         scores = random_scores(random, 4, 2, 0.2)
         lone = random.uniform(-9.0, -1.0, 2)
         pendant = {frozenset(): float(lone.min()), frozenset([0]): float(lone.max())}
-        with_it = {c | {4}: s + float(random.exponential(3.0)) for c, s in scores[0].items() if len(c) < 2}
+        with_it = {
+            c | {4}: s + float(random.exponential(3.0)) for c, s in scores[0].items() if len(c) < 2
+        }
         lowered = {c: s - float(np.ptp(lone)) for c, s in with_it.items()}
         whole = [scores[0] | with_it, *scores[1:], pendant]
         left = [scores[0] | lowered, *scores[1:], {frozenset(): float(lone.max())}]
-        assert reference.best_score_of_orders(left) == pytest.approx(reference.best_score_of_orders(whole))
+        assert reference.best_score_of_orders(left) == pytest.approx(
+            reference.best_score_of_orders(whole)
+        )
 
 
 def test_shortest_cycles():
     parents = ((2, 4), (0,), (1,), (5,), (3,), (4,), (8,), (6,), (9,), (7,))
     cycles = shortest_cycles(parents)
-    assert sorted(map(sorted, cycles[:2])) == [[0, 1, 2], [3, 4, 5]] and sorted(cycles[2]) == [6, 7, 8, 9]
+    assert sorted(map(sorted, cycles[:2])) == [[0, 1, 2], [3, 4, 5]] and sorted(cycles[2]) == [
+        6,
+        7,
+        8,
+        9,
+    ]
     for cycle in cycles:
         assert all(cycle[i - 1] in parents[cycle[i]] for i in range(len(cycle)))
     assert shortest_cycles(((), (0,), (0, 1))) == []
     place, short = np.arange(10), {(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)}
     assert missing_chords(cycles, place, set()) == short
-    assert missing_chords(cycles, place, short) == chords(cycles[2], place)  # a state may pay for a short cycle
+    assert missing_chords(cycles, place, short) == chords(
+        cycles[2], place
+    )  # a state may pay for a short cycle
     assert missing_chords(cycles, place, short | chords(cycles[2], place)) == set()
 
 
@@ -407,8 +488,14 @@ def rings(seed: int, count: int):
     random = np.random.default_rng(seed)
     while count:
         n = int(random.integers(4, 6))
-        sides = [[frozenset([(v + step) % n]) for step in (-1, 1) if random.random() < 0.8] for v in range(n)]
-        scores = [{frozenset(): -3.0} | {side: float(random.uniform(-2.9, 0.0)) for side in own} for own in sides]
+        sides = [
+            [frozenset([(v + step) % n]) for step in (-1, 1) if random.random() < 0.8]
+            for v in range(n)
+        ]
+        scores = [
+            {frozenset(): -3.0} | {side: float(random.uniform(-2.9, 0.0)) for side in own}
+            for own in sides
+        ]
         candidates = candidates_of(scores)
         default, near = pairs_of(candidates)
         if near < default:
@@ -422,11 +509,15 @@ def test_order_bits_on_demand_are_exact_on_small_problems(kind):
     saved, proved = 0, set()
     cases = rings(4, 15) if kind == "ring" else problems(4, 15, kind == "required")
     for random, scores, candidates, subsets, default, near in cases:
-        known = Network(candidates.names, tuple(candidates.base(v) for v in range(candidates.n)))  # far from the best
+        known = Network(
+            candidates.names, tuple(candidates.base(v) for v in range(candidates.n))
+        )  # far from the best
         demand = Demand(known if random.random() < 0.5 else None, sweeps=100, walks=20)
         made = formulate(candidates, subsets, order="adjacent", demand=demand)
         assert made.exact or made.order_status.walks == 20
-        assert all_energies(made.qubo).min() == pytest.approx(-reference.best_score_of_orders(scores))
+        assert all_energies(made.qubo).min() == pytest.approx(
+            -reference.best_score_of_orders(scores)
+        )
         assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= default
         saved += len(default) - len(made.order.pairs)
         proved |= {made.exact} if near < default else set()
@@ -452,12 +543,17 @@ def test_a_ring_of_four_needs_its_chord():
     assert [violation.constraint for violation in found.violations] == ["cycle"]
     assert "is a directed cycle" in str(found.violations[0])
     assert set(found.violations[0].vertices) == {"v0", "v1", "v2", "v3"}
-    assert found.repaired.feasible and found.repaired.score == pytest.approx(reference.best_score_of_orders(RING))
+    assert found.repaired.feasible and found.repaired.score == pytest.approx(
+        reference.best_score_of_orders(RING)
+    )
     made = formulate(candidates, subsets, order="adjacent")
-    assert made.bits == formulate(candidates, subsets).bits and made.order_status == replace(PROVED, found=1)
+    assert made.bits == formulate(candidates, subsets).bits and made.order_status == replace(
+        PROVED, found=1
+    )
 
 
-HARMLESS = [  # the ring 0 -> 1 -> 2 -> 3 -> 0 scores less than the best network, so it needs no chord
+# the ring 0 -> 1 -> 2 -> 3 -> 0 scores less than the best network, so it needs no chord
+HARMLESS = [
     {frozenset(): -3.0, frozenset([3]): -2.9, frozenset([1]): -0.5},
     {frozenset(): -3.0, frozenset([0]): -1.0, frozenset([2]): -0.9},
     {frozenset(): -3.0, frozenset([1]): -1.0, frozenset([3]): -1.0},
@@ -468,16 +564,22 @@ HARMLESS = [  # the ring 0 -> 1 -> 2 -> 3 -> 0 scores less than the best network
 def without_search():
     """A problem that has order bits for fewer pairs than by default."""
     candidates = candidates_of(HARMLESS)
-    return formulate(candidates, whole_subsets(candidates), order="adjacent", demand=Demand(seconds=0.0))
+    return formulate(
+        candidates, whole_subsets(candidates), order="adjacent", demand=Demand(seconds=0.0)
+    )
 
 
 def test_a_search_without_time_claims_nothing():
     """The bits of the start are left: networks keep their energies."""
     for random, scores, candidates, subsets, default, near in (*problems(7, 6), *rings(7, 9)):
         made = formulate(candidates, subsets, order="adjacent", demand=Demand(seconds=0.0))
-        assert made.order_status == (PROVED if near == default else OrderStatus(False, 0, made.order_status.moves))
+        assert made.order_status == (
+            PROVED if near == default else OrderStatus(False, 0, made.order_status.moves)
+        )
         assert {(min(p), max(p)) for p in made.order.pairs.tolist()} <= near
-        assert all_energies(made.qubo).min() == pytest.approx(-best_relaxed_score(scores, near, near))
+        assert all_energies(made.qubo).min() == pytest.approx(
+            -best_relaxed_score(scores, near, near)
+        )
         order = random.permutation(len(scores)).tolist()
         chosen = candidates.families.best_of_order(order)
         assert made.state_of(chosen)[1] == pytest.approx(-candidates.scores[chosen].sum())
@@ -509,7 +611,10 @@ def test_a_state_below_starts_the_count_again_and_gets_order_bits():
 def test_a_walk_ends_at_the_deadline():
     _, _, candidates, subsets, default, _ = next(problems(5, 1))
     walk = BitWalk(relate(candidates, subsets), relaxed_order(default, default))
-    start, streams = walk.order_of(candidates.families.best_of_order(list(range(candidates.n))), {}), []
+    start, streams = (
+        walk.order_of(candidates.families.best_of_order(list(range(candidates.n))), {}),
+        [],
+    )
     for deadline in (np.inf, 0.0):  # the whole walk, and its first temperature
         streams.append(random_stream(0))
         walk.anneal(start, 4000, 15.0, streams[-1], deadline)
@@ -518,7 +623,10 @@ def test_a_walk_ends_at_the_deadline():
 
 def test_the_same_seed_gives_the_same_order_bits():
     _, _, candidates, subsets, _, _ = next(problems(5, 1))
-    first, second = (formulate(candidates, subsets, order="adjacent", demand=Demand(walks=9, seed=3)) for _ in range(2))
+    first, second = (
+        formulate(candidates, subsets, order="adjacent", demand=Demand(walks=9, seed=3))
+        for _ in range(2)
+    )
     assert first.checksum == second.checksum and first.labels == second.labels
 
 
@@ -526,12 +634,21 @@ def test_on_the_command_line(tmp_path):
     for name, scores, proved in (("ring", RING, True), ("harmless", HARMLESS, False)):
         write_candidates(candidates_of(scores), tmp_path / f"{name}.qbc")
         model = tmp_path / f"{name}.cqm"
-        command = ["formulate", str(tmp_path / f"{name}.qbc"), "--order", "adjacent", "-o", str(model)]
+        command = [
+            "formulate",
+            str(tmp_path / f"{name}.qbc"),
+            "--order",
+            "adjacent",
+            "-o",
+            str(model),
+        ]
         done = CliRunner().invoke(app, [*command, "--json"])
         facts = json.loads(done.stdout)
         status = OrderStatus(**facts["order_status"])
         assert done.exit_code == 0 and facts["order"] == "adjacent" and status.proved == proved
-        assert status.walks == (0 if proved else 1000) and status.moves == (0 if proved else 420 * 13)
+        assert status.walks == (0 if proved else 1000) and status.moves == (
+            0 if proved else 420 * 13
+        )
         again = read_formulation(model)
         assert again.order_status == status and again.bits["r"] == facts["bits"]["r"]
         assert f"order bits: adjacent, {status}" in CliRunner().invoke(app, command).stdout
@@ -552,10 +669,17 @@ def test_statuses_of_files_of_version_0_1_0(tmp_path):
     """They are sentences, of which "exact" alone is a proof."""
     made = without_search()
     made.write(tmp_path / "model.bqm")
-    for written, status in (("exact", PROVED), ("settled: no state below was found", OrderStatus(False))):
+    for written, status in (
+        ("exact", PROVED),
+        ("settled: no state below was found", OrderStatus(False)),
+    ):
         rewrite_settings(tmp_path / "model.bqm.qbf", order_status=written)
         assert read_formulation(tmp_path / "model.bqm").order_status == status
-    for damaged in ({"proved": False, "walks": 1.5, "moves": 1, "found": 0}, {"proved": True}, None):
+    for damaged in (
+        {"proved": False, "walks": 1.5, "moves": 1, "found": 0},
+        {"proved": True},
+        None,
+    ):
         rewrite_settings(tmp_path / "model.bqm.qbf", order_status=damaged)
         with pytest.raises(QubayesError, match="formulate again"):
             read_formulation(tmp_path / "model.bqm")
@@ -576,7 +700,11 @@ def test_a_network_without_required_edges_is_a_start():
     required = candidates_of(
         [{frozenset(): -1.0}, {frozenset([0]): -1.0, frozenset([0, 2]): -0.5}, {frozenset(): -2.0}]
     )
-    for parents, expected in ((((), (), ()), (0,)), (((1,), (), ()), (0,)), (((), (2,), ()), (0, 2))):
+    for parents, expected in (
+        (((), (), ()), (0,)),
+        (((1,), (), ()), (0,)),
+        (((), (2,), ()), (0, 2)),
+    ):
         chosen = known_network(required, Demand(Network(("v0", "v1", "v2"), parents)), Workers(1))
         assert required.families.sets_at(chosen) == ((), expected, ())
     path = Network(("v0", "v1", "v2", "v3"), ((1,), (2,), (3,), ()))
@@ -588,7 +716,15 @@ def test_presolve_and_a_given_network(tmp_path):
     candidates = candidates_of(HARMLESS)
     write_candidates(candidates, tmp_path / "a.qbc")
     write_network(Network(candidates.names, ((),) * 4), tmp_path / "empty.json")
-    options = ["--order", "adjacent", "--presolve", "3", "--network", str(tmp_path / "empty.json"), "--json"]
+    options = [
+        "--order",
+        "adjacent",
+        "--presolve",
+        "3",
+        "--network",
+        str(tmp_path / "empty.json"),
+        "--json",
+    ]
     done = CliRunner().invoke(app, ["formulate", str(tmp_path / "a.qbc"), *options])
     assert done.exit_code == 0, done.stderr
 

@@ -28,11 +28,18 @@ from reference import energies as reference
 
 def scores_of(parents: dict[int, list[int]], n: int) -> list[dict[frozenset[int], float]]:
     """Candidate sets of one parent each."""
-    return [{frozenset(): -1.0} | {frozenset([p]): 0.0 for p in parents.get(v, [])} for v in range(n)]
+    return [
+        {frozenset(): -1.0} | {frozenset([p]): 0.0 for p in parents.get(v, [])} for v in range(n)
+    ]
 
 
 def arcs_of(scores) -> set[tuple[int, int]]:
-    return {(parent, child) for child, known in enumerate(scores) for parents in known for parent in parents}
+    return {
+        (parent, child)
+        for child, known in enumerate(scores)
+        for parents in known
+        for parent in parents
+    }
 
 
 def consistent_arcs(arcs, order: Order, r) -> list[frozenset[int]]:
@@ -57,7 +64,9 @@ def test_no_cyclic_triangle_means_no_cycle_at_all(kind, seed):
     random = np.random.default_rng(seed)
     n = int(random.integers(3, 7))
     arcs = {
-        (a, b) for a, b in product(range(n), repeat=2) if a != b and random.random() < random.choice([0.2, 0.4, 0.7])
+        (a, b)
+        for a, b in product(range(n), repeat=2)
+        if a != b and random.random() < random.choice([0.2, 0.4, 0.7])
     }
     scores = scores_of({b: [a for a, c in arcs if c == b] for b in range(n)}, n)
     order = choose_order(candidates_of(scores), kind)
@@ -97,7 +106,8 @@ def test_the_bit_of_a_pair_is_found_by_its_vertices():
         order = Order(np.array(written, np.int32).reshape(-1, 2), np.empty((0, 3), np.int32))
         first, second = np.array(list(product(range(9), repeat=2))).T
         expected = [
-            chosen.index(sorted(pair)) if sorted(pair) in chosen else -1 for pair in zip(first, second, strict=True)
+            chosen.index(sorted(pair)) if sorted(pair) in chosen else -1
+            for pair in zip(first, second, strict=True)
         ]
         assert order.pair_of(first, second).tolist() == expected
 
@@ -122,9 +132,17 @@ def test_pairs_on_no_cycle_need_no_bit():
     dag = {b: list(range(b)) for b in range(6)}
     assert len(choose_order(candidates_of(scores_of(dag, 6)), "chordal").pairs) == 0
     bow = both_ways([(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)])
-    chordal, scc = (choose_order(candidates_of(scores_of(bow, 5)), kind) for kind in ("chordal", "scc"))
+    chordal, scc = (
+        choose_order(candidates_of(scores_of(bow, 5)), kind) for kind in ("chordal", "scc")
+    )
     assert (len(chordal.pairs), len(scc.pairs)) == (6, 10)
-    star = {0: [1, 2, 3], 1: [4], 2: [4], 3: [4], 4: [0]}  # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
+    star = {
+        0: [1, 2, 3],
+        1: [4],
+        2: [4],
+        3: [4],
+        4: [0],
+    }  # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
     pairs = choose_order(candidates_of(scores_of(star, 5)), "chordal").pairs.tolist()
     assert len(pairs) == 7 and not any(set(pair) <= {1, 2, 3} for pair in pairs)
 
@@ -135,7 +153,9 @@ def test_two_way_arcs_give_a_chordal_graph(seed):
     graph = nx.gnp_random_graph(30, float(random.choice([0.08, 0.2, 0.5])), seed=seed)
     order = choose_order(candidates_of(scores_of(both_ways(graph.edges), 30)), "chordal")
     filled = nx.Graph(order.pairs.tolist())
-    assert nx.is_chordal(filled) and {frozenset(e) for e in graph.edges} <= {frozenset(e) for e in filled.edges}
+    assert nx.is_chordal(filled) and {frozenset(e) for e in graph.edges} <= {
+        frozenset(e) for e in filled.edges
+    }
     corners = reference.triangles([tuple(pair) for pair in order.pairs.tolist()])
     assert order.corners().tolist() == [list(corner) for corner in corners]
 
@@ -152,20 +172,28 @@ def test_cheap_count_bounds_the_useful_pairs(seed):
     assert useful <= count_pairs(packed_arcs(adjacency), sequence)
     assert eliminate(both, sequence).pairs == count_pairs(packed_arcs(both), sequence)
     for by_degree, thorough in product((False, True), repeat=2):
-        assert sorted(greedy_sequence(packed_arcs(both)[0], random.random(n), by_degree, thorough)) == list(range(n))
+        assert sorted(
+            greedy_sequence(packed_arcs(both)[0], random.random(n), by_degree, thorough)
+        ) == list(range(n))
     best = best_elimination(adjacency, 0)
     assert best.pairs <= useful and best.pairs == (best.useful | best.useful.T).sum() // 2
     np.testing.assert_array_equal(best.sequence, best_elimination(adjacency, 0).sequence)
 
 
-def random_graph(random: np.random.Generator, n: int, density: float) -> tuple[np.ndarray, set[tuple[int, int]]]:
+def random_graph(
+    random: np.random.Generator, n: int, density: float
+) -> tuple[np.ndarray, set[tuple[int, int]]]:
     """The matrix of a directed graph, and its arcs."""
     adjacency = random.random((n, n)) < density
     np.fill_diagonal(adjacency, False)
     return adjacency, {(a, b) for a, b in np.argwhere(adjacency).tolist()}
 
 
-GRAPHS = [(n, density, seed) for n, density in ((5, 0.8), (8, 0.3), (12, 0.6), (65, 0.04)) for seed in range(6)]
+GRAPHS = [
+    (n, density, seed)
+    for n, density in ((5, 0.8), (8, 0.3), (12, 0.6), (65, 0.04))
+    for seed in range(6)
+]
 
 
 @pytest.mark.parametrize("n, density, seed", GRAPHS)
@@ -177,29 +205,40 @@ def test_an_elimination_is_its_definition(n, density, seed):
     found, useful = eliminate(adjacency, sequence), eliminations.useful(arcs, order)
     assert {(a, b) for a, b in np.argwhere(found.useful).tolist()} == useful
     assert found.pairs == len(eliminations.pairs_of(useful)) and found.sequence.tolist() == order
-    assert count_pairs(packed_arcs(adjacency), sequence) == len(eliminations.pairs_of(eliminations.joined(arcs, order)))
+    assert count_pairs(packed_arcs(adjacency), sequence) == len(
+        eliminations.pairs_of(eliminations.joined(arcs, order))
+    )
 
 
 @pytest.mark.parametrize("n, density, seed", GRAPHS)
 def test_greedy_sequences_take_the_least_cost(n, density, seed):
     random = np.random.default_rng(seed)
     adjacency, _ = random_graph(random, n, density)
-    both, noise = adjacency | adjacency.T, random.random(n) * (seed % 2)  # without noise the first of equals
+    both, noise = (
+        adjacency | adjacency.T,
+        random.random(n) * (seed % 2),
+    )  # without noise the first of equals
     near = {v: set(np.flatnonzero(both[v]).tolist()) for v in range(n)}
     for by_degree, thorough in product((False, True), repeat=2):
         found = greedy_sequence(packed_arcs(both)[0], noise, by_degree, thorough).tolist()
         assert found == eliminations.greedy(near, noise, by_degree, thorough)
 
 
-@pytest.mark.parametrize("n, density, seed", [(5, 0.6, 0), (9, 0.3, 1), (9, 0.2, 2), (9, 0.5, 3), (66, 0.03, 4)])
+@pytest.mark.parametrize(
+    "n, density, seed", [(5, 0.6, 0), (9, 0.3, 1), (9, 0.2, 2), (9, 0.5, 3), (66, 0.03, 4)]
+)
 def test_annealing_takes_every_move_that_adds_at_most_its_allowance(n, density, seed):
     random = np.random.default_rng(seed)
     adjacency, arcs = random_graph(random, n, density)
     moves, allowances, taken = random.integers(n, size=(60, 2)), random.exponential(1.5, size=60), 0
     start = random.permutation(n)
     for count in range(0, 60, 6 if n < 60 else 30):
-        found = anneal_sequence(packed_arcs(adjacency), start, moves[:count], allowances[:count]).tolist()
-        assert found == eliminations.annealed(arcs, start.tolist(), moves[:count].tolist(), allowances[:count])
+        found = anneal_sequence(
+            packed_arcs(adjacency), start, moves[:count], allowances[:count]
+        ).tolist()
+        assert found == eliminations.annealed(
+            arcs, start.tolist(), moves[:count].tolist(), allowances[:count]
+        )
         taken += found != start.tolist()
     assert taken
 
@@ -211,7 +250,10 @@ def test_the_elimination_with_the_fewest_pairs_is_returned(monkeypatch):
     adjacency |= adjacency.T
     arcs, starts = packed_arcs(adjacency), []
     better = greedy_sequence(arcs[0], np.zeros(24), False, True)
-    worse = max((random.permutation(24) for _ in range(50)), key=lambda sequence: count_pairs(arcs, sequence))
+    worse = max(
+        (random.permutation(24) for _ in range(50)),
+        key=lambda sequence: count_pairs(arcs, sequence),
+    )
 
     def started(*_):
         starts.append(random.permutation(24))
@@ -235,8 +277,12 @@ def test_the_elimination_with_the_fewest_pairs_is_returned(monkeypatch):
 def test_temperatures_fall_evenly(pairs):
     found = temperatures(40, pairs)
     assert len(found) == 40 and found[0] == pytest.approx(order_bits.HOT * pairs)
-    np.testing.assert_allclose(found[1:] / found[:-1], (order_bits.COLD / order_bits.HOT) ** (1 / 40))
-    assert temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0  # few pairs: not below those of a larger graph
+    np.testing.assert_allclose(
+        found[1:] / found[:-1], (order_bits.COLD / order_bits.HOT) ** (1 / 40)
+    )
+    assert (
+        temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0
+    )  # few pairs: not below those of a larger graph
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -252,14 +298,18 @@ def test_pairs_are_turned_round_while_the_sum_of_fourth_powers_falls(seed):
         return triangle_terms(len(pairs), 0, written, deltas).h.tolist()
 
     circle = np.arange(9) * (np.sqrt(5) - 1) / 2
-    start = [(a, b) if (circle[b] - circle[a]) % 1 < 0.5 else (b, a) for a, b in order.pairs.tolist()]
+    start = [
+        (a, b) if (circle[b] - circle[a]) % 1 < 0.5 else (b, a) for a, b in order.pairs.tolist()
+    ]
     found = list(map(tuple, balanced(order, deltas).pairs.tolist()))
     assert found == eliminations.turned(start, linear) != start
 
 
 def test_a_pair_whose_turn_changes_nothing_stays():
     signs = np.ones(1)
-    order_bits._turn(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0), signs, np.zeros(1), 1)
+    order_bits._turn(
+        np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0), signs, np.zeros(1), 1
+    )
     assert signs.tolist() == [1.0]
 
 
@@ -270,14 +320,18 @@ def test_turning_pairs_round_changes_only_how_bits_are_written():
     order = choose_order(everything, "scc")
     deltas = 1.0 + random.integers(8, size=len(order.triangles)) / 8
     turned = balanced(order, deltas)
-    assert {frozenset(pair) for pair in turned.pairs.tolist()} == {frozenset(pair) for pair in order.pairs.tolist()}
+    assert {frozenset(pair) for pair in turned.pairs.tolist()} == {
+        frozenset(pair) for pair in order.pairs.tolist()
+    }
     assert 0 < turned.ascending.sum() < len(turned.pairs) and order.ascending.all()
     plain, other = (triangle_terms(len(order.pairs), 0, each, deltas) for each in (order, turned))
     assert np.abs(other.h).max() * 5 < np.abs(plain.h).max()
     first, second = summed(plain), summed(other)
     for _ in range(20):
         state = random.random(len(order.pairs)) < 0.5
-        assert energy(first, state) == pytest.approx(float(energy(second, state == turned.ascending)))
+        assert energy(first, state) == pytest.approx(
+            float(energy(second, state == turned.ascending))
+        )
 
 
 def test_unknown_kind_is_refused():

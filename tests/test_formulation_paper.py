@@ -15,7 +15,9 @@ from test_formulation_minimum import all_energies
 def paper_problem(scores, subsets, union_score) -> reference.PaperProblem:
     """delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0, from their definitions."""
     empty = frozenset()
-    families = [[frozenset(members) for members in subsets.families.sets_of(i)] for i in range(len(scores))]
+    families = [
+        [frozenset(members) for members in subsets.families.sets_of(i)] for i in range(len(scores))
+    ]
     delta0 = max(score - known[empty] for known in scores for score in known.values())
     steepest = []
     for i, family in enumerate(families):
@@ -50,10 +52,19 @@ def small_instances(count: int, seed: int):
 def test_closure_coefficients():
     for scores, candidates, subsets in small_instances(25, 0):
         formulation = formulate(candidates, subsets, order="scc", penalty="paper")
-        slow = paper_problem(scores, subsets, lambda i, parents: reference.closure(scores[i], parents))  # noqa: B023
+        slow = paper_problem(
+            scores,
+            subsets,
+            lambda i, parents: reference.closure(scores[i], parents),  # noqa: B023
+        )
         bits = formulation.qubo.bits
         assert bits == subsets.total + candidates.n + len(slow.pairs)
-        assert formulation.bits == {"u": subsets.total, "r": len(slow.pairs), "z": candidates.n, "total": bits}
+        assert formulation.bits == {
+            "u": subsets.total,
+            "r": len(slow.pairs),
+            "z": candidates.n,
+            "total": bits,
+        }
         assert formulation.order.pairs.tolist() == [list(pair) for pair in slow.pairs]
         energies = all_energies(formulation.qubo)
         at_most_two = [
@@ -62,7 +73,9 @@ def test_closure_coefficients():
             *((1 << a) + (1 << b) for a, b in combinations(range(bits), 2)),
         ]
         for index in at_most_two:  # a quadratic function is known by its values there
-            assert energies[index] == pytest.approx(paper_energy_of(slow, state_of(index, bits)), rel=1e-12, abs=1e-9)
+            assert energies[index] == pytest.approx(
+                paper_energy_of(slow, state_of(index, bits)), rel=1e-12, abs=1e-9
+            )
 
 
 def test_true_scores_of_unions():
@@ -80,16 +93,25 @@ def test_true_scores_of_unions():
         slow = paper_problem(scores, subsets, lambda i, parents: true_score(scores[i], parents))  # noqa: B023
         best = reference.best_score_of_orders(scores)
         for penalty in ("paper", "tight"):
-            formulation = formulate(candidates, subsets, order="scc", penalty=penalty, union_scores=given)
+            formulation = formulate(
+                candidates, subsets, order="scc", penalty=penalty, union_scores=given
+            )
             energies = all_energies(formulation.qubo)
             assert energies.min() == pytest.approx(-best)
             for index in range(0, len(energies), 31):
                 state = state_of(index, formulation.qubo.bits)
                 if penalty == "paper":
-                    assert energies[index] == pytest.approx(paper_energy_of(slow, state), rel=1e-12, abs=1e-9)
+                    assert energies[index] == pytest.approx(
+                        paper_energy_of(slow, state), rel=1e-12, abs=1e-9
+                    )
                 found = decode(formulation, state)
                 if found.feasible:
-                    scored = sum(true_score(k, frozenset(p)) for k, p in zip(scores, found.parents, strict=True))
+                    scored = sum(
+                        true_score(k, frozenset(p))
+                        for k, p in zip(scores, found.parents, strict=True)
+                    )
                     assert scored == pytest.approx(found.score) == pytest.approx(-found.energy)
-                    lower += any(frozenset(p) not in k for k, p in zip(scores, found.parents, strict=True))
+                    lower += any(
+                        frozenset(p) not in k for k, p in zip(scores, found.parents, strict=True)
+                    )
     assert lower  # some feasible state holds a union that is no candidate set

@@ -1,7 +1,7 @@
 """Damaged and hostile files: only a QubayesError comes out, in bounded time and memory. What fuzzing found stays found.
 
-The experiment is benchmarks/faults/fuzz.py; here it runs at a tiny size, and each kind of bug that it met has a test.
-"""
+The experiment is benchmarks/faults/fuzz.py; here it runs at a tiny size, and each kind of bug that
+it met has a test."""
 
 import gzip
 import io
@@ -22,11 +22,24 @@ from benchmarks.paper.growth import slope
 from benchmarks.paper.store import Store
 from benchmarks.paper.trial import Trial
 from candidate_cases import dependent_data
-from qubayes.candidates import Knowledge, Search, identify, read_candidates, read_knowledge, write_candidates
+from qubayes.candidates import (
+    CandidateSearch,
+    Knowledge,
+    identify,
+    read_candidates,
+    read_knowledge,
+    write_candidates,
+)
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.prune import prune
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import DataError, FormatError, QubayesError, ServiceError, SettingError
+from qubayes.foundation.errors import (
+    DataError,
+    FormatError,
+    QubayesError,
+    ServiceError,
+    SettingError,
+)
 from qubayes.foundation.files import (
     LIMIT_VARIABLE,
     check_places,
@@ -101,7 +114,9 @@ def test_the_experiment_at_a_tiny_size(reader: str) -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
-    row = next(line for line in done.stdout.splitlines() if line.startswith(f"| {reader}")).split(" | ")
+    row = next(line for line in done.stdout.splitlines() if line.startswith(f"| {reader}")).split(
+        " | "
+    )
     inputs, accepted, refused = map(int, row[1:4])
     assert inputs == 60 == accepted + refused and (refused > 20 or reader == "bench trials.jsonl")
 
@@ -123,9 +138,13 @@ fuzz.READERS.clear(); fuzz.READERS["r"] = Reader(".x", 1, prepare)
 sys.argv = ["fuzz", "--inputs", "40"]
 sys.exit(fuzz.main())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
-    assert all(word in done.stderr for word in ("KeyError: \"'broken'\"", "code -6", "MemoryError")), done.stderr
+    assert all(
+        word in done.stderr for word in ("KeyError: \"'broken'\"", "code -6", "MemoryError")
+    ), done.stderr
 
 
 # JSON: numbers with thousands of digits, infinities, depth
@@ -172,17 +191,27 @@ def test_nested_values_in_every_json_file(tmp_path: Path, depth: int) -> None:
         (f'{{"format": "qubayes network", "version": {nested}, "vertices": []}}', read_network),
         (f'{{"binary_polynomial": {{"terms": [{nested}]}}}}', read_model),
         (f'{{"binary_polynomial": {{"terms": [{{"c": {nested}, "p": []}}]}}}}', read_model),
-        (f'{{"format": "qubayes-decoder-1", "bits": {nested}}}', lambda path: Decoder.from_json(path.read_text())),
+        (
+            f'{{"format": "qubayes-decoder-1", "bits": {nested}}}',
+            lambda path: Decoder.from_json(path.read_text()),
+        ),
     ):
         with pytest.raises(QubayesError):
             reading(file(tmp_path, "x.json", text))
 
 
 def test_numbers_beyond_the_floats(tmp_path: Path) -> None:
-    for text in (f"[[1, [{DIGITS}]]]", f"[[{DIGITS}, []]]", "[[1e999, []]]", "[[" + "9" * 400 + ", []]]"):
+    for text in (
+        f"[[1, [{DIGITS}]]]",
+        f"[[{DIGITS}, []]]",
+        "[[1e999, []]]",
+        "[[" + "9" * 400 + ", []]]",
+    ):
         with pytest.raises(QubayesError):
             read_polynomial(file(tmp_path, "x.json", text))
-    names = read_polynomial(file(tmp_path, "x.json", f"[[1, [{'9' * 400}, -{'9' * 400}, 3]]]")).variables
+    names = read_polynomial(
+        file(tmp_path, "x.json", f"[[1, [{'9' * 400}, -{'9' * 400}, 3]]]")
+    ).variables
     assert names == (-int("9" * 400), 3, int("9" * 400))
     with pytest.raises(FormatError):
         Decoder.from_json(f'{{"format": {DIGITS}}}')
@@ -194,11 +223,17 @@ def test_numbers_beyond_the_floats(tmp_path: Path) -> None:
 
 
 def test_solutions_with_impossible_facts(tmp_path: Path) -> None:
-    found = identify(dependent_data(3, 60, 1), Search(2, Score("bdeu")))
+    found = identify(dependent_data(3, 60, 1), CandidateSearch(2, Score("bdeu")))
     path = tmp_path / "s.json"
     write_solution(solve(found, "anneal", limits=Limits(None, 50, 0)), path)
     good = json.loads(path.read_text())
-    for key, value in (("bound", 10**400), ("seed", 10**400), ("seconds", "x"), ("status", [[]]), ("solver", 3)):
+    for key, value in (
+        ("bound", 10**400),
+        ("seed", 10**400),
+        ("seconds", "x"),
+        ("status", [[]]),
+        ("solver", 3),
+    ):
         path.write_text(json.dumps({**good, key: value}))
         with pytest.raises(FormatError, match=key):
             read_solution(path, found)
@@ -224,14 +259,24 @@ def test_tables_with_more_axes_than_arrays_have(tmp_path: Path, parents: int, st
     its = [f"s{i}" for i in range(states)]
     row = ", ".join(["1"] + ["0"] * (states - 1))
     kind = f"type discrete [ {states} ] {{ {', '.join(its)} }};"
-    roots = "".join(f"variable v{i} {{ {kind} }}\nprobability ( v{i} ) {{ table {row}; }}\n" for i in range(parents))
+    roots = "".join(
+        f"variable v{i} {{ {kind} }}\nprobability ( v{i} ) {{ table {row}; }}\n"
+        for i in range(parents)
+    )
     given = ", ".join(f"v{i}" for i in range(parents))
     child = f"variable c {{ type discrete [ 1 ] {{ x }}; }}\nprobability ( c | {given} ) {{ default 1; }}\n"
     with pytest.raises(FormatError, match="at most 31"):
         read_network(file(tmp_path, "x.bif", roots + child))
     vertex = {"states": its, "table": [[1.0] + [0.0] * (states - 1)], "parents": []}
     vertices = [{"name": f"v{i}", **vertex} for i in range(parents)]
-    vertices.append({"name": "c", "states": ["x"], "table": [[1.0]], "parents": [f"v{i}" for i in range(parents)]})
+    vertices.append(
+        {
+            "name": "c",
+            "states": ["x"],
+            "table": [[1.0]],
+            "parents": [f"v{i}" for i in range(parents)],
+        }
+    )
     text = json.dumps({"format": "qubayes network", "version": 1, "vertices": vertices})
     with pytest.raises(FormatError, match="at most 31"):
         read_network(file(tmp_path, "x.json", text))
@@ -263,18 +308,29 @@ def test_a_long_cycle_is_told_in_short() -> None:
 
 
 def test_room_for_rows_that_are_there_not_for_blank_lines(tmp_path: Path) -> None:
-    header = ",".join(f"c{i}" for i in range(300_000))  # with as many lines it would be 90 billion cells
+    header = ",".join(
+        f"c{i}" for i in range(300_000)
+    )  # with as many lines it would be 90 billion cells
     with pytest.raises(DataError, match="no row"):
         quickly(10.0, read, file(tmp_path, "x.csv", header + "\n" * 300_000))
-    assert read(file(tmp_path, "x.csv", "a,b\n,0\n\n\n1,0\n"), ReadSettings(missing="state")).rows == 2
+    assert (
+        read(file(tmp_path, "x.csv", "a,b\n,0\n\n\n1,0\n"), ReadSettings(missing="state")).rows == 2
+    )
 
 
 def test_rare_items_do_not_fill_the_memory(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too large"):
-        quickly(10.0, read, file(tmp_path, "x.dat", "\n".join(map(str, range(32_000)))), ReadSettings(format="fimi"))
+        quickly(
+            10.0,
+            read,
+            file(tmp_path, "x.dat", "\n".join(map(str, range(32_000)))),
+            ReadSettings(format="fimi"),
+        )
 
 
-def test_a_reader_that_dies_or_hangs_is_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_dies_or_hangs_is_a_broken_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frames: Any = import_module("qubayes.data.read")  # the function has the module's name
     path = file(tmp_path, "x.parquet", b"PAR1")
     with pytest.raises(FormatError, match="not a whole Parquet file"):
@@ -308,12 +364,17 @@ def test_long_sets_are_sorted_in_time(tmp_path: Path) -> None:
 
 
 def test_blocks_with_a_right_sum_and_wrong_numbers_are_made_anew(tmp_path: Path) -> None:
-    table, search = dependent_data(5, 60, 3), Search(2, Score("bdeu"))
+    table, search = dependent_data(5, 60, 3), CandidateSearch(2, Score("bdeu"))
     path, workers = tmp_path / "x.blocks", Workers(1)
     expected = identify(table, search, checkpoint=path, workers=workers)
     from qubayes.candidates import fingerprint
 
-    for index, change in ((0, {"child": 99}), (0, {"parents": -1}), (0, {"score": np.nan}), (77, {})):
+    for index, change in (
+        (0, {"child": 99}),
+        (0, {"parents": -1}),
+        (0, {"score": np.nan}),
+        (77, {}),
+    ):
         with Checkpoint(path, fingerprint(table, search), resume=True) as kept:
             block = next(iter(kept.done.values()))
             parts = {key: getattr(block, key).copy() for key in block._fields}
@@ -352,7 +413,9 @@ def test_bits_that_are_claimed_and_not_there(tmp_path: Path, name: str, text: st
         quickly(1.0, read_model, file(tmp_path, name, text))
 
 
-def test_archives_whose_parts_overlap_or_swell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_whose_parts_overlap_or_swell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("format", "shape", "data"):
@@ -443,7 +506,9 @@ WRONG_PARTS = {
 }
 
 
-def test_a_formulation_in_parts_is_read(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+def test_a_formulation_in_parts_is_read(
+    tmp_path: Path, parts_of_formulation: dict[str, bytes]
+) -> None:
     found = read_formulation(archived(tmp_path, parts_of_formulation))
     assert found.bits["r"] == 10 and len(found.order.triangles) > 3
 
@@ -463,23 +528,34 @@ def test_a_formulation_with_a_wrong_part_is_refused(
         quickly(2.0, read_formulation, path)
 
 
-def test_an_array_is_as_large_as_its_part(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+def test_an_array_is_as_large_as_its_part(
+    tmp_path: Path, parts_of_formulation: dict[str, bytes]
+) -> None:
     """A header that claims 10^14 numbers, and one that numpy would read as a Python expression."""
     for header in (b"(100000000000000,)", b"(" * 90 + b"1" + b",)" * 90):
         content = parts_of_formulation["unions.npy"]
         start = content.index(b"(")
         stop = content.index(b")") + 1
-        path = archived(tmp_path, parts_of_formulation | {"unions.npy": content[:start] + header + content[stop:]})
+        path = archived(
+            tmp_path,
+            parts_of_formulation | {"unions.npy": content[:start] + header + content[stop:]},
+        )
         with pytest.raises(FormatError, match=r"x\.qbf"):
             read_formulation(path)
 
 
-def test_every_archive_that_is_damaged_is_refused(tmp_path: Path, parts_of_formulation: dict[str, bytes]) -> None:
+def test_every_archive_that_is_damaged_is_refused(
+    tmp_path: Path, parts_of_formulation: dict[str, bytes]
+) -> None:
     """One bit flipped in the directory and in the head of each part: a formulation, or one error."""
     content = archived(tmp_path, parts_of_formulation).read_bytes()
     directory = content.index(b"PK\x01\x02")
     refused = 0
-    for place in (*range(30), *range(directory, directory + 46), *range(len(content) - 22, len(content))):
+    for place in (
+        *range(30),
+        *range(directory, directory + 46),
+        *range(len(content) - 22, len(content)),
+    ):
         for bit in range(8):
             changed = bytearray(content)
             changed[place] ^= 1 << bit
@@ -509,23 +585,37 @@ def answering(monkeypatch: pytest.MonkeyPatch, document: object, status: int = 2
 
 
 @pytest.mark.parametrize("index", ["0" * 9 + "7", "0" * 9 + DIGITS, "-1", "1.0", "²", "3", " 1"])
-def test_bits_that_the_answer_makes_up(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, index: str) -> None:
-    solution = {"energy": 0, "penalty_energy": 0, "frequency": 1, "configuration": {"0": True, index: True, "2": True}}
+def test_bits_that_the_answer_makes_up(
+    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    solution = {
+        "energy": 0,
+        "penalty_energy": 0,
+        "frequency": 1,
+        "configuration": {"0": True, index: True, "2": True},
+    }
     answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [solution]}})
     with pytest.raises(ServiceError, match="sets"):
         client.fetch("job", 3)
 
 
-def test_many_empty_solutions_take_no_room(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_empty_solutions_take_no_room(
+    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answering(monkeypatch, {"status": "Done", "qubo_solution": {"solutions": [{}] * 10**5}})
     with pytest.raises(ServiceError, match="does not hold 100000 bits"):
         quickly(2.0, client.fetch, "job", 100_000)  # 10 GB, were there room made for them
 
 
 @pytest.mark.parametrize("depth", [900, 970, 985, 100_000])
-def test_nested_messages(client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
+def test_nested_messages(
+    client: DigitalAnnealer, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
     nested = b"[" * depth + b"]" * depth
-    for body, status in ((b'{"status": "Error", "message": %s}', 200), (b'{"error": {"title": %s}}', 400)):
+    for body, status in (
+        (b'{"status": "Error", "message": %s}', 200),
+        (b'{"error": {"title": %s}}', 400),
+    ):
         answering(monkeypatch, body % nested, status)
         with pytest.raises(ServiceError):
             client.fetch("job", 3)
@@ -580,7 +670,9 @@ def test_results_that_lack_something_are_not_measured(tmp_path: Path) -> None:
 # Packed files
 
 
-def test_packed_files_have_a_limit_that_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_files_have_a_limit_that_can_be_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert unpacked_limit(10) == 1 << 30 and unpacked_limit(10**9) == 10**11
     path = file(tmp_path, "x.csv.gz", gzip.compress(b"a,b\n" + b"0,1\n1,0\n" * 50_000))
     monkeypatch.setenv(LIMIT_VARIABLE, "100000")
@@ -661,11 +753,13 @@ def test_names_of_files_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_sets_hash_otherwise_each_time_with_the_same_result(tmp_path: Path) -> None:
-    found = identify(dependent_data(5, 200, 4), Search(3, Score("bdeu")))
+    found = identify(dependent_data(5, 200, 4), CandidateSearch(3, Score("bdeu")))
     path = tmp_path / "x.jkl"
     write_candidates(found, path)
     first, second = read_candidates(path), read_candidates(path)
-    assert (first.scores == second.scores).all() and (first.families.members == second.families.members).all()
+    assert (first.scores == second.scores).all() and (
+        first.families.members == second.families.members
+    ).all()
 
 
 def test_line_ends_in_names_come_back(tmp_path: Path) -> None:
@@ -676,4 +770,8 @@ def test_line_ends_in_names_come_back(tmp_path: Path) -> None:
     for name in ("x.csv", "x.tsv"):
         write(given, tmp_path / name)
         found = read(tmp_path / name)
-        assert found.names == given.names and {*found.states[0]} == {*states[0]} and {*found.states[1]} == {*states[1]}
+        assert (
+            found.names == given.names
+            and {*found.states[0]} == {*states[0]}
+            and {*found.states[1]} == {*states[1]}
+        )

@@ -23,7 +23,11 @@ def graphs(draw):
     """(n, n) arcs of a small graph."""
     n = draw(st.integers(0, 9))
     arcs = np.zeros((n, n), np.bool_)
-    for a, b in draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20)) if n else ():
+    for a, b in (
+        draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
+        if n
+        else ()
+    ):
         arcs[a, b] = a != b
     return arcs
 
@@ -48,7 +52,9 @@ def test_order_or_cycle(arcs):
         assert all(arcs[a, b] for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
     else:
         assert sorted(order) == list(range(len(arcs)))
-        assert all(order.index(parent) < order.index(v) for v, its in enumerate(parents) for parent in its)
+        assert all(
+            order.index(parent) < order.index(v) for v, its in enumerate(parents) for parent in its
+        )
     assert children_of(parents) == [np.flatnonzero(row).tolist() for row in arcs]
 
 
@@ -75,4 +81,6 @@ def test_orders_of_complete_graphs():
 @pytest.mark.parametrize("length", [8, 9])
 def test_long_cycles_are_shortened(length):
     path = cycle_path(range(length), [f"v{k}" for k in range(length)])
-    assert path.startswith("v0 -> v1 -> ") and path.endswith("-> v7 -> v0" if length == 8 else "-> v8 -> ...")
+    assert path.startswith("v0 -> v1 -> ") and path.endswith(
+        "-> v7 -> v0" if length == 8 else "-> v8 -> ..."
+    )

@@ -23,11 +23,17 @@ def number_keys(given, keys, values, found):
         found[place] = values[slot]
 
 
-@given(st.lists(st.one_of(WORDS, st.integers(1, 9), st.integers(1, 20).map(lambda x: x << 40)), max_size=200))
+@given(
+    st.lists(
+        st.one_of(WORDS, st.integers(1, 9), st.integers(1, 20).map(lambda x: x << 40)), max_size=200
+    )
+)
 def test_a_table_is_a_dictionary(words):
     slots = table_slots(len(words))
     found = np.empty(len(words), np.int32)
-    number_keys(np.array(words, np.int64), np.zeros(slots, np.int64), np.empty(slots, np.int32), found)
+    number_keys(
+        np.array(words, np.int64), np.zeros(slots, np.int64), np.empty(slots, np.int32), found
+    )
     numbers: dict[int, int] = {}
     assert found.tolist() == [numbers.setdefault(word, len(numbers)) for word in words]
 

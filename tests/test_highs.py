@@ -17,7 +17,11 @@ def covering(seed: int, rows: int = 12, columns: int = 9) -> LinearModel:
 
 
 def least(model: LinearModel) -> float:
-    return float(linprog(model.costs, -model.matrix.toarray(), -np.ones(model.matrix.shape[0]), bounds=(0, 1)).fun)
+    return float(
+        linprog(
+            model.costs, -model.matrix.toarray(), -np.ones(model.matrix.shape[0]), bounds=(0, 1)
+        ).fun
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -26,7 +30,9 @@ def test_a_linear_program(seed):
     solved = Highs(solver="simplex").load(model).solve(60.0, np.zeros(1, np.bool_))
     assert solved.optimal and solved.feasible and solved.bound == -np.inf
     assert model.costs @ solved.values == pytest.approx(least(model))
-    assert solved.duals is not None and (model.matrix.T @ solved.duals <= model.costs + 1e-7).sum() > 0
+    assert (
+        solved.duals is not None and (model.matrix.T @ solved.duals <= model.costs + 1e-7).sum() > 0
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -66,8 +72,15 @@ def test_a_mixed_integer_program(seed):
 def test_a_stopped_or_infeasible_program_is_not_optimal():
     model = covering(0)
     assert not Highs().load(model._replace(upper=0.0)).solve().feasible
-    assert not Highs(solver="simplex", presolve="off").load(model).solve(simplex_iteration_limit=0).optimal
-    stopped = Highs(mip_max_nodes=10**6).load(model._replace(integer=np.ones(9, np.bool_))).solve(0.0)
+    assert (
+        not Highs(solver="simplex", presolve="off")
+        .load(model)
+        .solve(simplex_iteration_limit=0)
+        .optimal
+    )
+    stopped = (
+        Highs(mip_max_nodes=10**6).load(model._replace(integer=np.ones(9, np.bool_))).solve(0.0)
+    )
     assert stopped.bound <= least(model) + 2.0
 
 

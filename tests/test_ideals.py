@@ -52,13 +52,21 @@ def everything(candidates: Candidates) -> np.ndarray:
 def test_no_network_is_below_the_bound_of_a_search(seed):
     """With any multipliers and any threshold; from the optimum on the search finds it, in an order that has it."""
     candidates = random_candidates(6, seed, sets=8, ties=seed % 2 == 0)
-    sets, bounded, optimum = sets_of(candidates), random_bound(candidates, seed), least_loss(candidates)
+    sets, bounded, optimum = (
+        sets_of(candidates),
+        random_bound(candidates, seed),
+        least_loss(candidates),
+    )
     for part in (0.0, 0.3, 0.7, 0.99):
         threshold = bounded.loss + part * (optimum - bounded.loss)
-        found = search_ideals(sets, bounded, everything(candidates), threshold, 100, 100.0, run_of(candidates))
+        found = search_ideals(
+            sets, bounded, everything(candidates), threshold, 100, 100.0, run_of(candidates)
+        )
         assert found.finished and found.best == math.inf
         assert threshold - 1e-7 < found.loss <= optimum
-    found = search_ideals(sets, bounded, everything(candidates), optimum + 1e-6, 100, 100.0, run_of(candidates))
+    found = search_ideals(
+        sets, bounded, everything(candidates), optimum + 1e-6, 100, 100.0, run_of(candidates)
+    )
     assert found.finished and found.best == pytest.approx(optimum, abs=1e-9)
     assert found.loss == pytest.approx(optimum, abs=1e-7)
     choice = candidates.families.best_of_order(found.order)
@@ -72,13 +80,16 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
     candidates = random_candidates(n, seed, sets=6)
     sets, optimum = sets_of(candidates), least_loss(candidates)
     bounded = max(
-        (scaled(random_bound(candidates, seed), sets, size) for size in (0.1, 0.3, 1.0)), key=lambda b: b.loss
+        (scaled(random_bound(candidates, seed), sets, size) for size in (0.1, 0.3, 1.0)),
+        key=lambda b: b.loss,
     )
     potential = ideals.Potential.of(sets, bounded)
 
     def inside(vertex: int, first: int) -> float:
         scored = candidates.of(vertex)
-        return max(score for members, score in scored if all(first >> member & 1 for member in members))
+        return max(
+            score for members, score in scored if all(first >> member & 1 for member in members)
+        )
 
     top = [next(iter(candidates.of(vertex)))[1] for vertex in range(n)]
     rest = {2**n - 1: 0.0}
@@ -91,7 +102,9 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
         fall, steps = np.zeros(n), np.zeros(n, np.int64)
         bounds[first] = fill_falls(potential, np.uint64(first), fall, steps)
         falls[first] = fall
-    assert bounds[0] == pytest.approx(bounded.loss, abs=1e-6) and bounds[2**n - 1] == pytest.approx(0.0)
+    assert bounds[0] == pytest.approx(bounded.loss, abs=1e-6) and bounds[2**n - 1] == pytest.approx(
+        0.0
+    )
     for first, bound in bounds.items():
         assert bound <= rest[first] + 1e-9
         for v in range(n):
@@ -101,7 +114,9 @@ def test_the_bound_of_a_state_is_below_every_completion(seed):
 
 def scaled(bounded: Bounded, sets: ScoredSets, size: float) -> Bounded:
     """The same cuts with smaller weights."""
-    return lagrangian(sets, bounded.cuts, size * bounded.weights, np.ones(len(sets.losses), np.bool_), 100.0)
+    return lagrangian(
+        sets, bounded.cuts, size * bounded.weights, np.ones(len(sets.losses), np.bool_), 100.0
+    )
 
 
 def test_a_potential_keeps_states_away():
@@ -129,20 +144,30 @@ def test_greedy_duals_raise_a_sound_bound(seed):
     if raised.loss < least_loss(candidates) - 1e-6:
         assert raised.loss > 0.3 * least_loss(candidates)
     given = random_bound(candidates, seed)
-    assert given.loss <= greedy_duals(sets, given, allowed, 100.0, seed).loss <= least_loss(candidates) + 1e-9
+    assert (
+        given.loss
+        <= greedy_duals(sets, given, allowed, 100.0, seed).loss
+        <= least_loss(candidates) + 1e-9
+    )
 
 
 def test_too_many_states_end_the_search():
     candidates = random_candidates(9, 1, sets=40)
     sets, allowed = sets_of(candidates), everything(candidates)
     plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
-    found = search_ideals(sets, plain, allowed, least_loss(candidates), 20, 100.0, run_of(candidates))
+    found = search_ideals(
+        sets, plain, allowed, least_loss(candidates), 20, 100.0, run_of(candidates)
+    )
     assert not found.finished and found.states == 20
 
 
 def test_a_search_that_is_out_of_time_says_so():
     candidates = random_candidates(9, 1, sets=40)
-    sets, allowed, run = sets_of(candidates), everything(candidates), run_of(candidates, Limits(100.0))
+    sets, allowed, run = (
+        sets_of(candidates),
+        everything(candidates),
+        run_of(candidates, Limits(100.0)),
+    )
     run.stop[0] = True
     plain = lagrangian(sets, no_cuts(9), np.zeros(0), allowed, 100.0)
     assert not search_ideals(sets, plain, allowed, least_loss(candidates), 600, 100.0, run).finished
@@ -209,7 +234,9 @@ def test_finished_stages_raise_the_bound(monkeypatch):
     component.keep_bound(plain)
     component.search_ideals(run, 10_000)
     optimum = least_loss(candidates)
-    assert 0.5 * optimum - 1e-6 <= component.loss < optimum and component.cutoff == pytest.approx(optimum)
+    assert 0.5 * optimum - 1e-6 <= component.loss < optimum and component.cutoff == pytest.approx(
+        optimum
+    )
     assert allowed == [10_000 // proof.FIRST_STAGE, 10_000]
 
 

@@ -77,7 +77,10 @@ def test_other_threads_leave_the_handler_alone():
 
 
 EARLY = {
-    "in the first import of the command line": ("typer.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)"),
+    "in the first import of the command line": (
+        "typer.py",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)",
+    ),
     "where an import takes the interrupt for its own": (
         "typer.py",
         "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException as error:\n"
@@ -92,7 +95,9 @@ def test_an_interrupt_while_libraries_are_loaded_is_one_line(kind, tmp_path):
     (tmp_path / name).write_text(text)
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     command = [sys.executable, "-m", "qubayes", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": path}
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "qubayes: interrupted\n")
 
 
@@ -101,16 +106,28 @@ def test_an_interrupt_at_any_time_is_no_traceback(tmp_path):
     script = "import sys; from qubayes.__main__ import main; print('begun', file=sys.stderr, flush=True); main()"
     for delay in (0.0, 0.05, 0.15, 0.3, 0.6):
         command = [sys.executable, "-c", script, "plan", "--help"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         assert process.stderr is not None and process.stderr.readline() == "begun\n"
         time.sleep(delay + 0.002)
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=60)[1]
-        assert (process.returncode, rest) in ((130, "qubayes: interrupted\n"), (0, ""), (-signal.SIGINT, ""))
+        assert (process.returncode, rest) in (
+            (130, "qubayes: interrupted\n"),
+            (0, ""),
+            (-signal.SIGINT, ""),
+        )
 
 
 def test_where_interrupts_are_ignored_they_stay_ignored():
-    script = "import signal; signal.signal(2, signal.SIG_IGN); from qubayes.__main__ import main; main()"
-    command = [sys.executable, "-c", f"import sys; sys.argv = ['qubayes', '--version']; {script}; print('x')"]
+    script = (
+        "import signal; signal.signal(2, signal.SIG_IGN); from qubayes.__main__ import main; main()"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.argv = ['qubayes', '--version']; {script}; print('x')",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("qubayes ") and not done.stderr

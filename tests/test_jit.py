@@ -94,13 +94,25 @@ def test_a_change_in_a_module_of_a_plug_in_counts(run_plug_in):
         ("plug/parts.py", "+ 5", "+ 7", 2),
         ("plug/sizes.py", "10000", "20000", 10000),
         ("plug/kernels.py", "1000 * x", "3000 * x", 2000),  # a function below the kernel
-        ("other.py", "return x\n", "return x + 100\n", 100),  # a function that a function of another module calls
-        ("other.py", "made(20)", "made(30)", 10),  # a value that a function keeps from where it was made
+        (
+            "other.py",
+            "return x\n",
+            "return x + 100\n",
+            100,
+        ),  # a function that a function of another module calls
+        (
+            "other.py",
+            "made(20)",
+            "made(30)",
+            10,
+        ),  # a value that a function keeps from where it was made
     ]
     for name, old, new, more in changes:
         assert run_plug_in(name=name, old=old, new=new) == (first + more, False), (name, old)
     assert run_plug_in() == (first, True)  # that of the earlier state of the modules is still there
-    assert run_plug_in(name="other.py", old="@inner\ndef deep", new="# Words.\n@inner\ndef deep") == (first, True)
+    assert run_plug_in(
+        name="other.py", old="@inner\ndef deep", new="# Words.\n@inner\ndef deep"
+    ) == (first, True)
     inlined = run_plug_in(name="other.py", old="allocating_kernel, inner", new="inlined as inner")
     assert inlined == (first, False)
     assert run_plug_in("-OO") == (first, False)
@@ -117,7 +129,9 @@ qubayes.learn
 print(is_compiled(scan))
 """
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
         assert done.stdout == "False\n" and not (tmp_path / "cache").exists()
 
 

@@ -49,19 +49,29 @@ def scores_of(dataset, name, most):
 
 
 def test_a_registered_score_with_the_penalty_of_bic_has_a_bayes_factor(monkeypatch):
-    monkeypatch.setitem(FORMULAS, "schwarz", lambda ess, rows: Formula(EACH, 0.0, math.log(rows) / 2))
+    monkeypatch.setitem(
+        FORMULAS, "schwarz", lambda ess, rows: Formula(EACH, 0.0, math.log(rows) / 2)
+    )
     monkeypatch.setitem(FORMULAS, "dearer", lambda ess, rows: Formula(EACH, 0.0, math.log(rows)))
-    bic, schwarz, dearer = (qb.judge(data(1), DIAMOND, 2, score=name) for name in ("bic", "schwarz", "dearer"))
+    bic, schwarz, dearer = (
+        qb.judge(data(1), DIAMOND, 2, score=name) for name in ("bic", "schwarz", "dearer")
+    )
     assert schwarz.bayes_factor == pytest.approx(bic.bayes_factor) and dearer.bayes_factor is None
     assert bic.describe()[2] == schwarz.describe()[2] and "this one about" in bic.describe()[2]
 
 
-@pytest.mark.parametrize(("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "aic", 3)])
+@pytest.mark.parametrize(
+    ("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "aic", 3)]
+)
 def test_against_all_networks(seed, name, most):
     dataset = data(seed)
     tables = scores_of(dataset, name, 3)
-    networks = [graph for graph in product(*tables) if acyclic(graph) and max(map(len, graph)) <= most]
-    best = max(sum(table[its] for table, its in zip(tables, graph, strict=True)) for graph in networks)
+    networks = [
+        graph for graph in product(*tables) if acyclic(graph) and max(map(len, graph)) <= most
+    ]
+    best = max(
+        sum(table[its] for table, its in zip(tables, graph, strict=True)) for graph in networks
+    )
     own = [table[its] for table, its in zip(tables, DIAMOND.parents, strict=True)]
     found = qb.judge(dataset, DIAMOND, most, score=name)
     assert found.score == pytest.approx(sum(own)) and found.learned.solution.proved
@@ -82,7 +92,10 @@ def test_against_all_networks(seed, name, most):
     gains = {}
     for child, table in enumerate(tables):
         free = {v for v in range(4) if v != child} - descendants(DIAMOND.parents, child)
-        gain = max(score for its, score in table.items() if set(its) <= free and len(its) <= most) - own[child]
+        gain = (
+            max(score for its, score in table.items() if set(its) <= free and len(its) <= most)
+            - own[child]
+        )
         if gain > 1e-9:
             gains[NAMES[child]] = gain
     assert {each.child: each.nats for each in found.replacements} == pytest.approx(gains)
@@ -119,19 +132,31 @@ def test_more_parents_than_were_searched_can_score_more():
     """With loglik every parent helps: the full graph scores more than any network of one parent each."""
     full = qb.Network(NAMES, ((), (0,), (0, 1), (0, 1, 2)))
     found = qb.judge(data(0), full, 1, score="loglik")
-    assert found.below < 0 and found.below_at_most < 0 and not found.optimal and found.outside == ("c", "d")
+    assert (
+        found.below < 0
+        and found.below_at_most < 0
+        and not found.optimal
+        and found.outside == ("c", "d")
+    )
     text = "\n".join(found.describe())
     assert "more than the best network that was found, and than any that was searched" in text
     assert "the parents of 'c', 'd' were not searched" in text
 
 
 def test_edges_against_knowledge_are_outside():
-    found = qb.judge(data(0), DIAMOND, 3, knowledge=qb.Knowledge(forbidden=[("a", "b")], required=[("b", "c")]))
+    found = qb.judge(
+        data(0), DIAMOND, 3, knowledge=qb.Knowledge(forbidden=[("a", "b")], required=[("b", "c")])
+    )
     assert found.outside == ("b", "c")
 
 
 def test_an_order_against_an_edge_or_a_path_is_outside():
-    for before, outside in ((("a", "d"), ()), (("d", "a"), ("d",)), (("b", "a"), ("b",)), (("b", "c"), ())):
+    for before, outside in (
+        (("a", "d"), ()),
+        (("d", "a"), ("d",)),
+        (("b", "a"), ("b",)),
+        (("b", "c"), ()),
+    ):
         found = qb.judge(data(0), DIAMOND, 3, knowledge=qb.Knowledge(before=[before]))
         assert found.outside == outside
 
@@ -165,7 +190,9 @@ def test_a_share_is_held_out():
 def test_numbers_that_are_held_out_go_into_the_intervals_of_the_other_rows():
     rain = pl.Series([False, True] * 30)
     table = pl.DataFrame({"mm": [0.5, 8.5] * 30, "rain": rain})
-    held = pl.DataFrame({"mm": [8.6, 9.5, 9.0, 8.7], "rain": [True] * 4})  # all in the upper interval
+    held = pl.DataFrame(
+        {"mm": [8.6, 9.5, 9.0, 8.7], "rain": [True] * 4}
+    )  # all in the upper interval
     graph = qb.Network(("mm", "rain"), ((), (0,)))
     found = qb.judge(table, graph, holdout=held, bins=2).held_out
     fitted = qb.fit(graph, qb.read(table, bins=2))
@@ -184,9 +211,14 @@ def test_states_are_the_networks_unless_the_data_have_more():
     wider = tuple((*states, "other") for states in dataset.states)
     declared = qb.judge(dataset, qb.Network(NAMES, DIAMOND.parents, wider))
     assert declared.learned.dataset.states == wider
-    assert declared.score == pytest.approx(qb.score(qb.Network(NAMES, DIAMOND.parents, wider), dataset).total)
+    assert declared.score == pytest.approx(
+        qb.score(qb.Network(NAMES, DIAMOND.parents, wider), dataset).total
+    )
     fewer = tuple(states[:1] for states in dataset.states)
-    assert qb.judge(dataset, qb.Network(NAMES, DIAMOND.parents, fewer)).learned.dataset.states == dataset.states
+    assert (
+        qb.judge(dataset, qb.Network(NAMES, DIAMOND.parents, fewer)).learned.dataset.states
+        == dataset.states
+    )
 
 
 def test_columns_that_the_network_lacks_are_left_out():
@@ -214,6 +246,12 @@ def test_the_command(tmp_path, monkeypatch):
         "not searched",
     ):
         assert words in done.stdout
-    value = json.loads(CliRunner().invoke(app, ["judge", "x.csv", "g.bnlearn", "--holdout", "0.2", "--json"]).stdout)
+    value = json.loads(
+        CliRunner()
+        .invoke(app, ["judge", "x.csv", "g.bnlearn", "--holdout", "0.2", "--json"])
+        .stdout
+    )
     assert value["rows"] == 80 and value["held_out"]["rows"] == 20 and value["best"]["proved"]
-    assert value["equivalence_class"] == {"compelled": 3, "reversible": 2} and len(value["edges"]) == 5
+    assert (
+        value["equivalence_class"] == {"compelled": 3, "reversible": 2} and len(value["edges"]) == 5
+    )

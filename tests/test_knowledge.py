@@ -35,7 +35,12 @@ def test_required_edges_exclude_what_would_close_a_cycle() -> None:
 
 def test_tiers_and_variables_in_none() -> None:
     tiers = [["Age"], ["Smoker", "Lung"]]
-    assert Knowledge(tiers=tiers).resolve(NAMES, 3).allowed == ((1,), (0, 2, 3), (0, 1, 3), (0, 1, 2))
+    assert Knowledge(tiers=tiers).resolve(NAMES, 3).allowed == (
+        (1,),
+        (0, 2, 3),
+        (0, 1, 3),
+        (0, 1, 2),
+    )
     strict = Knowledge(tiers=tiers, forbid_within_tiers=True).resolve(NAMES, 3)
     assert strict.allowed == ((1,), (0, 2, 3), (0, 1), (0, 1))
 
@@ -47,22 +52,38 @@ def test_max_parents_lower_the_common_limit_only() -> None:
 @pytest.mark.parametrize(
     ("knowledge", "words"),
     [
-        (Knowledge(forbidden=[("Age", "Sex")], required=[("Age", "Sex")]), "Age -> Sex is both required and forbidden"),
+        (
+            Knowledge(forbidden=[("Age", "Sex")], required=[("Age", "Sex")]),
+            "Age -> Sex is both required and forbidden",
+        ),
         (
             Knowledge(required=[("Lung", "Age")], tiers=[["Age"], ["Lung"]]),
             "Lung -> Age goes from tier 2 back to tier 1",
         ),
         (
-            Knowledge(required=[("Lung", "Age")], tiers=[["Age", "Lung"]], forbid_within_tiers=True),
+            Knowledge(
+                required=[("Lung", "Age")], tiers=[["Age", "Lung"]], forbid_within_tiers=True
+            ),
             "Lung -> Age lies inside tier 1",
         ),
         (
-            Knowledge(required=[("Age", "Sex"), ("Sex", "Lung"), ("Lung", "Age"), ("Age", "Smoker")]),
+            Knowledge(
+                required=[("Age", "Sex"), ("Sex", "Lung"), ("Lung", "Age"), ("Age", "Smoker")]
+            ),
             r"cycle (Age -> Sex -> Lung -> Age|Sex -> Lung -> Age -> Sex|Lung -> Age -> Sex -> Lung);",
         ),
-        (Knowledge(required=[(name, "Lung") for name in NAMES[:3]]), "'Lung' has 3 required parents .* at most 2"),
-        (Knowledge(required=[("Age", "Lung")], max_parents={"Lung": 0}), "'Lung' has 1 required parents .* at most 0"),
-        (Knowledge(forbidden=[("Smokr", "Lung")]), "forbidden edge Smokr -> Lung names 'Smokr'.*did you mean 'Smoker'"),
+        (
+            Knowledge(required=[(name, "Lung") for name in NAMES[:3]]),
+            "'Lung' has 3 required parents .* at most 2",
+        ),
+        (
+            Knowledge(required=[("Age", "Lung")], max_parents={"Lung": 0}),
+            "'Lung' has 1 required parents .* at most 0",
+        ),
+        (
+            Knowledge(forbidden=[("Smokr", "Lung")]),
+            "forbidden edge Smokr -> Lung names 'Smokr'.*did you mean 'Smoker'",
+        ),
         (Knowledge(tiers=[["Age"], ["sex"]]), "tier 2 names 'sex'.*did you mean 'Sex'"),
         (Knowledge(max_parents={"Lungs": 1}), "max_parents names 'Lungs'.*did you mean 'Lung'"),
     ],
@@ -107,13 +128,17 @@ def test_file_and_python_say_the_same(tmp_path: Path) -> None:
         "max_parents": {"Smoker": 1},
     }
     path.write_text(json.dumps(facts))
-    built = Knowledge([("Lung", "Sex")], [("Age", "Lung")], [("Age", "Sex"), ("Lung",)], True, {"Smoker": 1})
+    built = Knowledge(
+        [("Lung", "Sex")], [("Age", "Lung")], [("Age", "Sex"), ("Lung",)], True, {"Smoker": 1}
+    )
     assert read_knowledge(path) == built
     path.write_text("{}")
     assert read_knowledge(path) == Knowledge()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"tiers": [], "tiers": []}', "\xff\xfe", "NaN"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, '{"tiers": [], "tiers": []}', "\xff\xfe", "NaN"]
+)
 def test_files_that_are_not_json(tmp_path: Path, text: str) -> None:
     path = tmp_path / "knowledge.json"
     path.write_bytes(text.encode("latin-1"))
@@ -126,7 +151,10 @@ def test_missing_file(tmp_path: Path) -> None:
         read_knowledge(tmp_path / "absent.json")
 
 
-edges = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda e: e[0] != e[1]), max_size=4)
+edges = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda e: e[0] != e[1]),
+    max_size=4,
+)
 
 
 @settings(max_examples=3 * settings.default.max_examples)
@@ -138,7 +166,11 @@ edges = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filte
     m=st.integers(0, 3),
 )
 def test_allowed_is_what_the_definition_says(
-    forbidden: list[tuple[str, str]], required: list[tuple[str, str]], placed: dict[str, int], within: bool, m: int
+    forbidden: list[tuple[str, str]],
+    required: list[tuple[str, str]],
+    placed: dict[str, int],
+    within: bool,
+    m: int,
 ) -> None:
     """Against all 543 DAGs on four vertices: an error iff none obeys, else every parent that one of them has."""
     tiers = [[name for name in NAMES if placed.get(name) == tier] for tier in range(3)]
@@ -152,7 +184,9 @@ def test_allowed_is_what_the_definition_says(
         )
         return set(required) <= present and not set(forbidden) & present and ordered
 
-    legal = [graph for graph in _dags() if obeys(graph) and all(len(parents) <= m for parents in graph)]
+    legal = [
+        graph for graph in _dags() if obeys(graph) and all(len(parents) <= m for parents in graph)
+    ]
     knowledge = Knowledge(forbidden, required, tiers, within)
     if not legal:
         with pytest.raises(ConstraintError):
@@ -170,7 +204,11 @@ def test_allowed_is_what_the_definition_says(
 def _dags() -> list[tuple[frozenset[int], ...]]:
     if not _DAGS:
         choices = [
-            [frozenset(p for p in range(4) if bits >> p & 1) for bits in range(16) if not bits >> v & 1]
+            [
+                frozenset(p for p in range(4) if bits >> p & 1)
+                for bits in range(16)
+                if not bits >> v & 1
+            ]
             for v in range(4)
         ]
         _DAGS.extend(graph for graph in product(*choices) if _acyclic(graph))

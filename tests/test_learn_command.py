@@ -51,7 +51,9 @@ def data(tmp_path):
         (["-o", "x.csv", "--trace", "./x.csv"], "choose another name"),
     ],
 )
-def test_places_are_checked_before_the_work(data, tmp_path, monkeypatch, capsys, options, complaint):
+def test_places_are_checked_before_the_work(
+    data, tmp_path, monkeypatch, capsys, options, complaint
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
     monkeypatch.setattr(learning, "learn_with", lambda *_, **__: pytest.fail("it began to learn"))
@@ -61,7 +63,9 @@ def test_places_are_checked_before_the_work(data, tmp_path, monkeypatch, capsys,
 def test_report_and_qubo_search_the_subsets_once(data, tmp_path, monkeypatch, capsys):
     module = import_module("qubayes.qubo.formulation")
     searches, cover = [], module.cover
-    monkeypatch.setattr(module, "cover", lambda *given, **named: searches.append(1) or cover(*given, **named))
+    monkeypatch.setattr(
+        module, "cover", lambda *given, **named: searches.append(1) or cover(*given, **named)
+    )
     files = tmp_path / "x.html", tmp_path / "x.bqm"
     assert run(capsys, "learn", data, "-m", 2, "--report", files[0], "--qubo", files[1])[0] == 0
     assert searches == [1] and all(file.exists() for file in files)
@@ -75,36 +79,50 @@ def test_data_are_not_written_over(tmp_path, capsys, option):
     assert data.read_bytes() == before
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="the superuser may write anywhere")
+@pytest.mark.skipif(
+    os.name != "posix" or os.getuid() == 0, reason="the superuser may write anywhere"
+)
 def test_a_folder_that_may_not_be_written_to(data, tmp_path, capsys):
     (tmp_path / "mine").mkdir(mode=0o500)
-    assert_refused(capsys, "nothing may be written", "learn", data, "-o", tmp_path / "mine" / "x.json")
+    assert_refused(
+        capsys, "nothing may be written", "learn", data, "-o", tmp_path / "mine" / "x.json"
+    )
 
 
 def test_one_file_that_cannot_be_written_keeps_no_other_from_being(tmp_path, capsys, monkeypatch):
     path = tmp_path / "data.csv"
     path.write_text('"q""x",b\n' + "0,1\n1,0\n" * 20)
     monkeypatch.setattr("qubayes.network.parameters.LARGEST_TABLES", 3)
-    code, out, error = run(capsys, "learn", path, "-o", tmp_path / "x.bif", "--report", tmp_path / "x.html")
+    code, out, error = run(
+        capsys, "learn", path, "-o", tmp_path / "x.bif", "--report", tmp_path / "x.html"
+    )
     warning, failure = error.splitlines()
     assert code == 1 and "the network has no probabilities: the tables need" in warning
-    assert "needs probabilities and this network has none" in failure and failure.endswith("x.bif.json")
+    assert "needs probabilities and this network has none" in failure and failure.endswith(
+        "x.bif.json"
+    )
     assert read_network(tmp_path / "x.bif.json").names == ('q"x', "b")
     assert "score" in out and f"written: {tmp_path / 'x.html'}" in out
     assert (tmp_path / "x.html").exists() and not (tmp_path / "x.bif").exists()
 
 
 @pytest.mark.parametrize("name", ["x.xmlbif", "x.graphml"])
-def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(tmp_path, capsys, monkeypatch, name):
+def test_a_name_that_the_file_cannot_hold_is_refused_before_the_search(
+    tmp_path, capsys, monkeypatch, name
+):
     path = tmp_path / "data.csv"
     path.write_text('"a\x01b",c\n' + "0,1\n1,0\n" * 20)
-    monkeypatch.setattr("qubayes.learning.pipeline.identify", lambda *_, **__: pytest.fail("it began to search"))
+    monkeypatch.setattr(
+        "qubayes.learning.pipeline.identify", lambda *_, **__: pytest.fail("it began to search")
+    )
     assert_refused(capsys, r"cannot hold the name 'a\x01b'", "learn", path, "-o", tmp_path / name)
 
 
 def interrupt_at(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C as soon as the stage begins, or its second piece."""
-    module, name = ("confidence", "identify") if stage.startswith("bootstrap") else ("pipeline", stage)
+    module, name = (
+        ("confidence", "identify") if stage.startswith("bootstrap") else ("pipeline", stage)
+    )
     home, calls = sys.modules[f"qubayes.learning.{module}"], []
     original = getattr(home, name)
 
@@ -186,7 +204,9 @@ def test_an_interrupt_while_subsets_are_searched_is_told(data, tmp_path, monkeyp
 @pytest.mark.parametrize("name", ["run.json", "choice.json", "solution.json"])
 def test_files_of_the_run_folder_are_not_written_over(data, tmp_path, capsys, name):
     folder = tmp_path / "run"
-    assert_refused(capsys, "choose another name", "learn", data, "-o", folder / name, "--run-dir", folder)
+    assert_refused(
+        capsys, "choose another name", "learn", data, "-o", folder / name, "--run-dir", folder
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -194,14 +214,18 @@ def test_an_interrupt_before_the_solver_searches_is_heard(data, monkeypatch, cap
     """While its kernels are compiled: a search of an hour must not follow."""
     module = import_module("qubayes.search.orders.anneal")
     monkeypatch.setattr(module, "warm_up", lambda *_: os.kill(os.getpid(), signal.SIGINT))
-    code, out, error = run(capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600)
+    code, out, error = run(
+        capsys, "learn", data, "-m", 1, "--solver", "anneal", "--time-limit", 3600
+    )
     assert code == 130 and error == "qubayes: interrupted; this is the best network so far\n"
     assert "interrupted; best so far returned" in out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("name", ["write_solution", "fit", "alternatives", "Learned"])
-def test_an_interrupt_between_two_stages_loses_no_network(data, tmp_path, monkeypatch, capsys, name):
+def test_an_interrupt_between_two_stages_loses_no_network(
+    data, tmp_path, monkeypatch, capsys, name
+):
     """After the block of one stage that stops on Ctrl-C, and before that of the next one."""
     home = sys.modules["qubayes.learning.pipeline"]
     original = getattr(home, name)
@@ -214,7 +238,9 @@ def test_an_interrupt_between_two_stages_loses_no_network(data, tmp_path, monkey
     monkeypatch.setattr(home, name, ended)
     options = ["--best", 2, "--run-dir", tmp_path / "run", "-o", tmp_path / "x.bif", "--json"]
     code, out, _ = run(capsys, "learn", data, "-m", 2, *options)
-    assert json.loads(out)["score"] == learn(DATA, 2).solution.score and (tmp_path / "x.bif").exists()
+    assert (
+        json.loads(out)["score"] == learn(DATA, 2).solution.score and (tmp_path / "x.bif").exists()
+    )
     assert code == 130
 
 
@@ -233,32 +259,53 @@ def interrupt_files(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("before", [False, True])
-def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(data, tmp_path, monkeypatch, capsys, before):
+def test_an_interrupt_while_files_are_written_leaves_out_the_qubo(
+    data, tmp_path, monkeypatch, capsys, before
+):
     """Also the first one in this stage after one in an earlier stage."""
     if before:
         interrupt_at("fit", monkeypatch)
     interrupt_files(monkeypatch, 1)
-    options = ["-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv", "--qubo", tmp_path / "x.bqm"]
+    options = [
+        "-o",
+        tmp_path / "x.bif",
+        "--trace",
+        tmp_path / "x.csv",
+        "--qubo",
+        tmp_path / "x.bqm",
+    ]
     code, _, error = run(capsys, "learn", data, "-m", 2, *options)
     assert code == 130 and error == "qubayes: interrupted; the QUBO is left out\n"
-    assert [(tmp_path / name).exists() for name in ("x.bif", "x.csv", "x.bqm")] == [True, True, False]
+    assert [(tmp_path / name).exists() for name in ("x.bif", "x.csv", "x.bqm")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupt_while_files_are_written_is_told_without_a_qubo(data, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_while_files_are_written_is_told_without_a_qubo(
+    data, tmp_path, monkeypatch, capsys
+):
     interrupt_files(monkeypatch, 1)
     files = [tmp_path / name for name in ("x.bif", "x.html", "x.csv")]
     options = ["-o", files[0], "--report", files[1], "--trace", files[2], "--json"]
     code, out, error = run(capsys, "learn", data, "-m", 2, *options)
     assert code == 130 and error == "qubayes: interrupted; nothing is left out\n"
     found = json.loads(out)
-    assert found["interrupted"] and found["bits"]["ours"]["total"] > 0 and all(path.exists() for path in files)
+    assert (
+        found["interrupted"]
+        and found["bits"]["ours"]["total"] > 0
+        and all(path.exists() for path in files)
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_second_interrupt_in_one_stage_acts_at_once(data, tmp_path, monkeypatch, capsys):
     interrupt_files(monkeypatch, 2)
-    code, out, error = run(capsys, "learn", data, "-m", 2, "-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv")
+    code, out, error = run(
+        capsys, "learn", data, "-m", 2, "-o", tmp_path / "x.bif", "--trace", tmp_path / "x.csv"
+    )
     assert (code, out, error) == (130, "", "qubayes: interrupted\n")
     assert not list(tmp_path.glob("x.*"))
 
@@ -292,7 +339,9 @@ def test_an_interrupt_before_a_network_has_the_ancestors(data, tmp_path, monkeyp
     monkeypatch.setattr(home, "solve", interrupted)
     options = ["-m", 2, "--knowledge", tmp_path / "k.json", "-o", tmp_path / "x.bif"]
     code, out, error = run(capsys, "learn", data, *options)
-    assert (code, out, error) == (130, "", "qubayes: interrupted\n") and not (tmp_path / "x.bif").exists()
+    assert (code, out, error) == (130, "", "qubayes: interrupted\n") and not (
+        tmp_path / "x.bif"
+    ).exists()
 
 
 def test_files_may_go_to_the_run_folder_that_is_made(data, tmp_path, capsys):
@@ -306,7 +355,9 @@ def test_the_files_of_a_run_are_not_written_over(data, tmp_path, capsys, name):
     folder = tmp_path / "run"
     assert run(capsys, "learn", data, "-m", 1, "--run-dir", folder)[0] == 0
     before = (folder / name).read_bytes()
-    assert_refused(capsys, "choose another name", "learn", data, "--run-dir", folder, "-o", folder / name)
+    assert_refused(
+        capsys, "choose another name", "learn", data, "--run-dir", folder, "-o", folder / name
+    )
     assert (folder / name).read_bytes() == before
 
 
@@ -314,7 +365,9 @@ def test_the_declaration_of_states_is_not_written_over(data, tmp_path, capsys):
     declared = tmp_path / "x.bif"
     assert run(capsys, "learn", data, "-m", 1, "-o", declared)[0] == 0
     before = declared.read_bytes()
-    assert_refused(capsys, "it is also an input", "learn", data, "--arities", declared, "-o", declared)
+    assert_refused(
+        capsys, "it is also an input", "learn", data, "--arities", declared, "-o", declared
+    )
     assert declared.read_bytes() == before
 
 
@@ -343,7 +396,9 @@ def test_any_mapping_declares_states():
     frame = polars.DataFrame({"a": ["x", "y"] * 9, "b": ["x", "x"] * 9})
     reading = qubayes.ReadSettings(arities=MappingProxyType({"b": ("x", "y")}))
     told = learn(frame, 1, reading=reading).as_json()
-    assert json.loads(json.dumps(told))["provenance"]["settings"]["reading"]["arities"] == {"b": ["x", "y"]}
+    assert json.loads(json.dumps(told))["provenance"]["settings"]["reading"]["arities"] == {
+        "b": ["x", "y"]
+    }
     assert learn(DATA, 1, reading=reading).as_json()["provenance"]["settings"]["reading"] is None
 
 
@@ -373,7 +428,9 @@ def test_provenance_tells_how_the_data_were_read(tmp_path, capsys):
     code, out, _ = run(capsys, "learn", path, "--bins", 3, "--ignore", "c", "--json")
     told = json.loads(out)["provenance"]
     assert code == 0 and told["data"]["file"] == "numbers.csv"
-    assert told["settings"]["reading"]["bins"] == 3 and told["settings"]["reading"]["ignore"] == ["c"]
+    assert told["settings"]["reading"]["bins"] == 3 and told["settings"]["reading"]["ignore"] == [
+        "c"
+    ]
 
 
 def test_a_second_run_begins_where_the_first_ended(tmp_path, monkeypatch):
@@ -405,14 +462,27 @@ def test_the_qubo_of_the_solver_is_kept():
 def test_solve_writes_no_probabilities(tmp_path, capsys, kind):
     sets = tmp_path / "x.jkl"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
-    assert_refused(capsys, "needs probabilities", "solve", sets, "--time-limit", 100, "-o", tmp_path / f"x{kind}")
-    assert_refused(capsys, "choose another name", "solve", sets, "--time-limit", 100, "--trace", sets)
+    assert_refused(
+        capsys,
+        "needs probabilities",
+        "solve",
+        sets,
+        "--time-limit",
+        100,
+        "-o",
+        tmp_path / f"x{kind}",
+    )
+    assert_refused(
+        capsys, "choose another name", "solve", sets, "--time-limit", 100, "--trace", sets
+    )
     code, out, _ = run(capsys, "solve", sets, "--moves", 100, "-o", tmp_path / "x.dot")
     assert code == 0 and f"written: {tmp_path / 'x.dot'}" in out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.parametrize(("home", "name"), [("search.exact.exact", "Proof"), ("qubo.subsets.cover", "cover_system")])
+@pytest.mark.parametrize(
+    ("home", "name"), [("search.exact.exact", "Proof"), ("qubo.subsets.cover", "cover_system")]
+)
 def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, capsys, home, name):
     sets, start = tmp_path / "x.jkl", tmp_path / "start.dot"
     run(capsys, "candidates", data_file(tmp_path, DATA), "-m", 2, "-o", sets)
@@ -428,7 +498,17 @@ def test_an_interrupt_before_the_search_leaves_the_start(tmp_path, monkeypatch, 
     monkeypatch.setattr(module, name, interrupted)
     options = ["--presolve", 5] if name == "Proof" else ["--bits"]
     code, out, error = run(
-        capsys, "solve", sets, *options, "--start", start, "--time-limit", 100, "--json", "-o", tmp_path / "x.dot"
+        capsys,
+        "solve",
+        sets,
+        *options,
+        "--start",
+        start,
+        "--time-limit",
+        100,
+        "--json",
+        "-o",
+        tmp_path / "x.dot",
     )
     assert code == 130 and "interrupted" in error
     assert read_network(tmp_path / "x.dot").parents == read_network(start).parents
@@ -473,9 +553,12 @@ def test_wrong_kinds_of_arguments_are_told_with_the_remedy(arguments, complaint)
 
 def test_names_are_found_without_being_loaded():
     script = (
-        "import sys, qubayes; names = dir(qubayes); print('numba' in sys.modules, set(qubayes.__all__) <= set(names))"
+        "import sys, qubayes; names = dir(qubayes); "
+        "print('numba' in sys.modules, set(qubayes.__all__) <= set(names))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False True\n"
     for name in qubayes.__all__:
         assert getattr(qubayes, name) is not None
@@ -483,7 +566,11 @@ def test_names_are_found_without_being_loaded():
 
 def test_the_qubo_of_the_same_problem_is_written_and_agrees(data, tmp_path, capsys):
     code, out, _ = run(capsys, "learn", data, "-m", 2, "--qubo", tmp_path / "x.bqm")
-    assert code == 0 and "bits; the paper's formulation has" in out and "equal to minus its score" in out
+    assert (
+        code == 0
+        and "bits; the paper's formulation has" in out
+        and "equal to minus its score" in out
+    )
     learned = learn(DATA, 2)
     with (tmp_path / "x.bqm").open("rb") as file:
         model = BinaryQuadraticModel.from_file(file)
@@ -509,7 +596,9 @@ def test_a_plain_run_leaves_the_qubo_wing_alone(data, options):
 @pytest.mark.skipif(os.name != "posix", reason="descriptors")
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&- <&-"])
 def test_closed_streams_cost_no_result(data, tmp_path, closed):
-    command = f"'{sys.executable}' -m qubayes learn '{data}' -m 1 -o '{tmp_path / 'x.bif'}' {closed}"
+    command = (
+        f"'{sys.executable}' -m qubayes learn '{data}' -m 1 -o '{tmp_path / 'x.bif'}' {closed}"
+    )
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert read_network(tmp_path / "x.bif").tables is not None
@@ -518,7 +607,9 @@ def test_closed_streams_cost_no_result(data, tmp_path, closed):
 def test_networks_close_to_the_best(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = data_file(tmp_path, dependent_data(5, 60, 1))
-    code, printed, _ = run(capsys, "learn", path, "-m", 2, "--within", 20, "--report", "x.html", "--json")
+    code, printed, _ = run(
+        capsys, "learn", path, "-m", 2, "--within", 20, "--report", "x.html", "--json"
+    )
     value = json.loads(printed)
     assert code == 0
     close = value["alternatives"]
@@ -526,8 +617,9 @@ def test_networks_close_to_the_best(tmp_path, monkeypatch, capsys):
     assert all(each["bayes_factor"] <= 20 * (1 + 1e-9) for each in close["networks"])
     assert 0.0 <= close["left_out"] < 1.0 and value["provenance"]["settings"]["within"] == 20.0
     page = (tmp_path / "x.html").read_text()
-    assert "of the posterior mass of all networks of the candidate sets" in page and '"networks":' in page.replace(
-        " ", ""
+    assert (
+        "of the posterior mass of all networks of the candidate sets" in page
+        and '"networks":' in page.replace(" ", "")
     )
     learned = qubayes.learn(path, max_parents=2, best=3)
     assert len(learned.alternatives.networks) == 3 and "certified" in "\n".join(learned.describe())

@@ -20,7 +20,7 @@ import typer
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes.candidates import Search, Stamp, example, identify
+from qubayes.candidates import CandidateSearch, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
@@ -54,13 +54,16 @@ def test_learns_the_optimum_and_proves_it(score):
     learned = learn(DATA, 2, score=score)
     assert_learned(learned)
     assert learned.solution.proved and learned.solution.gap == 0
-    exact = solve(identify(DATA, Search(2, Score(score))), "exact", limits=Limits(20.0))
+    exact = solve(identify(DATA, CandidateSearch(2, Score(score))), "exact", limits=Limits(20.0))
     assert learned.solution.score == pytest.approx(exact.score, rel=1e-12)
 
 
 def test_takes_data_frames_and_files(tmp_path):
     table = polars.DataFrame(
-        {name: [DATA.states[i][code] for code in DATA.codes[i]] for i, name in enumerate(DATA.names)}
+        {
+            name: [DATA.states[i][code] for code in DATA.codes[i]]
+            for i, name in enumerate(DATA.names)
+        }
     )
     from_frame = qubayes.learn(table, max_parents=2)
     from_file = qubayes.learn(data_file(tmp_path, DATA), max_parents=2)
@@ -69,7 +72,9 @@ def test_takes_data_frames_and_files(tmp_path):
 
 
 def test_the_same_seed_and_moves_give_the_same_network():
-    first, second = (learn(DATA, 2, solver="anneal", time_limit=None, moves=3000, seed=5) for _ in range(2))
+    first, second = (
+        learn(DATA, 2, solver="anneal", time_limit=None, moves=3000, seed=5) for _ in range(2)
+    )
     assert first.network.parents == second.network.parents
 
 
@@ -79,7 +84,7 @@ def test_moves_need_a_solver_that_counts():
 
 
 def test_paper_bits_are_those_of_the_papers_formulation():
-    candidates = identify(DATA, Search(2))
+    candidates = identify(DATA, CandidateSearch(2))
     subsets = cover(candidates)
     learned = learn(DATA, 2)
     paper = qubayes.formulate(candidates, subsets, order="scc", penalty="paper")
@@ -144,19 +149,31 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_solutions_survive_their_file(tmp_path):
-    candidates = identify(DATA, Search(2))
+    candidates = identify(DATA, CandidateSearch(2))
     solution = solve(candidates, "anneal", limits=Limits(None, moves=1000))
     write_solution(solution, tmp_path / "x.json")
     again = read_solution(tmp_path / "x.json", candidates)
     assert again.parents == solution.parents and again.score == solution.score
-    assert again.trace == solution.trace and again.bound == solution.bound and again.status == solution.status
+    assert (
+        again.trace == solution.trace
+        and again.bound == solution.bound
+        and again.status == solution.status
+    )
 
 
 @pytest.mark.parametrize(
-    "change", [{"choice": [0]}, {"choice": [-1] * 8}, {"choice": None}, {"bound": "x"}, {"trace": 5}, {"seed": None}]
+    "change",
+    [
+        {"choice": [0]},
+        {"choice": [-1] * 8},
+        {"choice": None},
+        {"bound": "x"},
+        {"trace": 5},
+        {"seed": None},
+    ],
 )
 def test_a_wrong_solution_file_is_refused(tmp_path, change):
-    candidates = identify(DATA, Search(2))
+    candidates = identify(DATA, CandidateSearch(2))
     path = tmp_path / "x.json"
     write_solution(solve(candidates, "anneal", limits=Limits(None, moves=10)), path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
@@ -169,7 +186,9 @@ def test_a_wrong_solution_file_is_refused(tmp_path, change):
 
 def test_frequencies_count_edges_that_may_go_either_way_half():
     chain, collider = ((), (0,), (1,)), ((), (0, 2), ())
-    frequencies = edge_frequencies([Network(("a", "b", "c"), parents) for parents in (chain, collider)])
+    frequencies = edge_frequencies(
+        [Network(("a", "b", "c"), parents) for parents in (chain, collider)]
+    )
     expected = np.zeros((3, 3))
     expected[0, 1], expected[1, 0] = 0.25 + 0.5, 0.25
     expected[1, 2], expected[2, 1] = 0.25, 0.25 + 0.5
@@ -197,12 +216,14 @@ def test_the_consensus_takes_edges_of_more_than_half_of_the_networks(share):
     frequencies = np.zeros((3, 3))
     frequencies[0, 1] = share
     frequencies[1, 2] = frequencies[2, 1] = share / 2  # joined as often, either way
-    assert consensus(("a", "b", "c"), frequencies).parents == (((), (), ()) if share == 0.5 else ((), (0,), (1,)))
+    assert consensus(("a", "b", "c"), frequencies).parents == (
+        ((), (), ()) if share == 0.5 else ((), (0,), (1,))
+    )
 
 
 def test_each_sample_has_rows_of_its_own():
     """The rows of sample k are drawn, with replacement, from stream k of the seed."""
-    weak, search, seed = dependent_data(5, 40, seed=2), Search(2), 7
+    weak, search, seed = dependent_data(5, 40, seed=2), CandidateSearch(2), 7
     networks = []
     for stream in np.random.SeedSequence(seed).spawn(6):
         rows = np.random.default_rng(stream).integers(weak.rows, size=weak.rows)
@@ -210,25 +231,34 @@ def test_each_sample_has_rows_of_its_own():
         networks.append(solve(identify(sample, search), "exact").network)
     expected = edge_frequencies(networks)
     assert (bootstrap(weak, search, 6, seed=seed).frequencies == expected).all()
-    assert ((expected > 0) & (expected < 1)).any() and len({network.parents for network in networks}) > 3
+    assert ((expected > 0) & (expected < 1)).any() and len(
+        {network.parents for network in networks}
+    ) > 3
 
 
 def test_bootstrap_shows_its_progress_from_the_start():
     seen = []
-    bootstrap(DATA, Search(1), 2, on_progress=seen.append)
-    assert [(part.stage, part.done, part.total) for part in seen] == [("bootstrap", done, 2) for done in (0, 1, 2)]
+    bootstrap(DATA, CandidateSearch(1), 2, on_progress=seen.append)
+    assert [(part.stage, part.done, part.total) for part in seen] == [
+        ("bootstrap", done, 2) for done in (0, 1, 2)
+    ]
 
 
 def test_bootstrap_is_repeatable_and_goes_on(tmp_path):
-    whole = bootstrap(DATA, Search(1), 4, seed=2)
+    whole = bootstrap(DATA, CandidateSearch(1), 4, seed=2)
     kept = tmp_path / "kept.json"
-    bootstrap(DATA, Search(1), 2, seed=2, keep=kept)
+    bootstrap(DATA, CandidateSearch(1), 2, seed=2, keep=kept)
     assert len(json.loads(kept.read_text())["networks"]) == 2
-    resumed = bootstrap(DATA, Search(1), 4, seed=2, keep=kept)
+    resumed = bootstrap(DATA, CandidateSearch(1), 4, seed=2, keep=kept)
     assert (resumed.frequencies == whole.frequencies).all()
     assert resumed.consensus == whole.consensus
-    fewer = bootstrap(DATA, Search(1), 2, seed=2, keep=kept)  # the first two of the four that are kept
-    assert fewer.samples == 2 and (fewer.frequencies == bootstrap(DATA, Search(1), 2, seed=2).frequencies).all()
+    fewer = bootstrap(
+        DATA, CandidateSearch(1), 2, seed=2, keep=kept
+    )  # the first two of the four that are kept
+    assert (
+        fewer.samples == 2
+        and (fewer.frequencies == bootstrap(DATA, CandidateSearch(1), 2, seed=2).frequencies).all()
+    )
     assert whole.frequencies.min() >= 0 and (whole.frequencies + whole.frequencies.T).max() <= 1
 
 
@@ -246,14 +276,18 @@ def test_a_sample_whose_search_was_interrupted_does_not_count(tmp_path):
         if progress.done == 1:
             threading.Thread(target=press).start()
 
-    found = bootstrap(data, Search(2), 3, seed=2, workers=Workers(1), keep=kept, on_progress=show)
+    found = bootstrap(
+        data, CandidateSearch(2), 3, seed=2, workers=Workers(1), keep=kept, on_progress=show
+    )
     assert found.samples == 1 and len(json.loads(kept.read_text())["networks"]) == 1
-    assert (found.frequencies == bootstrap(data, Search(2), 1, seed=2).frequencies).all()
+    assert (found.frequencies == bootstrap(data, CandidateSearch(2), 1, seed=2).frequencies).all()
 
 
 def test_a_certain_edge_is_always_found():
     rain = np.random.default_rng(0).integers(0, 2, 200)
-    table = polars.DataFrame({"rain": rain, "wet": rain, "noise": np.random.default_rng(1).integers(0, 2, 200)})
+    table = polars.DataFrame(
+        {"rain": rain, "wet": rain, "noise": np.random.default_rng(1).integers(0, 2, 200)}
+    )
     learned = learn(table, 2, bootstrap=5)
     assert learned.confidence is not None
     assert learned.confidence.of(0, 1) == 1.0
@@ -263,7 +297,7 @@ def test_a_certain_edge_is_always_found():
 @pytest.mark.parametrize("samples", [0, -1])
 def test_a_number_of_samples_that_makes_no_sense(samples):
     with pytest.raises(SettingError):
-        bootstrap(DATA, Search(1), samples)
+        bootstrap(DATA, CandidateSearch(1), samples)
 
 
 # The command
@@ -273,20 +307,50 @@ def test_the_command_writes_what_was_asked_for(tmp_path, capsys):
     path = data_file(tmp_path, DATA)
     out, page, trace = (tmp_path / name for name in ("out.bif", "out.html", "out.csv"))
     code, text, _ = run(
-        capsys, "learn", path, "-m", 2, "-o", out, "--report", page, "--trace", trace, "--run-dir", tmp_path / "run"
+        capsys,
+        "learn",
+        path,
+        "-m",
+        2,
+        "-o",
+        out,
+        "--report",
+        page,
+        "--trace",
+        trace,
+        "--run-dir",
+        tmp_path / "run",
     )
     assert code == 0
-    assert "proved optimal" in text and "bits; the paper's formulation has" in text and f"written: {page}" in text
+    assert (
+        "proved optimal" in text
+        and "bits; the paper's formulation has" in text
+        and f"written: {page}" in text
+    )
     assert read_network(out).edges == learn(DATA, 2).network.edges
     assert trace.read_text().startswith("seconds,score\n0.0,")
-    assert page.read_text().startswith("<!doctype html>") or page.read_text().startswith("<!DOCTYPE html>")
+    assert page.read_text().startswith("<!doctype html>") or page.read_text().startswith(
+        "<!DOCTYPE html>"
+    )
 
 
 def test_the_commands_json(tmp_path, capsys):
-    code, text, _ = run(capsys, "learn", data_file(tmp_path, DATA), "-m", 1, "--bootstrap", 2, "--json")
+    code, text, _ = run(
+        capsys, "learn", data_file(tmp_path, DATA), "-m", 1, "--bootstrap", 2, "--json"
+    )
     assert code == 0
     value = json.loads(text)
-    assert {"score", "empty_score", "bound", "gap", "proved", "solver", "seconds", "network", "status"} <= set(value)
+    assert {
+        "score",
+        "empty_score",
+        "bound",
+        "gap",
+        "proved",
+        "solver",
+        "seconds",
+        "network",
+        "status",
+    } <= set(value)
     assert value["proved"] is True and value["gap"] == 0
     assert value["provenance"]["data"]["checksum"] == DATA.checksum
     assert value["confidence"]["samples"] == 2
@@ -304,10 +368,12 @@ def test_bad_usage_is_one_line(tmp_path, capsys):
 
 def test_solve_command_for_every_solver(tmp_path, capsys):
     path = tmp_path / "x.jkl"
-    qubayes.write_candidates(identify(dependent_data(5, 200, seed=3), Search(2)), path)
+    qubayes.write_candidates(identify(dependent_data(5, 200, seed=3), CandidateSearch(2)), path)
     scores = {}
     for solver in registered():
-        code, text, err = run(capsys, "solve", path, "--solver", solver, "--time-limit", 1, "--seed", 1, "--json")
+        code, text, err = run(
+            capsys, "solve", path, "--solver", solver, "--time-limit", 1, "--seed", 1, "--json"
+        )
         assert code == 0, (solver, err)
         value = json.loads(text)
         scores[solver] = value["score"]
@@ -318,8 +384,21 @@ def test_solve_command_for_every_solver(tmp_path, capsys):
 
 def test_solve_command_options(tmp_path, capsys):
     path, out = tmp_path / "x.jkl", tmp_path / "x.dot"
-    qubayes.write_candidates(identify(DATA, Search(2)), path)
-    arguments = ("solve", path, "--time-limit", 1, "--bound", 2, "--presolve", 1, "-o", out, "--trace", tmp_path / "t")
+    qubayes.write_candidates(identify(DATA, CandidateSearch(2)), path)
+    arguments = (
+        "solve",
+        path,
+        "--time-limit",
+        1,
+        "--bound",
+        2,
+        "--presolve",
+        1,
+        "-o",
+        out,
+        "--trace",
+        tmp_path / "t",
+    )
     arguments = (*arguments, "--bits", "--solver", "anneal")
     code, text, err = run(capsys, *arguments)
     assert code == 0, err
@@ -378,9 +457,12 @@ def test_what_a_notebook_shows():
     learned = learn(table, 1)
     page = learned._repr_html_()
     assert "proved optimal" in page and "<svg" in page and "<b>" not in page
-    assert str(learned) == f"2 variables, 1 edge, score {learned.solution.score:,.2f}, proved optimal"
-    assert "&lt;b&gt;" in learned.candidates._repr_html_() and "2 candidate sets of 2 variables" in str(
-        learned.candidates
+    assert (
+        str(learned) == f"2 variables, 1 edge, score {learned.solution.score:,.2f}, proved optimal"
+    )
+    assert (
+        "&lt;b&gt;" in learned.candidates._repr_html_()
+        and "2 candidate sets of 2 variables" in str(learned.candidates)
     )
     assert " bits: " in str(learned.formulation) and "couplers" in learned.formulation._repr_html_()
 
@@ -408,7 +490,11 @@ def test_the_log_has_stages_and_doubts(caplog, tmp_path, capsys):
     learn(polars.DataFrame({"id": range(40), "b": [0, 1] * 20}), 1)
     assert "40 rows of 2 variables" in caplog.text and "candidates: " in caplog.text
     [doubt] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert "'id' has 40 states in 40 rows" in doubt and "ignore=['id']" in doubt and "bins={'id': 3}" in doubt
+    assert (
+        "'id' has 40 states in 40 rows" in doubt
+        and "ignore=['id']" in doubt
+        and "bins={'id': 3}" in doubt
+    )
     code, _, error = run(capsys, "--verbose", "learn", data_file(tmp_path, DATA), "-m", 1)
     assert code == 0 and "qubayes: candidates: " in error
 
@@ -419,9 +505,21 @@ DAYS = pandas.date_range("2026-01-01", periods=40)
 @pytest.mark.parametrize(
     ("column", "bins", "doubts"),
     [
-        (DAYS, None, "'x' has 40 states in 40 rows and may be an identifier; leave it out with ignore=['x']"),
-        ([f"P{i}" for i in range(40)], 3, "'x' has 40 states in 40 rows and may be an identifier; leave it out with"),
-        (range(40), 3, "'x' has another whole number in each of 40 rows and may be an identifier; leave it out with"),
+        (
+            DAYS,
+            None,
+            "'x' has 40 states in 40 rows and may be an identifier; leave it out with ignore=['x']",
+        ),
+        (
+            [f"P{i}" for i in range(40)],
+            3,
+            "'x' has 40 states in 40 rows and may be an identifier; leave it out with",
+        ),
+        (
+            range(40),
+            3,
+            "'x' has another whole number in each of 40 rows and may be an identifier; leave it out with",
+        ),
         (range(40), {"x": 3}, ""),
         ([*range(39), 38], 3, ""),
         ([i + 0.5 for i in range(40)], 3, ""),
@@ -442,12 +540,16 @@ MANY = dependent_data(60, 10, seed=0)  # so many that m = 3 is predicted within 
 
 
 def test_a_search_that_the_time_limit_does_not_allow_is_refused(tmp_path, capsys):
-    with pytest.raises(SettingError, match=r"max_parents=3 would take about .*; the limit is 0 s: give more time"):
+    with pytest.raises(
+        SettingError, match=r"max_parents=3 would take about .*; the limit is 0 s: give more time"
+    ):
         learn(MANY, 3, time_limit=0)
     data = data_file(tmp_path, MANY)
     for command in ("learn", "candidates"):
         code, _, error = run(capsys, command, data, "-m", 3, "--time-limit", 0)
-        assert_one_line(code, error, "--max-parents 3 would take about", "the limit is 0 s: give more time")
+        assert_one_line(
+            code, error, "--max-parents 3 would take about", "the limit is 0 s: give more time"
+        )
 
 
 def slow(monkeypatch, factor):
@@ -459,16 +561,21 @@ def slow(monkeypatch, factor):
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
 
 
-def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(monkeypatch, tmp_path, capsys, caplog):
+def test_a_time_limit_chooses_the_search_and_a_resumed_run_keeps_it(
+    monkeypatch, tmp_path, capsys, caplog
+):
     slow(monkeypatch, 100.0)
     found = learn(MANY, time_limit=4, run_dir=tmp_path / "run")
     search = found.settings.search
-    assert search != Search(3) and "is taken, about" in caplog.text
+    assert search != CandidateSearch(3) and "is taken, about" in caplog.text
     stamp = found.candidates.stamp
-    assert (stamp.max_parents, stamp.possible_parents) == (search.max_parents, search.possible_parents)
+    assert (stamp.max_parents, stamp.possible_parents) == (
+        search.max_parents,
+        search.possible_parents,
+    )
     slow(monkeypatch, 0.0)
     assert learn(MANY, time_limit=4, run_dir=tmp_path / "run").settings.search == search
-    assert learn(MANY, time_limit=4).settings.search == Search(3)
+    assert learn(MANY, time_limit=4).settings.search == CandidateSearch(3)
 
 
 def test_candidates_choose_a_search_too(monkeypatch, tmp_path, capsys):
@@ -482,8 +589,13 @@ def test_candidates_choose_a_search_too(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("command", ["learn", "candidates"])
 def test_more_parents_than_other_variables_are_named(command, tmp_path, capsys):
-    code, _, error = run(capsys, command, data_file(tmp_path, dependent_data(5, 30, seed=0)), "-m", 9)
-    assert code == 0 and "--max-parents 9 is the same as --max-parents 4: there are 5 variables" in error
+    code, _, error = run(
+        capsys, command, data_file(tmp_path, dependent_data(5, 30, seed=0)), "-m", 9
+    )
+    assert (
+        code == 0
+        and "--max-parents 9 is the same as --max-parents 4: there are 5 variables" in error
+    )
 
 
 @pytest.mark.parametrize("command", ["learn", "candidates"])
@@ -514,7 +626,11 @@ def test_the_solver_has_a_tenth_of_the_time_limit_in_any_case(monkeypatch):
     monkeypatch.setattr(pipeline, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     limits = []
     original = pipeline.solve
-    monkeypatch.setattr(pipeline, "solve", lambda *a, **more: (limits.append(more["limits"]), original(*a, **more))[1])
+    monkeypatch.setattr(
+        pipeline,
+        "solve",
+        lambda *a, **more: (limits.append(more["limits"]), original(*a, **more))[1],
+    )
     learn(DATA, 1, time_limit=20.0)
     assert limits[0].seconds == 2.0
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from qubayes.candidates import Candidates, Search, identify
+from qubayes.candidates import Candidates, CandidateSearch, identify
 from qubayes.candidates.counting import MOST_ROWS, Rows
 from qubayes.candidates.identify import MOST_BYTES, assemble, checked
 from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan, split, start_level
@@ -38,9 +38,9 @@ def repeated(column: list[list[int]], arities: list[int], rows: int) -> Dataset:
 
 
 def test_rows_are_counted_up_to_the_limit_and_refused_beyond():
-    checked(repeated([[0], [0]], [2, 2], MOST_ROWS), Search(1))
+    checked(repeated([[0], [0]], [2, 2], MOST_ROWS), CandidateSearch(1))
     with pytest.raises(DataError, match=r"2147483648 rows; at most 2147483647 can be counted"):
-        identify(repeated([[0], [0]], [2, 2], MOST_ROWS + 1), Search(1))
+        identify(repeated([[0], [0]], [2, 2], MOST_ROWS + 1), CandidateSearch(1))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,14 +57,18 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
         above = make_above(level, last=k == 3)
         blocks += [scan((level, above), heads) for heads in split(level, 1000)]
         level = next_level(level, above) if k < 3 else level
-    found = assemble(dataset, Search(2, score), blocks)
+    found = assemble(dataset, CandidateSearch(2, score), blocks)
     for vertex in range(3):
         for parents, value in found.of(vertex):
             expected = weighted_score(dataset, weights.tolist(), vertex, parents, name)
-            assert value == pytest.approx(expected, rel=1e-9, abs=1e-4)  # two sums of 4e10 are subtracted
+            assert value == pytest.approx(
+                expected, rel=1e-9, abs=1e-4
+            )  # two sums of 4e10 are subtracted
 
 
-def weighted_score(dataset: Dataset, weights: list[int], child: int, parents: tuple[int, ...], name: str) -> float:
+def weighted_score(
+    dataset: Dataset, weights: list[int], child: int, parents: tuple[int, ...], name: str
+) -> float:
     """The score of rows that occur so often, by dictionaries."""
     cells: dict[tuple[int, ...], int] = {}
     states: dict[tuple[int, ...], int] = {}
@@ -81,7 +85,9 @@ def weighted_score(dataset: Dataset, weights: list[int], child: int, parents: tu
     per_state = {"bdeu": 1 / declared, "bds": 1 / len(states), "k2": float(arity)}[name]
     per_cell = {"bdeu": per_state / arity, "bds": per_state / observed, "k2": 1.0}[name]
     inside = math.fsum(math.lgamma(c + per_cell) - math.lgamma(per_cell) for c in cells.values())
-    return inside - math.fsum(math.lgamma(c + per_state) - math.lgamma(per_state) for c in states.values())
+    return inside - math.fsum(
+        math.lgamma(c + per_state) - math.lgamma(per_state) for c in states.values()
+    )
 
 
 @pytest.mark.parametrize("seed", [9, 10, 12, 15])  # where the sums do round differently
@@ -93,8 +99,10 @@ def test_ties_in_many_rows_make_no_candidates(seed, score):
     a = rng.choice(arity, size=rows, p=rng.dirichlet(np.ones(arity)))
     b, c = rng.permutation(arity)[a], rng.random(rows) < 1e-4 * (1 + 5 * (a == 0))
     states = tuple(map(str, range(arity)))
-    dataset = Dataset(("a", "b", "c"), (states, states, ("0", "1")), np.array([a, b, c]).astype(np.uint8))
-    found = dict(identify(dataset, Search(2, Score(score)), workers=ONE).of(2))
+    dataset = Dataset(
+        ("a", "b", "c"), (states, states, ("0", "1")), np.array([a, b, c]).astype(np.uint8)
+    )
+    found = dict(identify(dataset, CandidateSearch(2, Score(score)), workers=ONE).of(2))
     assert (0, 1) not in found
 
 
@@ -104,14 +112,18 @@ def test_ties_in_many_rows_make_no_candidates(seed, score):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("ess", [LEAST_ESS, LARGEST_ESS])
 def test_scores_are_finite_at_the_limits_of_prior_and_states(name, ess):
-    dataset = repeated([[r - 1] for r in [2] + [100] * 99], [2] + [100] * 99, 3)  # 2 * 10^198 joint states
+    dataset = repeated(
+        [[r - 1] for r in [2] + [100] * 99], [2] + [100] * 99, 3
+    )  # 2 * 10^198 joint states
     assert math.isfinite(local_score(dataset, 0, range(1, 100), Score(name, ess)))
     with pytest.raises(DataError, match=r"10\^200 joint states; at most 10\^200 can be scored"):
         local_score(repeated([[0]] * 101, [2] + [100] * 100, 3), 0, range(1, 101), Score(name, ess))
 
 
 def test_a_family_of_exactly_the_most_joint_states_is_scored():
-    assert math.isfinite(local_score(repeated([[0]] * 100, [100] * 100, 3), 0, range(1, 100), Score("bdeu")))
+    assert math.isfinite(
+        local_score(repeated([[0]] * 100, [100] * 100, 3), 0, range(1, 100), Score("bdeu"))
+    )
 
 
 def test_a_search_that_would_meet_more_joint_states_is_refused():
@@ -121,9 +133,9 @@ def test_a_search_that_would_meet_more_joint_states_is_refused():
 
     states = (Many(),) * 12
     dataset = Dataset(tuple("abcdefghijkl"), states, np.zeros((12, 3), np.uint8))
-    checked(dataset, Search(10))  # 10^198 joint states
+    checked(dataset, CandidateSearch(10))  # 10^198 joint states
     with pytest.raises(DataError, match=r"10\^216 joint states"):
-        checked(dataset, Search(11))
+        checked(dataset, CandidateSearch(11))
 
 
 @pytest.mark.parametrize(("states", "kind"), [(256, np.uint8), (257, np.uint16)])
@@ -133,7 +145,7 @@ def test_codes_of_a_full_type_are_kept(states, kind, tmp_path):
     path.write_text("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(states)))
     dataset = read(path)
     assert dataset.codes.dtype == kind and dataset.codes[0].tolist() == list(range(states))
-    found = identify(dataset, Search(1, Score("loglik")), workers=ONE)
+    found = identify(dataset, CandidateSearch(1, Score("loglik")), workers=ONE)
     assert dict(found.of(1))[(0,)] == pytest.approx(0.0, abs=1e-9)
     assert dict(found.of(0))[()] == pytest.approx(-states * math.log(states))
 
@@ -181,16 +193,16 @@ def test_the_sets_that_are_too_many_are_counted(n, m, digits):
     """All sets of m + 1 variables, a child and its parents."""
     dataset = repeated([[0]] * n, [2] * n, 1)
     with pytest.raises(SettingError, match=rf"make 10\^{digits} sets, .* or possible_parents=30"):
-        checked(dataset, Search(m))
+        checked(dataset, CandidateSearch(m))
 
 
 @pytest.mark.parametrize("n", [60, 200, 3000])
 def test_more_sets_than_can_be_numbered_are_refused(n):
     dataset = repeated([[0]] * n, [2] * n, 3)
     most = largest_search(n)
-    checked(dataset, Search(most))
+    checked(dataset, CandidateSearch(most))
     with pytest.raises(SettingError, match="far too many to look at; allow fewer parents"):
-        identify(dataset, Search(most + 1))
+        identify(dataset, CandidateSearch(most + 1))
 
 
 def test_a_long_key_is_packed_up_to_63_bits():
@@ -198,7 +210,9 @@ def test_a_long_key_is_packed_up_to_63_bits():
     found, energy = packed(127, 9)
     assert energy == pytest.approx(-found)
     packed(255, 7)
-    with pytest.raises(QubayesError, match="a set of 8 parents among 128 possible ones is too large to index"):
+    with pytest.raises(
+        QubayesError, match="a set of 8 parents among 128 possible ones is too large to index"
+    ):
         packed(128, 8)
 
 
@@ -254,7 +268,9 @@ def test_bits_of_a_model_file_up_to_the_limit():
 @pytest.mark.parametrize("solver", ["anneal", "hillclimb", "order-sa", "asobs"])
 def test_the_most_moves_do_not_overflow(solver):
     lists = [[(1,), ()], [(0,), ()], [()]]
-    candidates = Candidates(("a", "b", "c"), Families.of(lists), np.array([2.0, 0.0, 1.0, 0.0, 0.0]))
+    candidates = Candidates(
+        ("a", "b", "c"), Families.of(lists), np.array([2.0, 0.0, 1.0, 0.0, 0.0])
+    )
     solution = solve(candidates, solver, limits=Limits(0.05, moves=MOST_MOVES), workers=ONE)
     assert solution.score == 2.0
     with pytest.raises(SettingError, match=f"give 0 to {MOST_MOVES}"):

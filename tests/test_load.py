@@ -18,6 +18,8 @@ FAULTS = Path(__file__).parents[1] / "benchmarks" / "faults"
 )
 def test_an_experiment_runs(script, options, said):
     pytest.importorskip("mpmath")
-    done = subprocess.run([sys.executable, FAULTS / script, *options], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, FAULTS / script, *options], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert said in done.stdout

@@ -1,8 +1,7 @@
 """The pages about machines run as written, from data to a decoded network, with stand-ins for the machines.
 
-The stand-ins anneal on this machine. They take what the real thing takes and answer in its form. The page about any
-other annealer has its own stand-in (tests/test_manual.py).
-"""
+The stand-ins anneal on this machine. They take what the real thing takes and answer in its form.
+The page about any other annealer has its own stand-in (tests/test_manual.py)."""
 
 import json
 import re
@@ -23,7 +22,9 @@ samplers = pytest.importorskip("dwave.samplers")
 
 
 def annealed(bqm, reads=60, sweeps=3000):
-    return samplers.SimulatedAnnealingSampler().sample(bqm, num_reads=reads, num_sweeps=sweeps, seed=1)
+    return samplers.SimulatedAnnealingSampler().sample(
+        bqm, num_reads=reads, num_sweeps=sweeps, seed=1
+    )
 
 
 def annealed_with_constraints(model):
@@ -64,7 +65,9 @@ def assert_best(folder, *networks):
         parents = [tuple(sorted(places[p] for p in network.parents[old])) for old in order]
         sets = [list(candidates.families.sets_of(vertex)) for vertex in range(candidates.n)]
         start = candidates.families.vertex_start
-        score = sum(candidates.scores[start[v] + sets[v].index(parents[v])] for v in range(candidates.n))
+        score = sum(
+            candidates.scores[start[v] + sets[v].index(parents[v])] for v in range(candidates.n)
+        )
         assert score == pytest.approx(best.score)
 
 
@@ -101,12 +104,16 @@ class AnnealingService(Service):
         job["polls"] += 1
         if job["polls"] < 2:
             return document({"status": "Running"})
-        return document({"status": "Done", "qubo_solution": {"solutions": machine_solutions(job["request"])}})
+        return document(
+            {"status": "Done", "qubo_solution": {"solutions": machine_solutions(job["request"])}}
+        )
 
 
 def machine_solutions(request):
     model = dimod.ConstrainedQuadraticModel()
-    objective, penalty = (polynomial(request[f"{part}binary_polynomial"]) for part in ("", "penalty_"))
+    objective, penalty = (
+        polynomial(request[f"{part}binary_polynomial"]) for part in ("", "penalty_")
+    )
     assert set(penalty.variables) <= set(objective.variables)
     both = objective.copy()
     both.update(50 * penalty)
@@ -116,8 +123,14 @@ def machine_solutions(request):
         model.add_constraint(linear <= 0)
     found = []
     for sample in annealed_with_constraints(model):
-        values = {"energy": objective.energy(sample), "penalty_energy": penalty.energy(sample), "frequency": 1}
-        found.append(values | {"configuration": {str(bit): bool(sample[bit]) for bit in objective.variables}})
+        values = {
+            "energy": objective.energy(sample),
+            "penalty_energy": penalty.energy(sample),
+            "frequency": 1,
+        }
+        found.append(
+            values | {"configuration": {str(bit): bool(sample[bit]) for bit in objective.variables}}
+        )
     return found
 
 
@@ -167,7 +180,8 @@ def test_amplify_and_ommx(tmp_path, monkeypatch):
             assert sense == "LE"
             form.add_constraint(bqm_of(left) <= right)
         best = min(
-            annealed_with_constraints(form), key=lambda s: (not form.check_feasible(s), form.objective.energy(s))
+            annealed_with_constraints(form),
+            key=lambda s: (not form.check_feasible(s), form.objective.energy(s)),
         )
         values = {variable: float(best[variable.id]) for variable in variables}
         return types.SimpleNamespace(best=types.SimpleNamespace(values=values))
@@ -189,7 +203,9 @@ def test_amplify_and_ommx(tmp_path, monkeypatch):
             model = read_model(tmp_path / "wine.qplib")
             states = annealed_with_constraints(model)
             names = {variable.name: variable.id for variable in instance.decision_variables}
-            samples = {k: {names[label]: x for label, x in state.items()} for k, state in enumerate(states)}
+            samples = {
+                k: {names[label]: x for label, x in state.items()} for k, state in enumerate(states)
+            }
             return instance.evaluate_samples(samples)
 
     monkeypatch.setattr(amplify, "solve", solve_here)
@@ -200,6 +216,8 @@ def test_amplify_and_ommx(tmp_path, monkeypatch):
         import ommx  # noqa: F401
     except ImportError:
         networks.pop()
-        monkeypatch.setattr(sys.modules[__name__], "blocks", lambda page, all_blocks=blocks: all_blocks(page)[:-1])
+        monkeypatch.setattr(
+            sys.modules[__name__], "blocks", lambda page, all_blocks=blocks: all_blocks(page)[:-1]
+        )
     run_page("howto-amplify.md", tmp_path, monkeypatch)
     assert_best(tmp_path, *networks)

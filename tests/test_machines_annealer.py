@@ -60,8 +60,12 @@ def test_body_has_the_energies_of_the_problem():
     problem = small_problem()
     request = body(problem)
     for state in itertools.product([0, 1], repeat=5):
-        assert value(request["binary_polynomial"]["terms"], state) == pytest.approx(energy(problem.objective, state))
-        assert value(request["penalty_binary_polynomial"]["terms"], state) == energy(problem.penalty, state)
+        assert value(request["binary_polynomial"]["terms"], state) == pytest.approx(
+            energy(problem.objective, state)
+        )
+        assert value(request["penalty_binary_polynomial"]["terms"], state) == energy(
+            problem.penalty, state
+        )
         assert value(request["inequalities"][0]["terms"], state) == sum(state[:3]) - 2
     assert request["inequalities"][0]["lambda"] == 3
     assert request["fujitsuDA3"] == {"time_limit_sec": 10}
@@ -75,10 +79,16 @@ def test_every_bit_stands_in_the_objective():
 
 def test_parameters_that_are_set_are_sent():
     parameters = AnnealerParameters(
-        time_limit_sec=60, num_run=2, gs_level=0, penalty_coef=10, guidance_config={4: True, 0: False}
+        time_limit_sec=60,
+        num_run=2,
+        gs_level=0,
+        penalty_coef=10,
+        guidance_config={4: True, 0: False},
     )
     expected = {"time_limit_sec": 60, "num_run": 2, "gs_level": 0, "penalty_coef": 10}
-    assert body(small_problem(), parameters)["fujitsuDA3"] == expected | {"guidance_config": {"0": False, "4": True}}
+    assert body(small_problem(), parameters)["fujitsuDA3"] == expected | {
+        "guidance_config": {"0": False, "4": True}
+    }
 
 
 @pytest.mark.parametrize(
@@ -150,13 +160,23 @@ def test_patience_that_would_never_begin_or_end_is_refused():
 
 def test_a_problem_with_a_penalty_or_an_inequality_is_no_qubo(tmp_path):
     """Either is enough: couplers or linear terms of the penalty, or an inequality."""
-    one, none = qubo_from_couplers([1.0, 2.0], [0], [1], [3.0]), qubo_from_couplers([0.0, 0.0], [], [], [])
-    coupled, linear = qubo_from_couplers([0.0, 0.0], [0], [1], [3.0]), qubo_from_couplers([0.0, 1.0], [], [], [])
+    one, none = (
+        qubo_from_couplers([1.0, 2.0], [0], [1], [3.0]),
+        qubo_from_couplers([0.0, 0.0], [], [], []),
+    )
+    coupled, linear = (
+        qubo_from_couplers([0.0, 0.0], [0], [1], [3.0]),
+        qubo_from_couplers([0.0, 1.0], [], [], []),
+    )
     row = inequalities_of([([0, 1], [1.0, 1.0], -1.0, 1)])
     path = tmp_path / "m.json"
     write_model(AnnealerProblem(one, none, inequalities_of([]), ("a", "b")), path)
     assert read_qubo(path)[0].couplers == 1
-    for penalty, rows in ((coupled, inequalities_of([])), (linear, inequalities_of([])), (none, row)):
+    for penalty, rows in (
+        (coupled, inequalities_of([])),
+        (linear, inequalities_of([])),
+        (none, row),
+    ):
         write_model(AnnealerProblem(one, penalty, rows, ("a", "b")), path)
         with pytest.raises(FormatError, match="has a penalty polynomial or inequalities"):
             read_qubo(path)
@@ -172,7 +192,9 @@ def test_problems_that_the_machine_refuses():
         problem_of(qubo_from_couplers([np.nextafter(2.0**52, np.inf)], [], [], []))
     with pytest.raises(SettingError, match=r"2\^52"):
         problem_of(qubo_from_couplers([0.0], [], [], [], -1e17))
-    AnnealerProblem(small, small, inequalities_of([([0], [1.0], 0.0, 1), ([0], [1.0], 0.0, 10**9)]), names)
+    AnnealerProblem(
+        small, small, inequalities_of([([0], [1.0], 0.0, 1), ([0], [1.0], 0.0, 10**9)]), names
+    )
     with pytest.raises(SettingError, match="lambda"):
         AnnealerProblem(small, small, inequalities_of([([0], [1.0], 0.0, 0)]), names)
     with pytest.raises(SettingError, match="lambda"):
@@ -214,7 +236,9 @@ def test_body_agrees_with_amplify(tmp_path):
     assert len(ours["inequalities"]) == len(theirs["inequalities"]) == 1
     assert ours["inequalities"][0].keys() == theirs["inequalities"][0].keys()
     assert ours["inequalities"][0]["lambda"] == theirs["inequalities"][0]["lambda"]
-    assert polynomial(ours["inequalities"][0]["terms"]) == polynomial(theirs["inequalities"][0]["terms"])
+    assert polynomial(ours["inequalities"][0]["terms"]) == polynomial(
+        theirs["inequalities"][0]["terms"]
+    )
 
 
 class Service:
@@ -290,7 +314,9 @@ class Service:
         terms = job["request"]["binary_polynomial"]["terms"]
         bits = sorted({bit for term in terms for bit in term["p"]})
         states = itertools.product([False, True], repeat=len(bits))
-        best = sorted((value(terms, dict(zip(bits, state, strict=True))), state) for state in states)[:3]
+        best = sorted(
+            (value(terms, dict(zip(bits, state, strict=True))), state) for state in states
+        )[:3]
         solutions = [
             {
                 "energy": found,
@@ -330,7 +356,9 @@ def service(monkeypatch):
 
 
 def client(service, **changes):
-    patience = Patience(**({"timeout": 5.0, "first_delay": 0.01, "longest_delay": 0.05, "seed": 1} | changes))
+    patience = Patience(
+        **({"timeout": 5.0, "first_delay": 0.01, "longest_delay": 0.05, "seed": 1} | changes)
+    )
     return DigitalAnnealer(service.url, patience=patience)
 
 
@@ -347,7 +375,11 @@ def test_solve_from_submit_to_delete(service):
     assert energy(problem.objective, found.states).tolist() == found.energies.tolist()
     assert found.energies.tolist() == sorted(found.energies.tolist())
     assert found.frequencies.tolist() == [1, 1, 1]
-    assert calls(service) == ["POST /qubo/solve", *["GET /jobs/result/job-0"] * 4, "DELETE /jobs/result/job-0"]
+    assert calls(service) == [
+        "POST /qubo/solve",
+        *["GET /jobs/result/job-0"] * 4,
+        "DELETE /jobs/result/job-0",
+    ]
     assert service.jobs == {}
     assert {headers["X-Api-Key"] for _, _, headers in service.seen} == {KEY}
 
@@ -355,7 +387,9 @@ def test_solve_from_submit_to_delete(service):
 def test_single_steps(service):
     annealer = client(service)
     job = annealer.submit(small_problem(), AnnealerParameters(time_limit_sec=7))
-    assert service.jobs[job]["request"] == body(small_problem(), AnnealerParameters(time_limit_sec=7))
+    assert service.jobs[job]["request"] == body(
+        small_problem(), AnnealerParameters(time_limit_sec=7)
+    )
     assert annealer.poll(job) == "Running"
     assert annealer.poll(job) == "Done"
     assert annealer.fetch(job, 5).states.shape == (3, 5)
@@ -394,7 +428,12 @@ def test_large_body_is_sent_whole(service):
 def test_passing_failures_are_repeated_where_that_is_safe(service):
     annealer = client(service)
     job = annealer.submit(small_problem())
-    service.faults = [error(500, "Internal Server Error", "x"), error(502, "Bad Gateway", "x"), closed, truncated]
+    service.faults = [
+        error(500, "Internal Server Error", "x"),
+        error(502, "Bad Gateway", "x"),
+        closed,
+        truncated,
+    ]
     assert annealer.poll(job) == "Running"
     assert len(calls(service)) == 6
     service.faults = [error(503, "Unavailable", "x")]
@@ -405,7 +444,12 @@ def test_passing_failures_are_repeated_where_that_is_safe(service):
 
 
 def test_submission_is_not_repeated_once_it_may_have_been_taken(service):
-    for fault in (error(500, "Internal Server Error", "broken"), error(504, "Timeout", "broken"), closed, truncated):
+    for fault in (
+        error(500, "Internal Server Error", "broken"),
+        error(504, "Timeout", "broken"),
+        closed,
+        truncated,
+    ):
         service.seen.clear()
         service.faults = [fault]
         with pytest.raises(ServiceError):
@@ -447,7 +491,9 @@ def test_jitter_is_that_of_the_seed(service, monkeypatch):
             client(service, first_delay=1.0, longest_delay=4.0).poll("job")
     assert len(pauses) == 10
     assert pauses[:5] == pauses[5:]
-    assert all(0.5 * full <= pause <= full for pause, full in zip(pauses, [1, 2, 4, 4, 4], strict=False))
+    assert all(
+        0.5 * full <= pause <= full for pause, full in zip(pauses, [1, 2, 4, 4, 4], strict=False)
+    )
 
 
 def test_slow_answers_end_at_the_time_out(service):
@@ -481,7 +527,12 @@ def test_interrupt_cancels_and_deletes(service, monkeypatch):
 
 
 def solved(**changes):
-    solution = {"energy": 1.0, "penalty_energy": 0.0, "frequency": 1, "configuration": {"0": True, "1": False}}
+    solution = {
+        "energy": 1.0,
+        "penalty_energy": 0.0,
+        "frequency": 1,
+        "configuration": {"0": True, "1": False},
+    }
     return document({"status": "Done", "qubo_solution": {"solutions": [solution | changes]}})
 
 
@@ -577,7 +628,9 @@ def test_no_service_at_the_address(monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    annealer = DigitalAnnealer(f"http://127.0.0.1:{port}", patience=Patience(attempts=2, first_delay=0.01))
+    annealer = DigitalAnnealer(
+        f"http://127.0.0.1:{port}", patience=Patience(attempts=2, first_delay=0.01)
+    )
     with pytest.raises(ServiceError, match="no connection: Connection refused"):
         annealer.submit(small_problem())
 
@@ -606,7 +659,8 @@ def test_addresses_where_no_key_is_sent(url):
 
 
 @pytest.mark.parametrize(
-    "url", ["https://example.org/da/", "http://localhost:8/x", "http://[::1]:8/", "http://127.8.8.8"]
+    "url",
+    ["https://example.org/da/", "http://localhost:8/x", "http://[::1]:8/", "http://127.8.8.8"],
 )
 def test_addresses_that_are_allowed(url):
     assert "DigitalAnnealer(http" in repr(DigitalAnnealer(url))
@@ -623,7 +677,9 @@ def test_keys_that_are_none_are_not_shown(service, monkeypatch, key):
 
 def test_wrong_key(service, monkeypatch):
     monkeypatch.setenv(KEY_VARIABLE, "wrong")
-    with pytest.raises(ServiceError, match=r"status 401: Unauthorized; Authentication failed\.: check the key"):
+    with pytest.raises(
+        ServiceError, match=r"status 401: Unauthorized; Authentication failed\.: check the key"
+    ):
         client(service).submit(small_problem())
     assert len(service.seen) == 1
 
@@ -644,7 +700,12 @@ def test_key_appears_nowhere(service, answer, caplog, capsys):
     annealer = client(service, attempts=1)
     with caplog.at_level(0), pytest.raises(ServiceError) as caught:
         annealer.fetch("job", 2)
-    told = "".join(traceback.format_exception(caught.value)) + repr(annealer) + str(vars(annealer)) + caplog.text
+    told = (
+        "".join(traceback.format_exception(caught.value))
+        + repr(annealer)
+        + str(vars(annealer))
+        + caplog.text
+    )
     assert KEY not in told + "".join(capsys.readouterr())
     behind = caught.value.__context__
     while behind is not None:
@@ -727,7 +788,9 @@ class early_refusal:  # noqa: N801
         connection, _ = self.socket.accept()
         with connection:
             connection.recv(1000)
-            connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            connection.sendall(
+                b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+            )
             time.sleep(0.3)
 
     def __exit__(self, *exception):
@@ -736,7 +799,9 @@ class early_refusal:  # noqa: N801
 
 
 def test_secure_address_on_a_plain_server(service):
-    annealer = DigitalAnnealer(service.url.replace("http:", "https:"), patience=Patience(timeout=5.0, attempts=1))
+    annealer = DigitalAnnealer(
+        service.url.replace("http:", "https:"), patience=Patience(timeout=5.0, attempts=1)
+    )
     with pytest.raises(ServiceError, match="no connection") as caught:
         annealer.submit(small_problem())
     assert "\n" not in str(caught.value)
@@ -750,7 +815,9 @@ def certificate(tmp_path_factory):
     place = tmp_path_factory.mktemp("certificate")
     command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem"
     names = ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*command.split(), *names], cwd=place, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [*command.split(), *names], cwd=place, check=True, capture_output=True, timeout=60
+    )
     return place
 
 

@@ -33,17 +33,26 @@ def test_chains_are_connected_apart_and_joined(topology):
     chains = found.chains
     assert len(chains) == 10
     assert found.found
-    assert len({qubit for chain in chains for qubit in chain}) == sum(map(len, chains)) == found.physical_qubits
+    assert (
+        len({qubit for chain in chains for qubit in chain})
+        == sum(map(len, chains))
+        == found.physical_qubits
+    )
     assert max(map(len, chains)) == found.longest_chain
     assert all(networkx.is_connected(graph.subgraph(chain)) for chain in chains)
     for i in range(8):
         for j in range(i):
             assert any(graph.has_edge(p, q) for p in chains[i] for q in chains[j])
-    assert (found.available_qubits, found.available_couplers) == (len(graph.nodes), len(graph.edges))
+    assert (found.available_qubits, found.available_couplers) == (
+        len(graph.nodes),
+        len(graph.edges),
+    )
 
 
 def test_same_seed_same_embedding():
-    one, two, other = (embed(complete(10), "pegasus:3", timeout=30, seed=seed) for seed in (5, 5, 6))
+    one, two, other = (
+        embed(complete(10), "pegasus:3", timeout=30, seed=seed) for seed in (5, 5, 6)
+    )
     assert one.chains == two.chains != other.chains
 
 
@@ -75,7 +84,9 @@ def test_sizes_of_the_machines():
     assert len(target_graph("chimera:16").nodes) == 2048
 
 
-@pytest.mark.parametrize("topology", ["pegasus", "pegasus:x", "pegasus:1", "zephyr:0", "square:4", "", "chimera:1000"])
+@pytest.mark.parametrize(
+    "topology", ["pegasus", "pegasus:x", "pegasus:1", "zephyr:0", "square:4", "", "chimera:1000"]
+)
 def test_unknown_topologies(topology):
     with pytest.raises(SettingError, match="topology"):
         embed(complete(2), topology)
@@ -89,13 +100,30 @@ def test_bad_settings(settings):
 
 def test_command(tmp_path):
     write_qubo(complete(6), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.coo")
-    arguments = ["embed", str(tmp_path / "m.coo"), "--topology", "pegasus:3", "--timeout", "30", "--seed", "1"]
+    arguments = [
+        "embed",
+        str(tmp_path / "m.coo"),
+        "--topology",
+        "pegasus:3",
+        "--timeout",
+        "30",
+        "--seed",
+        "1",
+    ]
     result = runner.invoke(app, [*arguments, "--json"])
     assert result.exit_code == 0
     told = json.loads(result.stdout)
     found = embed(complete(6), "pegasus:3", timeout=30, seed=1)
-    assert (told["bits"], told["couplers"], told["found"], told["impossible"]) == (6, 15, True, False)
-    assert (told["physical_qubits"], told["longest_chain"]) == (found.physical_qubits, found.longest_chain)
+    assert (told["bits"], told["couplers"], told["found"], told["impossible"]) == (
+        6,
+        15,
+        True,
+        False,
+    )
+    assert (told["physical_qubits"], told["longest_chain"]) == (
+        found.physical_qubits,
+        found.longest_chain,
+    )
     text = runner.invoke(app, arguments).stdout
     assert "6 bits, 15 couplers" in text
     assert f"{found.physical_qubits} physical qubits, longest chain {found.longest_chain}" in text
@@ -103,11 +131,16 @@ def test_command(tmp_path):
 
 def test_command_tells_what_does_not_fit(tmp_path):
     write_qubo(complete(30), None, tmp_path / "m.bqm")
-    result = runner.invoke(app, ["embed", str(tmp_path / "m.bqm"), "--topology", "chimera:4", "--json"])
+    result = runner.invoke(
+        app, ["embed", str(tmp_path / "m.bqm"), "--topology", "chimera:4", "--json"]
+    )
     told = json.loads(result.stdout)
     assert result.exit_code == 0
     assert (told["found"], told["impossible"], told["physical_qubits"]) == (False, True, None)
-    assert "does not fit" in runner.invoke(app, ["embed", str(tmp_path / "m.bqm"), "--topology", "chimera:4"]).stdout
+    assert (
+        "does not fit"
+        in runner.invoke(app, ["embed", str(tmp_path / "m.bqm"), "--topology", "chimera:4"]).stdout
+    )
 
 
 def test_command_compares_both_formulations(tmp_path):

@@ -48,9 +48,13 @@ def read_back(path):
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as file:
         lines = [line.split(maxsplit=4) for line in file.read().splitlines()]
     comments = [line[2:] for line in lines if line[0] in "c%" and line[1] == "qubayes"]
-    sizes, *terms = [line for line in lines if line[0] not in ("c", "%") and not line[0].startswith("%%")]
+    sizes, *terms = [
+        line for line in lines if line[0] not in ("c", "%") and not line[0].startswith("%%")
+    ]
     (offset,) = [float(words[1]) for words in comments if words[0] == "offset"]
-    labels = {int(words[1]): json.loads(" ".join(words[2:])) for words in comments if words[0] == "label"}
+    labels = {
+        int(words[1]): json.loads(" ".join(words[2:])) for words in comments if words[0] == "label"
+    }
     bits = int(sizes[3] if kind == "qubo" else sizes[0])
     first, factor = (0, 1.0) if kind == "qubo" else (1, 2.0)
     h, couplers = np.zeros(bits), []
@@ -69,7 +73,9 @@ def qubos(draw, numbers=moderate):
     bits = draw(st.integers(0, 6))
     h = draw(st.lists(numbers, min_size=bits, max_size=bits))
     pairs = (
-        draw(st.lists(st.sampled_from(list(itertools.combinations(range(bits), 2))), unique=True)) if bits > 1 else []
+        draw(st.lists(st.sampled_from(list(itertools.combinations(range(bits), 2))), unique=True))
+        if bits > 1
+        else []
     )
     weights = draw(st.lists(numbers, min_size=len(pairs), max_size=len(pairs)))
     rows, cols = np.array([p[0] for p in pairs], int), np.array([p[1] for p in pairs], int)
@@ -79,7 +85,8 @@ def qubos(draw, numbers=moderate):
 def identical(one, other):
     """Bit for bit, except that the sign of a zero does not count."""
     return all(
-        np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype for a, b in zip(one, other, strict=True)
+        np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype
+        for a, b in zip(one, other, strict=True)
     )
 
 
@@ -141,7 +148,9 @@ def test_coefficients_of_a_constrained_model_that_qplib_cannot_hold(where, tmp_p
     model = dimod.ConstrainedQuadraticModel()
     model.set_objective((1.7e308 if where == "objective" else 1.0) * x * y + x)
     weight = {"row": 1.7e308, "linear term of a row": 1.0}.get(where, 1.0)
-    model.add_constraint(weight * x * y + (np.inf if where.startswith("linear") else 1.0) * x <= 1, label="row")
+    model.add_constraint(
+        weight * x * y + (np.inf if where.startswith("linear") else 1.0) * x <= 1, label="row"
+    )
     with pytest.raises(FormatError, match="a coefficient, or twice one, is too large for a float"):
         write_model(model, tmp_path / "m.qplib")
 
@@ -163,7 +172,13 @@ def test_labels_and_offset_come_back(ending, packed, qubo, labels, tmp_path):
 @pytest.mark.parametrize("ending", LABELLED)
 def test_labels_that_are_plain_names_or_numbers_as_text(ending, tmp_path):
     qubo = qubo_from_couplers([1.0, 2.0, 0.0], [0], [2], [3.0])
-    for labels in (["a", "b", "c"], ["2", "0", "1"], ["", " ", "\0"], ["end", "st", "free"], ["info", "nan", ";a"]):
+    for labels in (
+        ["a", "b", "c"],
+        ["2", "0", "1"],
+        ["", " ", "\0"],
+        ["end", "st", "free"],
+        ["info", "nan", ";a"],
+    ):
         write_qubo(qubo, labels, tmp_path / f"m{ending}")
         assert read_back(tmp_path / f"m{ending}")[1] == tuple(labels)
 
@@ -172,7 +187,9 @@ def test_labels_that_are_plain_names_or_numbers_as_text(ending, tmp_path):
 def test_models_of_dimod_come_back_equal(ending, tmp_path):
     for variables in ([0, 1, 2], ["x", "y z", "2"]):
         a, b, c = variables
-        bqm = dimod.BinaryQuadraticModel({a: 1.5, b: 0, c: 1 / 3}, {(a, b): 0.1, (b, c): -7e-12}, 2.5, "BINARY")
+        bqm = dimod.BinaryQuadraticModel(
+            {a: 1.5, b: 0, c: 1 / 3}, {(a, b): 0.1, (b, c): -7e-12}, 2.5, "BINARY"
+        )
         write_model(bqm, tmp_path / f"m{ending}")
         back = read_model(tmp_path / f"m{ending}")
         assert back == bqm
@@ -180,13 +197,19 @@ def test_models_of_dimod_come_back_equal(ending, tmp_path):
 
 
 def test_bqm_keeps_all_that_dimod_knows(tmp_path):
-    bqm = dimod.BinaryQuadraticModel({("a", 1): 1.5, 3: 0, "x": 2}, {(("a", 1), 3): 0.0, (3, "x"): 4}, 1.0, "SPIN")
+    bqm = dimod.BinaryQuadraticModel(
+        {("a", 1): 1.5, 3: 0, "x": 2}, {(("a", 1), 3): 0.0, (3, "x"): 4}, 1.0, "SPIN"
+    )
     single = dimod.BinaryQuadraticModel(bqm, dtype=np.float32)
     for model in (bqm, single, dimod.BinaryQuadraticModel("BINARY")):
         write_model(model, tmp_path / "m.bqm")
         back = read_model(tmp_path / "m.bqm")
         assert back == model
-        assert (back.dtype, back.vartype, list(back.variables)) == (model.dtype, model.vartype, list(model.variables))
+        assert (back.dtype, back.vartype, list(back.variables)) == (
+            model.dtype,
+            model.vartype,
+            list(model.variables),
+        )
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -212,7 +235,9 @@ def test_dimod_reads_our_coo(qubo, labels, tmp_path):
 
 
 def test_coo_of_dimod_is_read(tmp_path):
-    bqm = dimod.BinaryQuadraticModel({0: 1.0, 1: -2.0, 2: 0.5}, {(0, 1): 0.25, (1, 2): 3}, 0.0, "SPIN")
+    bqm = dimod.BinaryQuadraticModel(
+        {0: 1.0, 1: -2.0, 2: 0.5}, {(0, 1): 0.25, (1, 2): 3}, 0.0, "SPIN"
+    )
     (tmp_path / "m.coo").write_text(coo.dumps(bqm, vartype_header=True))
     assert read_model(tmp_path / "m.coo") == bqm
     qubo, _ = read_qubo(tmp_path / "m.coo")
@@ -245,8 +270,17 @@ def test_matrices_of_scipy_are_read(kind, tmp_path):
 
 
 def test_qbsolv_layout(tmp_path):
-    write_qubo(qubo_from_couplers([1.0, 0.0, -2.5], [2], [0], [0.1], 7.0), None, tmp_path / "m.qubo")
-    expected = ["c qubayes offset 7.0", "p qubo 0 3 3 1", "0 0 1.0", "1 1 0.0", "2 2 -2.5", "0 2 0.1"]
+    write_qubo(
+        qubo_from_couplers([1.0, 0.0, -2.5], [2], [0], [0.1], 7.0), None, tmp_path / "m.qubo"
+    )
+    expected = [
+        "c qubayes offset 7.0",
+        "p qubo 0 3 3 1",
+        "0 0 1.0",
+        "1 1 0.0",
+        "2 2 -2.5",
+        "0 2 0.1",
+    ]
     assert (tmp_path / "m.qubo").read_text().splitlines() == expected
 
 
@@ -289,7 +323,9 @@ def test_every_name_of_a_constraint_comes_back(ending, tmp_path):
     for name in names:
         model.add_constraint(dimod.Binary("x") <= 1, label=name)
     write_model(model, tmp_path / f"m{ending}")
-    assert set(read_model(tmp_path / f"m{ending}").constraints) == set(names) == set(model.constraints)
+    assert (
+        set(read_model(tmp_path / f"m{ending}").constraints) == set(names) == set(model.constraints)
+    )
     if ending == ".cqm":
         with (tmp_path / "m.cqm").open("rb") as file:
             assert len(dimod.ConstrainedQuadraticModel.from_file(file).constraints) == len(names)
@@ -405,7 +441,10 @@ def test_qplib_of_others_is_read(tmp_path):
     state = {"x1": x, "y": y, "x3": z}
     value = (2 * x * x - y * x + 3 * z * y + 2 * z * z) / 2 - 0.5 * x + 4 * y - 0.5 * z + 7.5
     assert model.objective.energy(state) == pytest.approx(-value)
-    rows = {name: (row.lhs.energy(state), row.sense.value, row.rhs) for name, row in model.constraints.items()}
+    rows = {
+        name: (row.lhs.energy(state), row.sense.value, row.rhs)
+        for name, row in model.constraints.items()
+    }
     assert rows == {"c1": (x + y, ">=", 1.0), "balance": (x - 2 * z, "==", 1.0)}
 
 
@@ -414,7 +453,10 @@ def test_qplib_rows_with_two_sides_and_none(tmp_path):
         "1.0 lower sides\n0", "1.0\n1\n2 -1e20"
     )
     (tmp_path / "m.qplib").write_text(text)
-    rows = {name: (row.sense.value, row.rhs) for name, row in read_model(tmp_path / "m.qplib").constraints.items()}
+    rows = {
+        name: (row.sense.value, row.rhs)
+        for name, row in read_model(tmp_path / "m.qplib").constraints.items()
+    }
     assert rows == {"c1.lower": (">=", 1.0), "c1.upper": ("<=", 9.0), "balance": ("<=", 9.0)}
     (tmp_path / "m.qplib").write_text(text.replace("9.0 upper", "1e20 upper"))
     assert list(read_model(tmp_path / "m.qplib").constraints) == ["c1"]
@@ -432,7 +474,9 @@ def test_every_expression_of_a_cqm_file_is_looked_at(tmp_path):
         buffer.write(data[:start])
         with zipfile.ZipFile(buffer, "a") as archive:
             for name, part in parts.items():
-                archive.writestr(name, part.replace(b"DIMODEXPR", b"DIMODEXXX") if name == victim else part)
+                archive.writestr(
+                    name, part.replace(b"DIMODEXPR", b"DIMODEXXX") if name == victim else part
+                )
         (tmp_path / "x.cqm").write_bytes(buffer.getvalue())
         with pytest.raises(FormatError, match=r"a part of the \.cqm file is not an expression"):
             read_model(tmp_path / "x.cqm")
@@ -460,7 +504,9 @@ def test_an_archive_may_unpack_to_the_limit(tmp_path, monkeypatch):
     ],
 )
 def test_qplib_with_a_coefficient_that_is_not_finite(tmp_path, old, new):
-    text = QPLIB.replace("QML", "QMQ").replace("7.5 constant", "7.5 constant\n0")  # without quadratic entries of rows
+    text = QPLIB.replace("QML", "QMQ").replace(
+        "7.5 constant", "7.5 constant\n0"
+    )  # without quadratic entries of rows
     (tmp_path / "m.qplib").write_text(text)
     assert len(read_model(tmp_path / "m.qplib").constraints) == 2
     assert old in text
@@ -483,7 +529,10 @@ def qplib_pair(tmp_path):
 
 
 def states_of(labels):
-    return [dict(zip(labels, bits, strict=True)) for bits in itertools.product([0, 1], repeat=len(labels))]
+    return [
+        dict(zip(labels, bits, strict=True))
+        for bits in itertools.product([0, 1], repeat=len(labels))
+    ]
 
 
 def test_ommx_reads_our_qplib(tmp_path):
@@ -501,7 +550,9 @@ def test_ommx_reads_our_qplib(tmp_path):
 
 def value_of(polynomial, values):
     """The value of a polynomial of Amplify over bits."""
-    return sum(weight for bits, weight in polynomial.as_dict().items() if all(values[bit] for bit in bits))
+    return sum(
+        weight for bits, weight in polynomial.as_dict().items() if all(values[bit] for bit in bits)
+    )
 
 
 def test_amplify_reads_our_qplib(tmp_path):
@@ -509,11 +560,17 @@ def test_amplify_reads_our_qplib(tmp_path):
     model, labels = qplib_pair(tmp_path)
     loaded, generator = amplify.load_qplib(tmp_path / "m.qplib")
     assert [variable.name for variable in generator.variables] == labels
-    assert [row.label for row in loaded.constraints] == ["at-most-two[Smoker]", "order[1]", "equal[2]"]
+    assert [row.label for row in loaded.constraints] == [
+        "at-most-two[Smoker]",
+        "order[1]",
+        "equal[2]",
+    ]
     senses = {"LE": operator.le, "GE": operator.ge, "EQ": operator.eq}
     for state in states_of(labels):
         values = list(state.values())
-        assert value_of(loaded.objective, values) == pytest.approx(model.objective.energy(state), rel=1e-12)
+        assert value_of(loaded.objective, values) == pytest.approx(
+            model.objective.energy(state), rel=1e-12
+        )
         rows = (row.conditional for row in loaded.constraints)
         kept = [senses[sense](value_of(left, values), right) for left, sense, right in rows]
         assert all(kept) == model.check_feasible(state)
@@ -532,7 +589,12 @@ def test_qplib_of_amplify_is_read(tmp_path):
     assert list(model.constraints) == ["two"]
     amplify.save_qplib(amplify.Model(objective), tmp_path / "q.qplib")
     qubo, labels = read_qubo(tmp_path / "q.qplib")
-    assert energy(qubo, [1, 1, 1, 1]) == 1.5 - 2 + 0.25 - 4 + 7 and labels == ("x_0", "x_1", "x_2", "x_3")
+    assert energy(qubo, [1, 1, 1, 1]) == 1.5 - 2 + 0.25 - 4 + 7 and labels == (
+        "x_0",
+        "x_1",
+        "x_2",
+        "x_3",
+    )
 
 
 def annealer_problem():
@@ -618,24 +680,44 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
         ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 0 1.0\n0\n0\n0\n", "outside 1 to 2"),
         ("m.qplib", "x\nQBN\nminimize\n-2\n", "count is expected"),
         ("m.qplib", "x\nQBN\nminimize\n99999999999\n", "bits"),
-        ("m.qplib", "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n", "one term for ten bits"),
+        (
+            "m.qplib",
+            "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n",
+            "one term for ten bits",
+        ),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nnan\n1e20\n0\n0\n0\n0\n0\n0\n", "not a number"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nx\n", "number is expected"),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n1\n2 a\n0\n", "there are 1"),
-        ("m.qplib", "x\nLCN\nminimize\n1\n0\n0\n0\n1e20\n3\n0\n2\n0\n0\n0\n0\n0\n0\n0\n", "bounds from 3 to 2"),
+        (
+            "m.qplib",
+            "x\nLCN\nminimize\n1\n0\n0\n0\n1e20\n3\n0\n2\n0\n0\n0\n0\n0\n0\n0\n",
+            "bounds from 3 to 2",
+        ),
         ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n", "ends where"),
         ("m.json", "{}", "binary_polynomial is missing"),
-        ("m.json", '{"binary_polynomial": {"terms": [], "lambda": 1}}', "only inequalities have one"),
+        (
+            "m.json",
+            '{"binary_polynomial": {"terms": [], "lambda": 1}}',
+            "only inequalities have one",
+        ),
         (
             "m.json",
             '{"binary_polynomial": {"terms": []}, "penalty_binary_polynomial": {"terms": [], "lambda": 1}}',
             "only inequalities have one",
         ),
-        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}', "at most two bits"),
+        (
+            "m.json",
+            '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}',
+            "at most two bits",
+        ),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1e300, "p": [0]}]}}', "2\\^52"),
         ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [100000]}]}}', "99999"),
-        ("m.json", '{"binary_polynomial": {"terms": []}, "inequalities": [{"terms": [], "lambda": 0}]}', "lambda"),
+        (
+            "m.json",
+            '{"binary_polynomial": {"terms": []}, "inequalities": [{"terms": [], "lambda": 0}]}',
+            "lambda",
+        ),
         ("m.json", '{"binary_polynomial": {"terms": []}} x', "Extra data"),
         ("m.json", '{"a": ' + "[" * 100_000, "nested|JSON"),
         ("m.bqm", "DIMOD", "DIMODBQM"),
@@ -678,11 +760,17 @@ def test_writers_return_the_size_of_what_they_wrote(tmp_path):
     for ending in ENDINGS:
         assert write_qubo(qubo, ["a", "b", "c"], tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
         assert write_model(bqm, tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
-    assert write_qubo(qubo_from_couplers([0.0], [], [], []), None, tmp_path / "m.bqm") == (1, 0, 0, (0.0, 0.0))
+    assert write_qubo(qubo_from_couplers([0.0], [], [], []), None, tmp_path / "m.bqm") == (
+        1,
+        0,
+        0,
+        (0.0, 0.0),
+    )
     for ending in CONSTRAINED_ENDINGS:
         size = write_model(constrained_model(), tmp_path / f"m{ending}")
         assert (
-            size == (4, 2, 3, (0.1, 3.0)) and len(read_model(tmp_path / f"m{ending}").constraints) == size.constraints
+            size == (4, 2, 3, (0.1, 3.0))
+            and len(read_model(tmp_path / f"m{ending}").constraints) == size.constraints
         )
     assert write_model(annealer_problem(), tmp_path / "m.json") == (4, 2, 2, (1 / 3, 2.0))
 
@@ -743,12 +831,18 @@ def test_the_triangles_of_a_bqm_mirror_each_other(tmp_path):
 
 def test_arrays_that_claim_too_much_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
-        for name, array in {"format": np.array(b"coo"), "shape": np.array([2, 2]), "row": np.array([0])}.items():
+        for name, array in {
+            "format": np.array(b"coo"),
+            "shape": np.array([2, 2]),
+            "row": np.array([0]),
+        }.items():
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, array)
             archive.writestr(f"{name}.npy", buffer.getvalue())
         buffer = io.BytesIO()
-        np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+        np.lib.format.write_array_header_1_0(
+            buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+        )
         archive.writestr("data.npy", buffer.getvalue())
     with pytest.raises(FormatError, match=r"a damaged \.npz file"):
         read_model(tmp_path / "m.npz")

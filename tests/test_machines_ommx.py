@@ -28,7 +28,10 @@ def model_of_bits():
 
 
 def states_of(model):
-    return [dict(zip(model.variables, bits, strict=True)) for bits in itertools.product([0, 1], repeat=3)]
+    return [
+        dict(zip(model.variables, bits, strict=True))
+        for bits in itertools.product([0, 1], repeat=3)
+    ]
 
 
 @with_ommx
@@ -60,7 +63,10 @@ def test_samples_come_back_by_label():
 
 @with_ommx
 def test_numbers_keep_their_bounds_and_spins_become_bits():
-    n, r = dimod.Integer("n", lower_bound=-3, upper_bound=8), dimod.Real("r", lower_bound=-1.5, upper_bound=2.5)
+    n, r = (
+        dimod.Integer("n", lower_bound=-3, upper_bound=8),
+        dimod.Real("r", lower_bound=-1.5, upper_bound=2.5),
+    )
     model = dimod.ConstrainedQuadraticModel()
     model.set_objective(n * n / 3 - r)
     n, r = to_ommx(model).decision_variables
@@ -96,7 +102,9 @@ def test_bits_that_an_adapter_adds_are_left_out():
         variable(4, "ommx.log_encode", 0.0, 2, 1),
     ]
     solutions = {
-        number: SimpleNamespace(decision_variables=[variable(0, "u[a]", x), variable(1, "u[b]", y), *added])
+        number: SimpleNamespace(
+            decision_variables=[variable(0, "u[a]", x), variable(1, "u[b]", y), *added]
+        )
         for number, (x, y) in {1: (0.0, 1.0), 0: (1.0, 0.0)}.items()
     }
     answer = SimpleNamespace(sample_ids=[1, 0], get=solutions.__getitem__)
@@ -109,9 +117,11 @@ def test_bits_that_an_adapter_adds_are_left_out():
 def test_the_answer_of_a_real_adapter_is_decoded(ordering):
     adapter = pytest.importorskip("ommx_openjij_adapter")
     dataset = qb.read("examples/wine.csv", bins=3)
-    candidates = qb.identify(dataset, qb.Search(2))
+    candidates = qb.identify(dataset, qb.CandidateSearch(2))
     formulation = qb.formulate(candidates)
-    answer = adapter.OMMXOpenJijSAAdapter.sample(formulation.to_ommx(ordering=ordering), num_reads=3, seed=1)
+    answer = adapter.OMMXOpenJijSAAdapter.sample(
+        formulation.to_ommx(ordering=ordering), num_reads=3, seed=1
+    )
     samples = formulation.decode(ommx_values(answer), repair=True)
     assert len(samples) == 3
     for sample in samples:

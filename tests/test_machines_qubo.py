@@ -58,10 +58,16 @@ def test_energy_loses_nothing_to_cancellation():
     for _ in range(100):
         bits = int(random.integers(3, 12))
         pairs = list(itertools.combinations(range(bits), 2))
-        large = random.integers(-(2**52), 2**52, len(pairs) // 2) * 2.0 ** random.integers(0, 20, len(pairs) // 2)
+        large = random.integers(-(2**52), 2**52, len(pairs) // 2) * 2.0 ** random.integers(
+            0, 20, len(pairs) // 2
+        )
         small = random.integers(-9, 9, len(pairs) - 2 * len(large))
         weights = random.permutation([*large, *-large, *small]) + 0.0
-        terms = random.integers(-9, 9, bits) + 0.0, [(*p, w) for p, w in zip(pairs, weights, strict=True)], 0.0
+        terms = (
+            random.integers(-9, 9, bits) + 0.0,
+            [(*p, w) for p, w in zip(pairs, weights, strict=True)],
+            0.0,
+        )
         for state in ([1] * bits, random.integers(0, 2, bits).tolist()):
             assert energy(built(*terms), state) == slow_energy(*terms, state)
 
@@ -77,7 +83,11 @@ def test_both_triangles_are_sorted_and_mirror_each_other(terms):
     assert np.array_equal(dense, dense.T)
     assert not dense.diagonal().any()
     assert (qubo.weights != 0).all()
-    assert (qubo.indptr.dtype, qubo.indices.dtype, qubo.weights.dtype) == (np.int64, np.int32, np.float64)
+    assert (qubo.indptr.dtype, qubo.indices.dtype, qubo.weights.dtype) == (
+        np.int64,
+        np.int32,
+        np.float64,
+    )
     rows, cols, weights = upper_triangle(qubo)
     assert np.array_equal(dense[rows, cols], weights)
     assert len(rows) == qubo.couplers

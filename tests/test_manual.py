@@ -25,7 +25,13 @@ def shell(command: str, folder: Path) -> str:
     """What the command prints, run where the examples are; it must end well."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        command, shell=True, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
+        command,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path},
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -33,7 +39,10 @@ def shell(command: str, folder: Path) -> str:
 
 def commands(page: str) -> list[str]:
     """The shell commands of the page, one from each block."""
-    return [block.strip() for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)]
+    return [
+        block.strip()
+        for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / page).read_text(), re.S)
+    ]
 
 
 def test_the_tutorial_runs_as_written(tmp_path):
@@ -42,7 +51,16 @@ def test_the_tutorial_runs_as_written(tmp_path):
     assert len(told) >= 9
     assert sum("proved optimal" in text for text in told.values()) >= 3
     made = {path.name for path in tmp_path.iterdir()}
-    assert {"wine.bif", "wine.html", "wine2.bif", "sure.html", "wine.svg", "wine.jkl", "exact.dot", "wine.bqm"} <= made
+    assert {
+        "wine.bif",
+        "wine.html",
+        "wine2.bif",
+        "sure.html",
+        "wine.svg",
+        "wine.jkl",
+        "exact.dot",
+        "wine.bqm",
+    } <= made
 
 
 def test_bringing_an_annealer_runs_as_written(tmp_path):
@@ -58,7 +76,9 @@ def test_the_page_about_quality_runs_as_written(tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     told = [shell(command, tmp_path) for command in commands("howto-quality.md")]
     assert len(told) == 4 and "proved optimal" in told[0]
-    printed = re.search(r"    score .*?held-out rows: [^\n]*\n", (ROOT / "docs/howto-quality.md").read_text(), re.S)
+    printed = re.search(
+        r"    score .*?held-out rows: [^\n]*\n", (ROOT / "docs/howto-quality.md").read_text(), re.S
+    )
     assert textwrap.dedent(printed.group()) == told[2]
 
 
@@ -92,17 +112,24 @@ def test_examples_run(program, tmp_path):
 
 def test_every_example_is_listed():
     told = (ROOT / "examples/README.md").read_text()
-    assert all(f"`{path.name}`" in told for path in (ROOT / "examples").iterdir() if path.name != "README.md")
+    assert all(
+        f"`{path.name}`" in told
+        for path in (ROOT / "examples").iterdir()
+        if path.name != "README.md"
+    )
 
 
 @pytest.mark.skipif(
-    tuple(map(int, version("typer").split(".")[:2])) < (0, 26), reason="what an argument means is kept elsewhere there"
+    tuple(map(int, version("typer").split(".")[:2])) < (0, 26),
+    reason="what an argument means is kept elsewhere there",
 )
 def test_the_command_reference_is_up_to_date():
     subprocess.run([sys.executable, ROOT / "scripts/command_reference.py", "--check"], check=True)
 
 
-@pytest.mark.parametrize(("picture", "options"), [("qubo", ("scc", "paper")), ("qubo-tight", ("chordal", "tight"))])
+@pytest.mark.parametrize(
+    ("picture", "options"), [("qubo", ("scc", "paper")), ("qubo-tight", ("chordal", "tight"))]
+)
 def test_the_pictures_of_the_qubo_are_the_programs(tmp_path, capsys, picture, options):
     order, penalty = options
     out = tmp_path / "x.svg"
@@ -123,14 +150,28 @@ def test_each_edge_has_a_colour_of_its_own_in_the_picture_of_a_qubo():
     text = (ROOT / "docs/pictures/qubo.svg").read_text()
     root = ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
-    lines = {path.get("stroke") for path in root.find(f"{space}g").iter(f"{space}path") if path.get("stroke")}
+    lines = {
+        path.get("stroke")
+        for path in root.find(f"{space}g").iter(f"{space}path")
+        if path.get("stroke")
+    }
     assert len(lines) == 3
-    couplers = {path.find(f"{space}title").text: path.get("stroke") for path in root.findall(f"{space}path")}
-    coloured = {title.split(" · ", 1)[1]: colour for title, colour in couplers.items() if colour in lines}
-    assert set(coloured) == {"u[X1|X2] · r[X1<X2]", "u[X3|X1,X2] · r[X1<X3]", "u[X3|X1,X2] · r[X2<X3]"}
+    couplers = {
+        path.find(f"{space}title").text: path.get("stroke") for path in root.findall(f"{space}path")
+    }
+    coloured = {
+        title.split(" · ", 1)[1]: colour for title, colour in couplers.items() if colour in lines
+    }
+    assert set(coloured) == {
+        "u[X1|X2] · r[X1<X2]",
+        "u[X3|X1,X2] · r[X1<X3]",
+        "u[X3|X1,X2] · r[X2<X3]",
+    }
     assert len(set(coloured.values())) == 3
     rings = {
-        bit.findall(f"{space}text")[1].text: {path.get("stroke") for path in bit.findall(f"{space}path")}
+        bit.findall(f"{space}text")[1].text: {
+            path.get("stroke") for path in bit.findall(f"{space}path")
+        }
         for bit in root.iter(f"{space}g")
         if bit.find(f"{space}circle") is not None
     }

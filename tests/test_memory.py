@@ -20,14 +20,18 @@ from solve_cases import random_candidates
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
     """A machine of 10 pages of 1000 bytes, without limits; the folder of limits, and the list of groups."""
-    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}.__getitem__, raising=False)
+    monkeypatch.setattr(
+        os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 1000}.__getitem__, raising=False
+    )
     monkeypatch.setattr(environment, "address_limit", lambda: None)
     monkeypatch.setattr(environment, "_GROUPS", tmp_path / "groups")
     monkeypatch.setattr(environment, "_LIMITS", tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize(("limit", "least"), [("max\n", 10_000), ("4000\n", 4000), ("99000\n", 10_000), ("", 10_000)])
+@pytest.mark.parametrize(
+    ("limit", "least"), [("max\n", 10_000), ("4000\n", 4000), ("99000\n", 10_000), ("", 10_000)]
+)
 @pytest.mark.parametrize("inner", [True, False])
 @pytest.mark.parametrize(
     ("lines", "place", "name"),
@@ -65,7 +69,9 @@ def test_a_qubo_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(module, "memory_here", lambda: needed)
     formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: needed - 1)
-    with pytest.raises(TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*without --bits"):
+    with pytest.raises(
+        TooLargeError, match=r"takes about .* GB, and there are .*fewer subsets.*without --bits"
+    ):
         formulate(candidates, subsets)
     monkeypatch.setattr(module, "memory_here", lambda: None)
     formulate(candidates, subsets)

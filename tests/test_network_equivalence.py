@@ -9,13 +9,23 @@ from hypothesis import given, settings
 from network_cases import graphs
 from qubayes.data import Dataset
 from qubayes.foundation.errors import QubayesError
-from qubayes.network import Agreement, Network, compare, cpdag, skeleton, v_structures, vertex_scores
+from qubayes.network import (
+    Agreement,
+    Network,
+    compare,
+    cpdag,
+    skeleton,
+    v_structures,
+    vertex_scores,
+)
 from qubayes.scores import Score
 from reference import network as reference
 
 
 def network_of(n, edges):
-    return Network(tuple("abcde"[:n]), tuple(tuple(p for p, c in sorted(edges) if c == v) for v in range(n)))
+    return Network(
+        tuple("abcde"[:n]), tuple(tuple(p for p, c in sorted(edges) if c == v) for v in range(n))
+    )
 
 
 def edges_of(network):
@@ -33,7 +43,9 @@ def test_every_graph_gives_what_all_of_its_class_share(n, number, classes):
         undirected = {(min(edge), max(edge)) for edge in members[0] - directed}
         for edges in members:
             graph = cpdag(network_of(n, edges))
-            assert graph.directed == tuple(sorted(directed)) and graph.undirected == tuple(sorted(undirected))
+            assert graph.directed == tuple(sorted(directed)) and graph.undirected == tuple(
+                sorted(undirected)
+            )
 
 
 @pytest.mark.parametrize(
@@ -78,13 +90,20 @@ def test_a_long_chain_is_undirected_and_a_collider_directs_what_follows():
 
 def test_distances_of_all_pairs_of_graphs_of_three_vertices():
     every = list(reference.all_graphs(3))
-    classes = {edges: reference.directed_in_all(members) for members in reference.classes(3) for edges in members}
+    classes = {
+        edges: reference.directed_in_all(members)
+        for members in reference.classes(3)
+        for edges in members
+    }
     for learned, truth in itertools.product(every, every):
         found = compare(network_of(3, learned), network_of(3, truth))
         assert found.distance == reference.edits(3, learned, truth)
         assert found.missing + found.extra + found.reversed == found.distance
         assert found.edges == Agreement(len(learned & truth), len(learned), len(truth))
-        marked = [classes[g] | {(b, a) for a, b in g - classes[g]} | (g - classes[g]) for g in (learned, truth)]
+        marked = [
+            classes[g] | {(b, a) for a, b in g - classes[g]} | (g - classes[g])
+            for g in (learned, truth)
+        ]
         assert found.cpdag_distance == reference.edits(3, *marked)
         pairs = [{frozenset(edge) for edge in graph} for graph in (learned, truth)]
         assert found.skeleton == Agreement(len(pairs[0] & pairs[1]), len(learned), len(truth))
@@ -117,9 +136,16 @@ def test_equivalent_networks_differ_as_graphs_only():
 @given(graphs())
 def test_the_order_of_the_vertices_does_not_matter(network):
     n = network.n
-    turned = Network(network.names[::-1], tuple(tuple(n - 1 - p for p in its) for its in network.parents[::-1]))
+    turned = Network(
+        network.names[::-1], tuple(tuple(n - 1 - p for p in its) for its in network.parents[::-1])
+    )
     found = compare(network, turned)
-    assert (found.distance, found.cpdag_distance, found.edges.f1, found.cpdag.f1) == (0, 0, 1.0, 1.0)
+    assert (found.distance, found.cpdag_distance, found.edges.f1, found.cpdag.f1) == (
+        0,
+        0,
+        1.0,
+        1.0,
+    )
 
 
 def test_other_names_are_told():

@@ -34,7 +34,11 @@ GRAPHS = (".json", *(ending for ending in ENDINGS if ending not in WITH_TABLES))
 def fuse():
     """A small network with every kind of number."""
     table = np.array(
-        [[[0.1, 0.9], [1e-300, 1.0]], [[0.0, 1.0], [0.30000000000000004, 0.7]], [[1 / 3, 2 / 3], [0.5, 0.5]]]
+        [
+            [[0.1, 0.9], [1e-300, 1.0]],
+            [[0.0, 1.0], [0.30000000000000004, 0.7]],
+            [[1 / 3, 2 / 3], [0.5, 0.5]],
+        ]
     )
     return Network(
         ("wet", "sprinkler", "rain"),
@@ -110,7 +114,11 @@ def test_any_names_survive_with_tables_or_are_refused(folder, ending, network):
     texts = [*network.names, *(state for states in network.states for state in states)]
     if not refused_by_name(network, path, texts):
         found = read_network(path)
-        assert (found.names, found.parents, found.states) == (network.names, network.parents, network.states)
+        assert (found.names, found.parents, found.states) == (
+            network.names,
+            network.parents,
+            network.states,
+        )
         assert equal_tables(found, network)
 
 
@@ -142,7 +150,12 @@ REFUSED = {
 def test_which_names_are_refused(tmp_path, ending):
     refused = []
     for place, name in enumerate(NASTY):
-        network = Network((name, "child"), ((), (0,)), (("x",), ("p", "q")), (np.ones(1), np.array([[0.25, 0.75]])))
+        network = Network(
+            (name, "child"),
+            ((), (0,)),
+            (("x",), ("p", "q")),
+            (np.ones(1), np.array([[0.25, 0.75]])),
+        )
         path = tmp_path / f"{place}{ending}"
         if refused_by_name(network, path, [name]):
             refused.append(name)
@@ -240,7 +253,9 @@ OTHERS = {
         '<edge directed="true" source="a" target="b"/></graph></graphml>'
     ),
     "bnlearn.dot": 'digraph {\n"a" ;\n"b" ;\nedge [dir=none] edge [dir=forward] "a" -> "b"\n}',
-    "pydot.dot": "strict digraph G {\na;\nb [label=<x>];\na -> b  [key=0, weight=1.5];\n}\n".replace("<x>", '"x"'),
+    "pydot.dot": "strict digraph G {\na;\nb [label=<x>];\na -> b  [key=0, weight=1.5];\n}\n".replace(
+        "<x>", '"x"'
+    ),
     "hand.gv": '/* x */ digraph "x" {\n# c\nrankdir = LR; graph [a=b]; node [w=-.5, x=y]\n a\n a -> b // d\n}',
     "plain.dot": "DIGRAPH{a->b}",
     "chain.dot": "digraph g { a -> b; a -> b [color=red; x]; }",
@@ -283,7 +298,10 @@ def test_files_of_other_programs(tmp_path, name):
     assert found.parent_names() == {"a": (), "b": ("a",)}
     if name.endswith(".xml"):
         assert found.states == (("true", "false"), ("p", "q"))
-        assert [table.tolist() for table in found.tables] == [[1.0, 0.0], [[0.25, 0.75], [0.5, 0.5]]]
+        assert [table.tolist() for table in found.tables] == [
+            [1.0, 0.0],
+            [[0.25, 0.75], [0.5, 0.5]],
+        ]
 
 
 def test_latin_1_and_utf_16_xml(tmp_path):
@@ -304,8 +322,14 @@ BROKEN = {
     "cut.xml": (XML[:-30], "not well-formed XML"),
     "entity.xml": (XML.replace("]>", '<!ENTITY e "x">]>'), "declares the entity 'e'"),
     "parameter.xml": (XML.replace("]>", '<!ENTITY % e "x">]>'), "declares the entity 'e'"),
-    "external.xml": (XML.replace("]>", '<!ENTITY e SYSTEM "file:///etc/passwd">]>'), "declares the entity 'e'"),
-    "unknown.xml": (XML.replace("p q", "").replace("<OUTCOME>q", "<OUTCOME>&e;"), "undefined entity"),
+    "external.xml": (
+        XML.replace("]>", '<!ENTITY e SYSTEM "file:///etc/passwd">]>'),
+        "declares the entity 'e'",
+    ),
+    "unknown.xml": (
+        XML.replace("p q", "").replace("<OUTCOME>q", "<OUTCOME>&e;"),
+        "undefined entity",
+    ),
     "deep.xml": ("<a>" * 200 + "</a>" * 200, "deeper than 100"),
     "root.xml": ("<html/>", "'html'"),
     "none.xml": ("<BIF/>", "one NETWORK"),
@@ -315,13 +339,22 @@ BROKEN = {
     "nan.xml": (XML.replace("0.25 0.75", "0.25 nan"), "'b'"),
     "sum.xml": (XML.replace("0.25 0.75", "0.25 0.25"), "'b'.*sum 0.5"),
     "notable.xml": (XML.replace("<TABLE>1 0</TABLE>", ""), "'a' has 0 numbers"),
-    "tables.xml": (XML.replace("<TABLE>1 0</TABLE>", "<TABLE>1 0</TABLE>" * 2), "'a' has a second DEFINITION or TABLE"),
+    "tables.xml": (
+        XML.replace("<TABLE>1 0</TABLE>", "<TABLE>1 0</TABLE>" * 2),
+        "'a' has a second DEFINITION or TABLE",
+    ),
     "undefined.xml": (XML.replace("<FOR>a<", "<FOR>c<"), "'c' in a DEFINITION"),
     "given.xml": (XML.replace("<GIVEN>a<", "<GIVEN>c<"), "'c' in a DEFINITION"),
-    "left.xml": (XML.replace("<DEFINITION><FOR>a</FOR><TABLE>1 0</TABLE></DEFINITION>", ""), "'a' has no DEFINITION"),
+    "left.xml": (
+        XML.replace("<DEFINITION><FOR>a</FOR><TABLE>1 0</TABLE></DEFINITION>", ""),
+        "'a' has no DEFINITION",
+    ),
     "again.xml": (XML.replace("<FOR>a<", "<FOR>b<"), "'b' has a second DEFINITION"),
     "same.xml": (XML.replace("<NAME>b<", "<NAME>a<"), "two VARIABLE elements have the same name"),
-    "nameless.xml": (XML.replace("<NAME>b<", "<NAME><"), "VARIABLE has 1 NAME elements; it must have one, with text"),
+    "nameless.xml": (
+        XML.replace("<NAME>b<", "<NAME><"),
+        "VARIABLE has 1 NAME elements; it must have one, with text",
+    ),
     "utility.xml": (XML.replace('TYPE="nature"', 'TYPE="utility"'), "TYPE 'utility'"),
     "states.xml": (XML.replace("<OUTCOME>q<", "<OUTCOME>p<"), "states of 'b'"),
     "cycle.xml": (XML.replace("<FOR>a</FOR>", "<FOR>a</FOR><GIVEN>b</GIVEN>"), "cycle"),
@@ -331,12 +364,18 @@ BROKEN = {
     ),
     "no.graphml": ("<graphml/>", "one graph"),
     "id.graphml": (OTHERS["networkx.graphml"].replace('id="b"', ""), "node without 'id'"),
-    "lost.graphml": (OTHERS["networkx.graphml"].replace('target="b"', 'target="c"'), "'c', which is not a vertex"),
+    "lost.graphml": (
+        OTHERS["networkx.graphml"].replace('target="b"', 'target="c"'),
+        "'c', which is not a vertex",
+    ),
     "double.graphml": (
         OTHERS["networkx.graphml"].replace('id="b"', 'id="a"').replace('target="b"', 'target="a"'),
         "'a'",
     ),
-    "hyper.graphml": (OTHERS["networkx.graphml"].replace("</graph>", "<hyperedge/></graph>"), "hyperedges"),
+    "hyper.graphml": (
+        OTHERS["networkx.graphml"].replace("</graph>", "<hyperedge/></graph>"),
+        "hyperedges",
+    ),
     "empty.dot": ("", "no 'digraph'"),
     "undirected.dot": ("graph { a -- b }", "undirected"),
     "line.dot": ("digraph {\n a -- b }", "line 2: '--'"),
@@ -424,9 +463,13 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
         read_network(tmp_path / "x.bnlearn")
     (tmp_path / "x.bnlearn").unlink()
     states = tuple(map(str, range(5000)))
-    wide = Network(("a", "b"), ((), (0,)), (states, states), (np.full(5000, 2e-4), np.full((5000, 5000), 2e-4)))
+    wide = Network(
+        ("a", "b"), ((), (0,)), (states, states), (np.full(5000, 2e-4), np.full((5000, 5000), 2e-4))
+    )
     for ending in WITH_TABLES:
-        with pytest.raises(FormatError, match=r"2 vertices and 25005000 probabilities are too many for a \."):
+        with pytest.raises(
+            FormatError, match=r"2 vertices and 25005000 probabilities are too many for a \."
+        ):
             write_network(wide, tmp_path / f"x{ending}")
     with pytest.raises(FormatError, match="more than the 67108864"):
         write_network(Network(("x" * (1 << 26),), ((),)), tmp_path / "x.dot")
@@ -494,16 +537,24 @@ def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
     laughs = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
     text = f'<?xml version="1.0"?><!DOCTYPE BIF [<!ENTITY e0 "ha">{laughs}]><BIF>&e9;</BIF>'
     (tmp_path / "x.xml").write_text(text)
-    defaults = f'<!DOCTYPE BIF [<!ATTLIST a b CDATA "{"x" * 100_000}">]><BIF>{"<a/>" * 100_000}</BIF>'
+    defaults = (
+        f'<!DOCTYPE BIF [<!ATTLIST a b CDATA "{"x" * 100_000}">]><BIF>{"<a/>" * 100_000}</BIF>'
+    )
     (tmp_path / "y.xml").write_text(defaults)
     (tmp_path / "x.json.gz").write_bytes(gzip.compress(bytes(MOST_BYTES + 1), 1))
     tracemalloc.start()
-    for name, words in (("x.xml", "entity"), ("y.xml", "one NETWORK"), ("x.json.gz", "more than 67108864 bytes")):
+    for name, words in (
+        ("x.xml", "entity"),
+        ("y.xml", "one NETWORK"),
+        ("x.json.gz", "more than 67108864 bytes"),
+    ):
         with pytest.raises(FormatError, match=words):
             read_network(tmp_path / name)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 4 * MOST_BYTES  # the files unpack to 64 MB; their entities and defaults to gigabytes
+    assert (
+        most < 4 * MOST_BYTES
+    )  # the files unpack to 64 MB; their entities and defaults to gigabytes
 
 
 @functools.cache
@@ -528,7 +579,10 @@ def test_damaged_files_raise_only_errors_of_ours(folder, ending, data):
             content[place : place + data.draw(st.integers(1, 20))] = b""
         else:
             content[place : place + kind - 1] = data.draw(
-                st.one_of(st.binary(max_size=3), st.sampled_from([b'"', b"[", b"]", b"<", b"\\", b"->", b"1e9", b"\n"]))
+                st.one_of(
+                    st.binary(max_size=3),
+                    st.sampled_from([b'"', b"[", b"]", b"<", b"\\", b"->", b"1e9", b"\n"]),
+                )
             )
     path.write_bytes(bytes(content))
     try:
@@ -544,4 +598,7 @@ def test_json_is_what_it_says(tmp_path):
     document = json.loads((tmp_path / "x.json").read_text())
     assert (document["format"], document["version"]) == ("qubayes network", 1)
     first = document["vertices"][0]
-    assert first["parents"] == ["sprinkler", "rain"] and first["table"][3] == [0.30000000000000004, 0.7]
+    assert first["parents"] == ["sprinkler", "rain"] and first["table"][3] == [
+        0.30000000000000004,
+        0.7,
+    ]

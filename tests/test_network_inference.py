@@ -33,7 +33,9 @@ RAIN = Network(
     (
         np.array([0.2, 0.8]),
         np.array([[0.9, 0.1, 0.0], [0.5, 0.2, 0.3]]),
-        np.array([[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0.9, 0.1]]]),
+        np.array(
+            [[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0.9, 0.1]]]
+        ),
     ),
     "rain.bif",
 )
@@ -51,7 +53,9 @@ def joint(network):
 
 
 def summed(table, wanted):
-    return sum(p for codes, p in table.items() if all(codes[v] == code for v, code in wanted.items()))
+    return sum(
+        p for codes, p in table.items() if all(codes[v] == code for v, code in wanted.items())
+    )
 
 
 @given(network=networks(max_vertices=5), data=st.data())
@@ -86,18 +90,25 @@ def test_probabilities_are_sums_over_the_joint_distribution(network, data):
 def test_other_packages_agree(seed):
     gum, elimination = pytest.importorskip("pyagrum"), pytest.importorskip("pgmpy.inference")
     rng = np.random.default_rng(seed)
-    parents = tuple(tuple(sorted(rng.choice(v, min(v, 3), replace=False).tolist())) for v in range(12))
+    parents = tuple(
+        tuple(sorted(rng.choice(v, min(v, 3), replace=False).tolist())) for v in range(12)
+    )
     names = tuple(f"v{v}" for v in range(12))
     network = random_tables(Network(names, parents, (("a", "b", "c"),) * 12), rng)
     drawn = sample_dataset(network, 1, seed)
     evidence = {f"v{v}": drawn.states[v][drawn.codes[v, 0]] for v in (3, 8, 11)}
-    model, other = gum.LazyPropagation(to_pyagrum(network)), elimination.VariableElimination(to_pgmpy(network))
+    model, other = (
+        gum.LazyPropagation(to_pyagrum(network)),
+        elimination.VariableElimination(to_pgmpy(network)),
+    )
     model.setEvidence(evidence)
     for name in ("v0", "v5", "v10"):
         ours = list(network.probability(name, given=evidence).values())
         assert ours == pytest.approx(model.posterior(name).tolist(), rel=1e-6, abs=1e-9)
         theirs = other.query([name], evidence=evidence, show_progress=False)
-        assert ours == pytest.approx([theirs.get_value(**{name: s}) for s in "abc"], rel=1e-9, abs=1e-12)
+        assert ours == pytest.approx(
+            [theirs.get_value(**{name: s}) for s in "abc"], rel=1e-9, abs=1e-12
+        )
 
 
 @given(network=networks(max_vertices=5), seed=st.integers(0, 99))
@@ -108,7 +119,9 @@ def test_predictions_ignore_what_is_missing_and_take_the_most_probable_state(net
     hidden = rng.random((network.n, rows)) < 0.4
     frame = pl.DataFrame(
         {
-            name: [None if hidden[v, r] else drawn.states[v][drawn.codes[v, r]] for r in range(rows)]
+            name: [
+                None if hidden[v, r] else drawn.states[v][drawn.codes[v, r]] for r in range(rows)
+            ]
             for v, name in enumerate(network.names)
         },
         schema=dict.fromkeys(network.names, pl.String),
@@ -120,8 +133,12 @@ def test_predictions_ignore_what_is_missing_and_take_the_most_probable_state(net
     states = network.predict(frame, network.names[vertex])
     assert found.shape == (rows, network.arities[vertex])
     for r in range(rows):
-        evidence = {v: int(drawn.codes[v, r]) for v in range(network.n) if v != vertex and not hidden[v, r]}
-        weights = [summed(table, {vertex: code, **evidence}) for code in range(network.arities[vertex])]
+        evidence = {
+            v: int(drawn.codes[v, r]) for v in range(network.n) if v != vertex and not hidden[v, r]
+        }
+        weights = [
+            summed(table, {vertex: code, **evidence}) for code in range(network.arities[vertex])
+        ]
         assert found[r] == pytest.approx(np.array(weights) / sum(weights), rel=1e-9, abs=1e-15)
         assert states[r] == network.states[vertex][int(np.argmax(found[r]))]
 
@@ -191,7 +208,9 @@ def test_predictions_are_values_of_a_column_of_polars(column):
 
 
 def test_predictions_of_intervals_and_of_missing_values_are_names_of_states():
-    table = pd.DataFrame({"age": [20.5, 41.5] * 30, "code": [1.0, np.nan] * 30, "by": ["p", "q"] * 30})
+    table = pd.DataFrame(
+        {"age": [20.5, 41.5] * 30, "code": [1.0, np.nan] * 30, "by": ["p", "q"] * 30}
+    )
     network = learn(table, bins=2, missing="state").network
     assert network.predict(table, "age").tolist() == ["<41.5", ">=41.5"] * 30
     assert network.predict(table, "code").tolist() == [1, "missing"] * 30
@@ -216,7 +235,10 @@ def test_predictions_of_files(tmp_path):
 def test_states_that_did_not_occur_are_numbers_too():
     table = pd.DataFrame({"x": [0, 1] * 30, "by": ["p", "q"] * 30})
     network = learn(table, arities={"x": 3}).network
-    assert list(network.probability("x")) == [0, 1, 2] and (network.predict(table, "x") == table.x).all()
+    assert (
+        list(network.probability("x")) == [0, 1, 2]
+        and (network.predict(table, "x") == table.x).all()
+    )
 
 
 def test_predictions_of_an_array_are_an_array():
@@ -226,7 +248,9 @@ def test_predictions_of_an_array_are_an_array():
 
 
 def test_a_row_is_evidence():
-    table = pd.DataFrame({"id": range(60), "age": [20.5, 41.5, None] * 20, "flag": FLAG, "by": ["p", "q"] * 30})
+    table = pd.DataFrame(
+        {"id": range(60), "age": [20.5, 41.5, None] * 20, "flag": FLAG, "by": ["p", "q"] * 30}
+    )
     with_state = learn(table, ignore="id", bins=2, missing="state").network
     without = learn(table, ignore="id", bins=2, missing="drop").network
     for network, missing in ((with_state, {"age": "missing"}), (without, {})):
@@ -235,7 +259,9 @@ def test_a_row_is_evidence():
             assert network.probability(flag=True, given=table.iloc[row]) == pytest.approx(expected)
             mapping = {name: table[name][row] for name in ("age", "by")}
             assert network.probability(flag=True, given=mapping) == pytest.approx(expected)
-            assert network.probability("flag", given=table.iloc[row])[True] == pytest.approx(expected)
+            assert network.probability("flag", given=table.iloc[row])[True] == pytest.approx(
+                expected
+            )
     with pytest.raises(QubayesError, match="no vertex 'id'"):
         without.probability(flag=True, given=table.iloc[0].to_dict())
     with pytest.raises(SettingError, match="give states by name"):
@@ -243,12 +269,19 @@ def test_a_row_is_evidence():
 
 
 def test_values_are_named_as_in_data():
-    frame = pd.DataFrame({"age": [20.5, 41, 67, 30, 50, 70] * 20, "smoker": [True, False, True] * 40})
+    frame = pd.DataFrame(
+        {"age": [20.5, 41, 67, 30, 50, 70] * 20, "smoker": [True, False, True] * 40}
+    )
     dataset = read(frame, ReadSettings(bins={"age": [40, 65]}))
     network = fit(Network(("age", "smoker"), ((), (0,))), dataset, "ml")
     assert network.states == (("<40", "40..65", ">=65"), ("false", "true"))
-    assert network.probability(smoker=True, given={"age": 41}) == network.probability(smoker="true", age="40..65") * 3
-    assert network.predict(pd.DataFrame({"age": [1.0, 66.0], "weight": [3, 4]}), "smoker").tolist() == [True, True]
+    assert (
+        network.probability(smoker=True, given={"age": 41})
+        == network.probability(smoker="true", age="40..65") * 3
+    )
+    assert network.predict(
+        pd.DataFrame({"age": [1.0, 66.0], "weight": [3, 4]}), "smoker"
+    ).tolist() == [True, True]
     with pytest.raises(DataError, match="'x'"):
         network.probability(smoker="x")
     with pytest.raises(DataError, match="missing value"):
@@ -264,8 +297,14 @@ def test_what_cannot_be_asked_is_refused():
         (lambda: RAIN.probability("rain", grass="wet"), "one or the other"),
         (lambda: RAIN.probability(rain="yes", given={"rain": "no"}), "asked for and given"),
         (lambda: RAIN.probability("rain", given={"rain": "no"}), "asked for and given"),
-        (lambda: RAIN.probability(grass="wet", given={"rain": "yes", "sprinkler": "high"}), "row 1 impossible"),
-        (lambda: RAIN.predict(pd.DataFrame({"x": [1]}), "rain"), "no column that is a vertex besides 'rain'"),
+        (
+            lambda: RAIN.probability(grass="wet", given={"rain": "yes", "sprinkler": "high"}),
+            "row 1 impossible",
+        ),
+        (
+            lambda: RAIN.predict(pd.DataFrame({"x": [1]}), "rain"),
+            "no column that is a vertex besides 'rain'",
+        ),
         (lambda: Network(("a", "b"), ((), (0,))).probability(a="x"), "no probabilities"),
         (lambda: Network(("a", "b"), ((), (0,))).to_frame("a"), "no probabilities"),
     ):
@@ -298,7 +337,9 @@ def test_evidence_that_is_impossible_in_another_part_of_the_graph():
 def test_many_rows_have_the_probabilities_of_their_kinds():
     """More rows than are computed at once."""
     grass = np.random.default_rng(0).integers(2, size=400_001)
-    kinds, many = (pl.DataFrame({"grass": np.array(["wet", "dry"])[codes]}) for codes in ([0, 1], grass))
+    kinds, many = (
+        pl.DataFrame({"grass": np.array(["wet", "dry"])[codes]}) for codes in ([0, 1], grass)
+    )
     each = RAIN.predict_proba(kinds, "sprinkler")
     assert (RAIN.predict_proba(many, "sprinkler") == each[grass]).all()
 
@@ -309,7 +350,9 @@ def test_inference_in_blocks_of_rows_and_its_limit(monkeypatch):
     whole = RAIN.predict_proba(frame, "sprinkler")
     monkeypatch.setattr(inference, "_BLOCK", 40)
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
-    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 12)  # as large as the table of grass: one row at a time
+    monkeypatch.setattr(
+        inference, "_LARGEST_FACTOR", 12
+    )  # as large as the table of grass: one row at a time
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
     monkeypatch.setattr(inference, "_LARGEST_FACTOR", 11)
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
@@ -322,7 +365,10 @@ def test_long_products_do_not_vanish():
     names = tuple(f"v{i}" for i in range(n))
     table = np.array([[0.01, 0.99], [0.99, 0.01]])
     network = Network(
-        names, ((), *((v,) for v in range(n - 1))), (("a", "b"),) * n, (np.array([0.5, 0.5]), *[table] * (n - 1))
+        names,
+        ((), *((v,) for v in range(n - 1))),
+        (("a", "b"),) * n,
+        (np.array([0.5, 0.5]), *[table] * (n - 1)),
     )
     evidence = dict.fromkeys(names[1:], "a")  # each of probability 0.01 given the one before
     assert network.probability(v0="a", given=evidence) == pytest.approx(0.01)
@@ -341,14 +387,22 @@ def test_long_sums_over_hidden_vertices_do_not_vanish():
 
 def test_a_vertex_by_name():
     grass = RAIN["grass"]
-    assert (grass.parents, grass.children, grass.states) == (("sprinkler", "rain"), (), ("wet", "dry"))
+    assert (grass.parents, grass.children, grass.states) == (
+        ("sprinkler", "rain"),
+        (),
+        ("wet", "dry"),
+    )
     assert RAIN["rain"].children == ("sprinkler", "grass")
     rows = list(grass.rows())
     assert rows[1] == (("off", "no"), {"wet": 0.0, "dry": 1.0}) and len(rows) == 6
     assert "low, yes -> wet: 0.85, dry: 0.15" in str(grass)
     assert RAIN.markov_blanket("rain") == ("sprinkler", "grass")
     graph = Network.from_edges("abcde", [("a", "c"), ("b", "c"), ("c", "d"), ("e", "d")])
-    assert [graph.markov_blanket(v) for v in "abc"] == [("b", "c"), ("a", "c"), ("a", "b", "d", "e")]
+    assert [graph.markov_blanket(v) for v in "abc"] == [
+        ("b", "c"),
+        ("a", "c"),
+        ("a", "b", "d", "e"),
+    ]
     assert graph["c"].states is None
     with pytest.raises(QubayesError, match="no vertex 'z'"):
         _ = graph["z"]
@@ -366,7 +420,11 @@ def test_tables_as_frames(monkeypatch):
 
 def test_samples_are_frames_that_are_read_back():
     frame = sample(RAIN, 50, seed=3)
-    assert frame.shape == (50, 3) and list(frame["sprinkler"].cat.categories) == ["off", "low", "high"]
+    assert frame.shape == (50, 3) and list(frame["sprinkler"].cat.categories) == [
+        "off",
+        "low",
+        "high",
+    ]
     again, drawn = read(frame), sample_dataset(RAIN, 50, seed=3)
     assert again.states == drawn.states and (again.codes == drawn.codes).all()
 
@@ -392,4 +450,6 @@ def test_a_long_table_is_shown_in_part(rows):
     network = Network(names, ((), (0,)), states, (np.full(rows, 1 / rows), np.full((rows, 2), 0.5)))
     lines = str(network["b"]).splitlines()
     assert len([line for line in lines if "->" in line]) == 20
-    assert [line for line in lines if "more" in line] == ([] if rows == 20 else [f"  and {rows - 20} rows more"])
+    assert [line for line in lines if "more" in line] == (
+        [] if rows == 20 else [f"  and {rows - 20} rows more"]
+    )

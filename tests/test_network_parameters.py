@@ -50,7 +50,9 @@ def test_tables_are_posterior_means_or_frequencies(case, name, ess):
         wanted = reference.table(rows, arities, vertex, parents, name, ess)
         assert fitted.tables[vertex].size == len(wanted)
         for (given_states, state), probability in wanted.items():
-            assert fitted.tables[vertex][(*given_states, state)] == pytest.approx(probability, rel=1e-12)
+            assert fitted.tables[vertex][(*given_states, state)] == pytest.approx(
+                probability, rel=1e-12
+            )
     assert fitted.states == tuple(dataset.states[dataset.names.index(name)] for name in graph.names)
 
 
@@ -68,8 +70,12 @@ def test_scores_of_the_vertices(case, name):
 def test_log_likelihood_is_the_sum_over_rows(network, seed, rows):
     rng = np.random.default_rng(seed)
     columns = rng.permutation(network.n)
-    codes = np.array([rng.integers(0, len(network.states[v]), rows) for v in columns], dtype=np.uint8)
-    dataset = Dataset(tuple(network.names[v] for v in columns), tuple(network.states[v] for v in columns), codes)
+    codes = np.array(
+        [rng.integers(0, len(network.states[v]), rows) for v in columns], dtype=np.uint8
+    )
+    dataset = Dataset(
+        tuple(network.names[v] for v in columns), tuple(network.states[v] for v in columns), codes
+    )
     wanted = 0.0
     for row in rows_of(dataset, network.names)[0]:
         probability = joint_probability(network, row)
@@ -80,11 +86,15 @@ def test_log_likelihood_is_the_sum_over_rows(network, seed, rows):
 def test_maximum_likelihood_beats_every_other_table_on_its_own_data():
     graph = Network(("a", "b"), ((), (0,)))
     dataset = Dataset(
-        ("a", "b"), (("x", "y"), ("x", "y")), np.array([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]], dtype=np.uint8)
+        ("a", "b"),
+        (("x", "y"), ("x", "y")),
+        np.array([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]], dtype=np.uint8),
     )
     best = log_likelihood(fit(graph, dataset, "ml"), dataset)
     assert best == pytest.approx(vertex_scores(graph, dataset, Score("loglik")).sum())
-    assert all(log_likelihood(fit(graph, dataset, name), dataset) < best for name in ("bdeu", "bds", "k2"))
+    assert all(
+        log_likelihood(fit(graph, dataset, name), dataset) < best for name in ("bdeu", "bds", "k2")
+    )
 
 
 def test_held_out_rows_that_frequencies_hold_impossible():
@@ -92,19 +102,26 @@ def test_held_out_rows_that_frequencies_hold_impossible():
     train = Dataset(("a",), (("x", "y"),), np.array([[0, 0]], dtype=np.uint8))
     test = Dataset(("a",), (("y", "x"),), np.array([[0, 1]], dtype=np.uint8))
     assert log_likelihood(fit(graph, train, "ml"), test) == -math.inf
-    assert log_likelihood(fit(graph, train, Score("bdeu", 2.0)), test) == pytest.approx(math.log(1 / 4 * 3 / 4))
+    assert log_likelihood(fit(graph, train, Score("bdeu", 2.0)), test) == pytest.approx(
+        math.log(1 / 4 * 3 / 4)
+    )
 
 
 def test_states_are_matched_by_name_and_may_be_declared_without_occurring():
     network = Network(("a",), ((),), (("low", "high"),), (np.array([0.25, 0.75]),))
-    data = Dataset(("z", "a"), (("0",), ("high", "other", "low")), np.array([[0, 0, 0], [0, 0, 2]], dtype=np.uint8))
+    data = Dataset(
+        ("z", "a"),
+        (("0",), ("high", "other", "low")),
+        np.array([[0, 0, 0], [0, 0, 2]], dtype=np.uint8),
+    )
     assert log_likelihood(network, data) == pytest.approx(2 * math.log(0.75) + math.log(0.25))
     assert fit(network, data, "ml").tables[0].tolist() == pytest.approx([1 / 3, 2 / 3])
     assert fit(network, data, "ml").states == network.states
     strange = Dataset(data.names, data.states, np.array([[0, 0, 0], [0, 1, 2]], dtype=np.uint8))
     for ask in (log_likelihood, fit):
         with pytest.raises(
-            DataError, match="column 'a', row 2: 'other' is not a state of the network; its states are 'low'"
+            DataError,
+            match="column 'a', row 2: 'other' is not a state of the network; its states are 'low'",
         ):
             ask(network, strange)
 
@@ -128,8 +145,12 @@ def test_no_tables_and_unknown_estimators():
 def test_a_table_of_a_billion_cells_is_refused_before_it_is_made():
     n, arity = 10, 10
     graph = Network(tuple("abcdefghij"), (*((),) * (n - 1), tuple(range(n - 1))))
-    data = Dataset(graph.names, (tuple(map(str, range(arity))),) * n, np.zeros((n, 1), dtype=np.uint8))
-    with pytest.raises(QubayesError, match=r"10000000000 of them for 'j' and its 9 parents; at most 100000000"):
+    data = Dataset(
+        graph.names, (tuple(map(str, range(arity))),) * n, np.zeros((n, 1), dtype=np.uint8)
+    )
+    with pytest.raises(
+        QubayesError, match=r"10000000000 of them for 'j' and its 9 parents; at most 100000000"
+    ):
         fit(graph, data)
     # Arities so large that their product passes 64 bits.
     wide = Network(tuple("abcdefghij"), graph.parents, (tuple(map(str, range(1000))),) * n)
@@ -138,7 +159,9 @@ def test_a_table_of_a_billion_cells_is_refused_before_it_is_made():
 
 
 def test_unseen_parent_states_are_uniform_for_every_score():
-    data = Dataset(("a", "b"), (("x", "y"), ("p", "q", "r")), np.array([[0, 0], [0, 1]], dtype=np.uint8))
+    data = Dataset(
+        ("a", "b"), (("x", "y"), ("p", "q", "r")), np.array([[0, 0], [0, 1]], dtype=np.uint8)
+    )
     for name in (*NAMES, "ml"):
         table = fit(Network(("a", "b"), ((), (0,))), data, name).tables[1]
         assert table[1].tolist() == pytest.approx([1 / 3] * 3)
@@ -161,7 +184,8 @@ def test_a_sample_gives_its_network_back():
         assert np.abs(ours - theirs).max() < 0.02
     data = sample_dataset(truth, 10_000, seed=2)
     entropy = sum(
-        p * math.log(p) for p in (joint_probability(truth, row) for row in itertools.product((0, 1), repeat=3))
+        p * math.log(p)
+        for p in (joint_probability(truth, row) for row in itertools.product((0, 1), repeat=3))
     )
     assert log_likelihood(found, data) / data.rows == pytest.approx(entropy, abs=0.05)
 
@@ -169,22 +193,34 @@ def test_a_sample_gives_its_network_back():
 def test_spellings_of_truth_values_and_numbers_are_matched(tmp_path):
     network = fit(Network(("a", "b"), ((), (0,)), (("True", "False"), ("1.0", "2"))), coins())
     (tmp_path / "x.csv").write_text("a,b\nTrue,1.0\nFalse,2.0\n")
-    expected = math.log(network.probability(a="True", b="1.0")) + math.log(network.probability(a="False", b="2"))
+    expected = math.log(network.probability(a="True", b="1.0")) + math.log(
+        network.probability(a="False", b="2")
+    )
     assert log_likelihood(network, read(tmp_path / "x.csv")) == pytest.approx(expected)
 
 
 def coins():
-    return Dataset(("a", "b"), (("False", "True"), ("1.0", "2")), np.array([[0, 1, 1, 0], [0, 1, 0, 0]], np.uint8))
+    return Dataset(
+        ("a", "b"),
+        (("False", "True"), ("1.0", "2")),
+        np.array([[0, 1, 1, 0], [0, 1, 0, 0]], np.uint8),
+    )
 
 
 def test_missing_values_are_read_as_the_state_that_the_network_has():
     table = pd.DataFrame({"a": ["x", None, "y"] * 20, "b": [0.0, 1.0, np.nan] * 20})
     learned = qb.learn(table, missing="state")
-    for found in (qb.score(learned.network, table), qb.score(learned.network, table, missing="state")):
+    for found in (
+        qb.score(learned.network, table),
+        qb.score(learned.network, table, missing="state"),
+    ):
         assert found.total == pytest.approx(learned.solution.score) and found.dropped == 0
     assert qb.score(learned.network, table, missing="drop").rows == 20
     assert qb.judge(table, learned.network).optimal
-    assert qb.fit(qb.Network(("a", "b"), ((), (0,))), table, missing="drop").states == (("x",), ("0",))
+    assert qb.fit(qb.Network(("a", "b"), ((), (0,))), table, missing="drop").states == (
+        ("x",),
+        ("0",),
+    )
     with pytest.raises(DataError, match="missing values in 40 of 60 rows"):
         qb.score(qb.Network(("a", "b"), ((), (0,))), table)
     with pytest.raises(SettingError, match="settings and missing were both given"):

@@ -48,7 +48,9 @@ def entries(network):
     for vertex, table in enumerate(network.tables):
         family = (*network.parents[vertex], vertex)
         for place in itertools.product(*(range(size) for size in table.shape)):
-            states = {network.names[v]: network.states[v][k] for v, k in zip(family, place, strict=True)}
+            states = {
+                network.names[v]: network.states[v][k] for v, k in zip(family, place, strict=True)
+            }
             yield states, network.names[vertex], float(table[place])
 
 
@@ -59,7 +61,9 @@ def parent_sets(network):
 
 def assert_pgmpy_has(model, network):
     assert set(model.nodes) == set(network.names)
-    assert {(p, c) for p, c in model.edges} == {(p, c) for c, its in network.parent_names().items() for p in its}
+    assert {(p, c) for p, c in model.edges} == {
+        (p, c) for c, its in network.parent_names().items() for p in its
+    }
     for states, name, probability in entries(network):
         assert model.get_cpds(name).get_value(**states) == probability
 
@@ -128,7 +132,9 @@ def binned():
         "good?": alcohol > 12.6,
         "1.5": rng.integers(0, 2, 200) * 1e20,
     }
-    reading = ReadSettings(bins={"fixed acidity": 3, "alcohol": 4, "1.5": [0.5, 1e20]}, missing="state")
+    reading = ReadSettings(
+        bins={"fixed acidity": 3, "alcohol": 4, "1.5": [0.5, 1e20]}, missing="state"
+    )
     dataset = read(pandas.DataFrame(table), reading)
     return fit(Network(dataset.names, ((1,), (), (0, 1), (2,))), dataset)
 
@@ -155,7 +161,11 @@ def test_other_readers_take_any_names_from_bif_as_identifiers(tmp_path, network)
     path = tmp_path / "x.bif"
     write_network(network, path)
     ours = read_network(path)
-    assert (ours.names, ours.parents, ours.states) == (network.names, network.parents, network.states)
+    assert (ours.names, ours.parents, ours.states) == (
+        network.names,
+        network.parents,
+        network.states,
+    )
     assert equal_tables(ours, network)
     seen = with_identifiers(path, tmp_path / "y.bif")
     assert seen.names != network.names and seen.parents == network.parents
@@ -239,7 +249,11 @@ def test_to_pgmpy_and_back(network):
     assert model.check_model()
     assert_pgmpy_has(model, network)
     found = from_pgmpy(model)
-    assert (found.names, found.parents, found.states) == (network.names, network.parents, network.states)
+    assert (found.names, found.parents, found.states) == (
+        network.names,
+        network.parents,
+        network.states,
+    )
     assert equal_tables(found, network)
 
 
@@ -249,7 +263,10 @@ def test_a_pgmpy_model_without_tables_and_one_with_states_in_another_order():
     from pgmpy.models import DiscreteBayesianNetwork
 
     model = DiscreteBayesianNetwork([("a", "b")])
-    assert from_pgmpy(model).parent_names() == {"a": (), "b": ("a",)} and from_pgmpy(model).tables is None
+    assert (
+        from_pgmpy(model).parent_names() == {"a": (), "b": ("a",)}
+        and from_pgmpy(model).tables is None
+    )
     assert to_pgmpy(Network(("a", "b"), ((), (0,)))).edges == model.edges
     turned = {"b": ["p", "q"], "a": [1, 0]}
     model.add_cpds(
@@ -261,7 +278,13 @@ def test_a_pgmpy_model_without_tables_and_one_with_states_in_another_order():
     assert found.tables[1].tolist() == [[0.2, 0.8], [0.1, 0.9]]
 
 
-@given(graphs(vertex_names=st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=6)))
+@given(
+    graphs(
+        vertex_names=st.text(
+            st.characters(exclude_categories=("Cs", "Cc", "Cn")), min_size=1, max_size=6
+        )
+    )
+)
 def test_networkx_reads_our_graphml(tmp_path_factory, network):
     path = tmp_path_factory.getbasetemp() / "networkx.graphml"
     write_network(network, path)
@@ -295,7 +318,9 @@ def test_networkx_reads_our_dot_and_we_read_its(tmp_path):
     write_network(network, tmp_path / "x.dot")
     found = from_networkx(nx.nx_pydot.read_dot(tmp_path / "x.dot"))
     assert parent_sets(found) == parent_sets(network)
-    plain = Network((*names[:2], "script", *names[3:]), network.parents)  # it writes <script> without quotes: HTML
+    plain = Network(
+        (*names[:2], "script", *names[3:]), network.parents
+    )  # it writes <script> without quotes: HTML
     nx.nx_pydot.write_dot(to_networkx(plain), tmp_path / "y.dot")
     assert parent_sets(read_network(tmp_path / "y.dot")) == parent_sets(plain)
 

@@ -49,7 +49,11 @@ def scores(seed: int, name: str) -> list[dict[tuple[int, ...], float]]:
 @cache
 def graphs(most: int) -> list[Graph]:
     sets = [
-        [its for size in range(most + 1) for its in combinations([v for v in range(N) if v != c], size)]
+        [
+            its
+            for size in range(most + 1)
+            for its in combinations([v for v in range(N) if v != c], size)
+        ]
         for c in range(N)
     ]
     return [graph for graph in product(*sets) if acyclic(graph)]
@@ -77,7 +81,9 @@ def best_of_all(seed: int, name: str, most: int, knowledge: qb.Knowledge) -> flo
 
     table = scores(seed, name)
     totals = [
-        sum(table[c][its] + sum(priors.get((p, c), 0.0) for p in its) for c, its in enumerate(graph))
+        sum(
+            table[c][its] + sum(priors.get((p, c), 0.0) for p in its) for c, its in enumerate(graph)
+        )
         for graph in graphs(most)
         if obeys(graph)
     ]
@@ -106,12 +112,15 @@ def random_knowledge(seed: int, kinds: str) -> qb.Knowledge:
 def obeyed(network: qb.Network, knowledge: qb.Knowledge) -> bool:
     place = {name: v for v, name in enumerate(network.names)}
     with_order = [
-        [*its, *(place[a] for a, b in knowledge.before if place[b] == v)] for v, its in enumerate(network.parents)
+        [*its, *(place[a] for a, b in knowledge.before if place[b] == v)]
+        for v, its in enumerate(network.parents)
     ]
     return (
         acyclic(with_order)
         and all(place[a] in network.parents[place[b]] for a, b in knowledge.required)
-        and not any(place[a] in ancestors(network.parents, place[b]) for a, b in knowledge.not_ancestors)
+        and not any(
+            place[a] in ancestors(network.parents, place[b]) for a, b in knowledge.not_ancestors
+        )
     )
 
 
@@ -123,13 +132,17 @@ def total(seed: int, name: str, network: qb.Network, knowledge: qb.Knowledge) ->
 
 
 @pytest.mark.parametrize("kinds", ["p", "b", "n", "pb", "pn", "pbf", "pr", "br", "pbr"])
-@pytest.mark.parametrize(("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "bds", 3)])
+@pytest.mark.parametrize(
+    ("seed", "name", "most"), [(0, "bdeu", 2), (1, "bic", 3), (2, "k2", 1), (3, "bds", 3)]
+)
 def test_learned_network_is_the_best_that_obeys(seed, name, most, kinds):
     knowledge = random_knowledge(seed, kinds)
     best = best_of_all(seed, name, most, knowledge)
     learned = qb.learn(data(seed), most, score=name, knowledge=knowledge)
     assert learned.solution.proved and learned.solution.score == pytest.approx(best)
-    assert total(seed, name, learned.network, knowledge) == pytest.approx(best) and obeyed(learned.network, knowledge)
+    assert total(seed, name, learned.network, knowledge) == pytest.approx(best) and obeyed(
+        learned.network, knowledge
+    )
     assert learned.report_contents().strengths.keys() == {
         (p, c) for c, its in enumerate(learned.network.parents) for p in its
     }
@@ -139,13 +152,15 @@ def test_learned_network_is_the_best_that_obeys(seed, name, most, kinds):
 def test_annealers_and_the_qubo_obey(seed, tmp_path):
     knowledge = random_knowledge(seed, "pb")
     best = best_of_all(seed, "bdeu", 3, knowledge)
-    candidates = qb.identify(data(seed), qb.Search(3, knowledge=knowledge))
+    candidates = qb.identify(data(seed), qb.CandidateSearch(3, knowledge=knowledge))
     found = qb.solve(candidates, "anneal", limits=qb.Limits(None, 20_000))
     assert found.score == pytest.approx(best) and obeyed(found.network, knowledge)
     formulation = formulate(candidates)
     exact = qb.solve(formulation, "exact")
     assert exact.energy == pytest.approx(-best)
-    assert decode(formulation, exact.bits).parents == exact.parents and obeyed(exact.network, knowledge)
+    assert decode(formulation, exact.bits).parents == exact.parents and obeyed(
+        exact.network, knowledge
+    )
     formulation.write(tmp_path / "x.bqm")
     assert decode(read_formulation(tmp_path / "x.bqm"), exact.bits).parents == exact.parents
     presolved = qb.presolve(candidates)
@@ -156,7 +171,7 @@ def test_annealers_and_the_qubo_obey(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_networks_are_encoded_without_the_members_that_express_an_order(seed):
     knowledge = random_knowledge(seed, "b")
-    candidates = qb.identify(data(seed), qb.Search(3, knowledge=knowledge))
+    candidates = qb.identify(data(seed), qb.CandidateSearch(3, knowledge=knowledge))
     formulation, encoded = formulate(candidates), 0
     for graph in graphs(3):
         if not obeyed(qb.Network(candidates.names, graph), knowledge):
@@ -168,17 +183,21 @@ def test_networks_are_encoded_without_the_members_that_express_an_order(seed):
             continue
         found = decode(formulation, state)
         assert found.parents == graph and not found.violations
-        assert found.energy == pytest.approx(-sum(scores(seed, "bdeu")[c][its] for c, its in enumerate(graph)))
+        assert found.energy == pytest.approx(
+            -sum(scores(seed, "bdeu")[c][its] for c, its in enumerate(graph))
+        )
         encoded += 1
     assert encoded > 1
     best = qb.solve(candidates, "exact")
-    assert decode(formulation, encode(formulation, best.parents)).energy == pytest.approx(-best.score)
+    assert decode(formulation, encode(formulation, best.parents)).energy == pytest.approx(
+        -best.score
+    )
 
 
 @pytest.mark.parametrize("kinds", ["p", "b"])
 def test_scores_on_data_are_refused_with_priors_and_an_order(kinds, tmp_path, capsys):
     """They lack both: a union of subsets would score something else than a candidate set."""
-    candidates = qb.identify(data(1), qb.Search(2, knowledge=random_knowledge(1, kinds)))
+    candidates = qb.identify(data(1), qb.CandidateSearch(2, knowledge=random_knowledge(1, kinds)))
     for score in (None, qb.Score("bdeu")):
         with pytest.raises(SettingError, match="which scores on data lack; leave out data"):
             data_scores(candidates, data(1), score)
@@ -192,7 +211,7 @@ def test_scores_on_data_are_refused_with_priors_and_an_order(kinds, tmp_path, ca
 def test_possible_parents_with_priors_count_them(seed):
     names = data(seed).names
     knowledge = qb.Knowledge(priors=[(names[0], names[3], 100.0)])
-    found = qb.identify(data(seed), qb.Search(1, knowledge=knowledge, possible_parents=1))
+    found = qb.identify(data(seed), qb.CandidateSearch(1, knowledge=knowledge, possible_parents=1))
     assert (0,) in [members for members, _ in found.of(3)]
     assert dict(found.of(3))[(0,)] == pytest.approx(scores(seed, "bdeu")[3][(0,)] + 100.0)
 
@@ -201,13 +220,15 @@ def test_possible_parents_with_priors_count_them(seed):
 def test_files_of_scores_take_order_and_negative_priors(seed, tmp_path):
     knowledge = random_knowledge(seed, "pb")
     knowledge = replace(knowledge, priors=[(a, b, -abs(nats)) for a, b, nats in knowledge.priors])
-    candidates = restrict(qb.identify(data(seed), qb.Search(3)), knowledge)
+    candidates = restrict(qb.identify(data(seed), qb.CandidateSearch(3)), knowledge)
     solution = qb.solve(candidates, "exact")
     assert solution.score == pytest.approx(best_of_all(seed, "bdeu", 3, knowledge))
     assert candidates.stamp.score == "bdeu+priors"
     positive = qb.Knowledge(priors=[(candidates.names[0], candidates.names[1], 1.0)])
-    with pytest.raises(ConstraintError, match="needs scores that a file of candidate sets leaves out"):
-        restrict(qb.identify(data(seed), qb.Search(3)), positive)
+    with pytest.raises(
+        ConstraintError, match="needs scores that a file of candidate sets leaves out"
+    ):
+        restrict(qb.identify(data(seed), qb.CandidateSearch(3)), positive)
     write_candidates(candidates, tmp_path / "x.qbc")
     assert read_candidates(tmp_path / "x.qbc").plain.total == candidates.plain.total
     again = read_candidates(tmp_path / "x.qbc")
@@ -218,7 +239,9 @@ def test_files_of_scores_take_order_and_negative_priors(seed, tmp_path):
 
 def test_lists_of_networks_refuse_an_order():
     names = data(0).names
-    candidates = qb.identify(data(0), qb.Search(2, knowledge=qb.Knowledge(before=[(names[0], names[1])])))
+    candidates = qb.identify(
+        data(0), qb.CandidateSearch(2, knowledge=qb.Knowledge(before=[(names[0], names[1])]))
+    )
     with pytest.raises(SettingError, match="no order of variables"):
         qb.alternatives(candidates, 3)
     with pytest.raises(SettingError, match="no order of variables"):
@@ -301,9 +324,13 @@ def test_commands(tmp_path, monkeypatch, capsys):
     code, printed, _ = run(capsys, "learn", "x.csv", "--knowledge", "k.json", "--json")
     assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
     assert run(capsys, "candidates", "x.csv", "-o", "x.jkl")[0] == 0
-    code, printed, _ = run(capsys, "solve", "x.jkl", "--solver", "exact", "--knowledge", "k.json", "--json")
+    code, printed, _ = run(
+        capsys, "solve", "x.jkl", "--solver", "exact", "--knowledge", "k.json", "--json"
+    )
     assert code == 0 and json.loads(printed)["score"] == pytest.approx(best)
-    code, _, error = run(capsys, "solve", "x.jkl", "--certificate", "p.json", "--knowledge", "k.json")
+    code, _, error = run(
+        capsys, "solve", "x.jkl", "--certificate", "p.json", "--knowledge", "k.json"
+    )
     assert code == 1 and "which say nothing of an order" in error
     (tmp_path / "k.json").write_text(json.dumps({"priors": known["priors"]}))
     best = best_of_all(2, "bdeu", 3, qb.Knowledge(priors=known["priors"]))
@@ -317,7 +344,7 @@ def test_sets_whose_parents_all_have_a_bonus_are_found(name):
     """A bound on the scores of supersets must leave room for the priors of further parents."""
     names = data(0).names
     knowledge = qb.Knowledge(priors=[(parent, names[3], 50.0) for parent in names[:3]])
-    found = qb.identify(data(0), qb.Search(3, qb.Score(name), knowledge))
+    found = qb.identify(data(0), qb.CandidateSearch(3, qb.Score(name), knowledge))
     assert dict(found.of(3))[0, 1, 2] == pytest.approx(scores(0, name)[3][0, 1, 2] + 150.0)
 
 
@@ -364,7 +391,9 @@ def test_a_time_limit_ends_the_search_for_ancestors(monkeypatch, pairs):
                 endings.append("error")
                 continue
         solution = learned.solution
-        assert all(place[a] in ancestors(learned.network.parents, place[b]) for a, b in knowledge.ancestors)
+        assert all(
+            place[a] in ancestors(learned.network.parents, place[b]) for a, b in knowledge.ancestors
+        )
         assert solution.score <= best + 1e-9 and best - 1e-9 <= solution.bound <= without + 1e-9
         endings.append("proved" if solution.proved else "bound")
         assert solution.proved or "time limit reached" in solution.status
@@ -376,9 +405,9 @@ def test_ancestors_are_refused_where_they_cannot_be_expressed():
     names = data(0).names
     knowledge = qb.Knowledge(ancestors=[(names[0], names[1])])
     with pytest.raises(ConstraintError, match="cannot be expressed by candidate sets"):
-        qb.identify(data(0), qb.Search(2, knowledge=knowledge))
+        qb.identify(data(0), qb.CandidateSearch(2, knowledge=knowledge))
     with pytest.raises(ConstraintError, match="cannot be expressed by candidate sets"):
-        restrict(qb.identify(data(0), qb.Search(2)), knowledge)
+        restrict(qb.identify(data(0), qb.CandidateSearch(2)), knowledge)
     for more in ({"solver": "anneal"}, {"bootstrap": 2}, {"within": 3.0}, {"moves": 10}):
         with pytest.raises(SettingError, match="ancestors in the prior knowledge need"):
             qb.learn(data(0), 2, knowledge=knowledge, **more)
@@ -395,4 +424,6 @@ def test_the_example_of_the_page_is_consistent():
     known = json.loads(example)
     allowed = qb.Knowledge(**known).resolve(("Age", "Sex", "Smoker", "Lung"), 3)
     keys = {item.name for item in fields(qb.Knowledge)} - {"forbid_within_tiers"}
-    assert set(known) == keys and allowed.before == ((2, 3), (1, 3)) and allowed.ancestors == ((1, 3),)
+    assert (
+        set(known) == keys and allowed.before == ((2, 3), (1, 3)) and allowed.ancestors == ((1, 3),)
+    )

@@ -12,7 +12,17 @@ import pytest
 import qubayes
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("numba", "polars", "dimod", "scipy", "highspy", "networkx", "pandas", "narwhals", "distributed")
+HEAVY = (
+    "numba",
+    "polars",
+    "dimod",
+    "scipy",
+    "highspy",
+    "networkx",
+    "pandas",
+    "narwhals",
+    "distributed",
+)
 
 
 @pytest.mark.parametrize("name", qubayes.__all__)
@@ -25,10 +35,15 @@ def test_the_page_of_names_has_the_names_of_the_package():
     assert sorted([*(name for _, name in page), "__version__"]) == dir(qubayes)
     for home, name in page:
         found = getattr(qubayes, name)
-        assert found is getattr(import_module(home), name) or found is sys.modules["qubayes.quadratize"]
+        assert (
+            found is getattr(import_module(home), name)
+            or found is sys.modules["qubayes.quadratize"]
+        )
 
 
-@pytest.mark.parametrize("first", ["pass", "import qubayes.quadratize", "from qubayes.quadratize import Polynomial"])
+@pytest.mark.parametrize(
+    "first", ["pass", "import qubayes.quadratize", "from qubayes.quadratize import Polynomial"]
+)
 def test_quadratize_is_a_function_and_a_module(first):
     code = (
         f"{first}; import qubayes as qb; small = {{('a', 'b', 'c'): 1.0, ('a', 'b', 'd'): 1.0}};"
@@ -59,7 +74,12 @@ def test_unknown_names_are_attribute_errors():
 @pytest.mark.parametrize("code", ["import qubayes", "import qubayes.cli"])
 def test_imports_are_light(code):
     report = f"{code}; import sys; print([m for m in {HEAVY!r} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", report], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_a_command_ends_without_a_search_for_garbage():
@@ -94,7 +114,11 @@ main()
 def test_nothing_needs_what_windows_lacks(tmp_path):
     """Every module is imported, and `learn` writes all its files, without the modules and names of Unix."""
     files = [tmp_path / name for name in ("x.bif", "x.html", "x.bqm", "run")]
-    given = [word for pair in zip(("-o", "--report", "--qubo", "--run-dir"), files, strict=True) for word in pair]
+    given = [
+        word
+        for pair in zip(("-o", "--report", "--qubo", "--run-dir"), files, strict=True)
+        for word in pair
+    ]
     command = [
         sys.executable,
         "-c",
@@ -113,7 +137,9 @@ def test_nothing_needs_what_windows_lacks(tmp_path):
 
 
 def test_the_package_runs_as_a_module():
-    done = subprocess.run([sys.executable, "-m", "qubayes", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "qubayes", "--version"], capture_output=True, text=True, check=True
+    )
     assert qubayes.__version__ in done.stdout
 
 
@@ -129,16 +155,27 @@ def test_the_readmes_python_runs(monkeypatch, capsys):
 def test_the_readme_has_two_commands():
     commands = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert len(commands) == 2 and all(command.count("\n") == 1 for command in commands)
-    assert commands[1] == "sh scripts/test.sh\n" and "scripts/test.sh" in (ROOT / ".ci/run").read_text()
+    assert (
+        commands[1] == "sh scripts/test.sh\n"
+        and "scripts/test.sh" in (ROOT / ".ci/run").read_text()
+    )
 
 
 def test_every_extra_that_is_named_can_be_installed():
     """Packages of extras are installed in a clone: `pip install '.[embed]'`."""
-    sources = [path for folder in ("src", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")]
-    texts = [path.read_text() for path in [*sources, ROOT / "README.md"] if path.suffix in (".py", ".md")]
+    sources = [
+        path for folder in ("src", "benchmarks", "docs") for path in (ROOT / folder).rglob("*.*")
+    ]
+    texts = [
+        path.read_text() for path in [*sources, ROOT / "README.md"] if path.suffix in (".py", ".md")
+    ]
     named = re.findall(r"pip install [^\n]*?(\S*)\[([\w,]+)\]", "\n".join(texts))
-    named += [("'.", extra) for extra in re.findall(r"how_to_install\([\"'](\w+)", "\n".join(texts))]
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named += [
+        ("'.", extra) for extra in re.findall(r"how_to_install\([\"'](\w+)", "\n".join(texts))
+    ]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
     assert len(named) > 10 and {place for place, _ in named} == {"'."}
     assert {extra for _, names in named for extra in names.split(",")} <= extras.keys()
 
@@ -152,5 +189,7 @@ def test_the_conda_recipe_asks_for_what_the_package_needs():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     recipe = (ROOT / "conda/recipe.yaml").read_text()
     wanted = re.findall(r"^    - (\S+) (>=\S+)$", recipe.split("  run:")[1], re.M)
-    assert {f"{name}{least}" for name, least in wanted} - {"python>=3.11"} == set(project["dependencies"])
+    assert {f"{name}{least}" for name, least in wanted} - {"python>=3.11"} == set(
+        project["dependencies"]
+    )
     assert f'version: "{project["version"]}"' in recipe

@@ -36,10 +36,14 @@ def test_no_quadratic_polynomial_sees_three_covering_sets(k):
 def test_a_penalty_on_two_covering_sets_sees_them_apart_when_the_third_is_active():
     """Lemma exist1: phi(0, 0, 1) + phi(1, 1, 1) - phi(1, 0, 1) - phi(0, 1, 1) is phi(1, 1, 0), which is not 0."""
     zero = quadratic_monomials([(0, 0, 0), (1, 0, 0), (0, 1, 0)])
-    low, high, one, other, both = quadratic_monomials([(0, 0, 1), (1, 1, 1), (1, 0, 1), (0, 1, 1), (1, 1, 0)])
+    low, high, one, other, both = quadratic_monomials(
+        [(0, 0, 1), (1, 1, 1), (1, 0, 1), (0, 1, 1), (1, 1, 0)]
+    )
     functional = low + high - one - other - both
     stacked = np.vstack([zero, functional])
-    assert np.linalg.matrix_rank(stacked) == np.linalg.matrix_rank(zero)  # it follows from the three zeros
+    assert np.linalg.matrix_rank(stacked) == np.linalg.matrix_rank(
+        zero
+    )  # it follows from the three zeros
 
 
 @pytest.mark.parametrize(("off", "on"), [(1.0, 1.0), (3.0, 0.5), (2.0, 0.0)])
@@ -50,7 +54,9 @@ def test_our_product_penalty_obeys_the_lemma(off, on):
     def phi(a, b, c):
         bits = {1: a, 2: b, 3: c}
         linear = sum(weight * bits[s] for s, weight in penalty.linear.items())
-        return linear + sum(weight * bits[s] * bits[t] for (s, t), weight in penalty.couplers.items())
+        return linear + sum(
+            weight * bits[s] * bits[t] for (s, t), weight in penalty.couplers.items()
+        )
 
     assert phi(0, 0, 0) == phi(1, 0, 0) == phi(0, 1, 0) == 0 != phi(1, 1, 0)
     assert phi(0, 0, 1) + phi(1, 1, 1) - phi(1, 0, 1) - phi(0, 1, 1) == phi(1, 1, 0)
@@ -74,7 +80,9 @@ def test_without_the_covering_penalty_every_bit_is_its_product(family):
     """Lemma barc0, and its converse: h_0 = 0 iff each bit is the product of its set's decoded variables."""
     variables = tuple(sorted(set().union(*family)))
     bits = tuple(f"q{number}" for number in range(len(family)))
-    decoder = Decoder(variables, bits, tuple(tuple(sorted(s)) for s in family), (True,) * len(family))
+    decoder = Decoder(
+        variables, bits, tuple(tuple(sorted(s)) for s in family), (True,) * len(family)
+    )
     states = list(product((0, 1), repeat=len(family)))
     satisfied = decoder.satisfied_rows(np.array(states))
     assert satisfied.tolist() == [covering_penalty(family, state) == 0 for state in states]
@@ -88,7 +96,9 @@ def test_the_papers_penalty_vanishes_where_the_covering_penalty_does(family):
     sets = [frozenset(bits(mask)) for mask in family]
     for state in product((0, 1), repeat=len(family)):
         on = dict(zip(family, state, strict=True))
-        linear = sum((weight - 1.0) * on[s] for s, weight in g2.linear.items())  # without the terms, of weight 1
+        linear = sum(
+            (weight - 1.0) * on[s] for s, weight in g2.linear.items()
+        )  # without the terms, of weight 1
         h = linear + sum(weight * on[s] * on[t] for (s, t), weight in g2.couplers.items())
         assert h == pytest.approx(0.0, abs=1e-9) or h > 1.0
         assert (h < 0.5) == (covering_penalty(sets, state) == 0)
@@ -98,7 +108,10 @@ def test_the_papers_penalty_vanishes_where_the_covering_penalty_does(family):
 def test_a_flip_removes_cyclic_triangles(vertices):
     """Lemma const_r: with a directed triangle some order bit can be flipped so that T falls; T counts the triangles."""
     pairs = list(combinations(range(vertices), 2))
-    triangles = [[pairs.index(p) for p in ((a, b), (b, c), (a, c))] for a, b, c in combinations(range(vertices), 3)]
+    triangles = [
+        [pairs.index(p) for p in ((a, b), (b, c), (a, c))]
+        for a, b, c in combinations(range(vertices), 3)
+    ]
     order = Order(np.array(pairs, np.int32), np.array(triangles, np.int32))
     qubo = summed(triangle_terms(len(pairs), 0, order, np.ones(len(triangles))))
     states = np.array(list(product((0, 1), repeat=len(pairs))))

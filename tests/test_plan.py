@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from candidate_cases import dependent_data
 from qubayes.candidates import (
+    CandidateSearch,
     Forecast,
-    Search,
     affordable,
     forecasts,
     identify,
@@ -34,7 +34,9 @@ from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
 
-MANY = dependent_data(300, 10, seed=0)  # so many that a search of m = 3 is predicted before it is run
+MANY = dependent_data(
+    300, 10, seed=0
+)  # so many that a search of m = 3 is predicted before it is run
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +48,10 @@ def dataset():
 
 
 def test_what_is_measured_is_what_the_search_finds(dataset):
-    forecasts = plan(dataset, Search(3, Score("bds")))
+    forecasts = plan(dataset, CandidateSearch(3, Score("bds")))
     assert [f.max_parents for f in forecasts] == [1, 2, 3]
     for forecast in forecasts:
-        found = identify(dataset, Search(forecast.max_parents, Score("bds")))
+        found = identify(dataset, CandidateSearch(forecast.max_parents, Score("bds")))
         assert forecast.how == "measured"
         assert forecast.candidates == found.total
         assert forecast.families == 12 * sum(comb(11, s) for s in range(forecast.max_parents + 1))
@@ -58,12 +60,14 @@ def test_what_is_measured_is_what_the_search_finds(dataset):
 
 def test_progress_is_shown_level_by_level(dataset):
     seen = []
-    plan(dataset, Search(2), on_progress=seen.append)
-    assert [(part.stage, part.done, part.total) for part in seen] == [("plan", done, 3) for done in range(1, 4)]
+    plan(dataset, CandidateSearch(2), on_progress=seen.append)
+    assert [(part.stage, part.done, part.total) for part in seen] == [
+        ("plan", done, 3) for done in range(1, 4)
+    ]
 
 
 def test_costs_grow_with_the_number_of_parents(dataset):
-    forecasts = plan(dataset, Search(6))
+    forecasts = plan(dataset, CandidateSearch(6))
     for fewer, more in pairwise(forecasts):
         assert fewer.families < more.families
         assert fewer.seconds < more.seconds
@@ -71,7 +75,7 @@ def test_costs_grow_with_the_number_of_parents(dataset):
 
 
 def test_levels_beyond_reach_are_extrapolated(dataset):
-    found = forecasts(dataset, Search(3), longest=0.0)
+    found = forecasts(dataset, CandidateSearch(3), longest=0.0)
     assert [f.how for f in found] == ["extrapolated"] * 3
     assert [f.bits for f in found] == [None] * 3
     assert found[2].seconds > found[1].seconds > 0
@@ -80,7 +84,9 @@ def test_levels_beyond_reach_are_extrapolated(dataset):
 @pytest.mark.parametrize(("before", "factor"), [(4.0, 1.0), (2.0, 1.0), (1.6, 1.25), (0.5, 1.5)])
 def test_a_trend_goes_on_within_limits(before, factor):
     assert extrapolated(Pace(before, 0.5), Pace(2.0, 0.25)) == Pace(factor * 2.0, 0.125)
-    assert extrapolated(Pace(before, 0.1), Pace(2.0, 0.25)).candidates == 0.25  # no more than before
+    assert (
+        extrapolated(Pace(before, 0.1), Pace(2.0, 0.25)).candidates == 0.25
+    )  # no more than before
 
 
 def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
@@ -88,17 +94,17 @@ def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
     clock = SimpleNamespace(perf_counter=time.process_time, process_time=time.process_time)
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
     data = dependent_data(250, 300, seed=0)
-    identify(data, Search(2), workers=Workers(1))  # compiles the kernels
+    identify(data, CandidateSearch(2), workers=Workers(1))  # compiles the kernels
     began = time.process_time()
-    identify(data, Search(2), workers=Workers(1))
+    identify(data, CandidateSearch(2), workers=Workers(1))
     spent = time.process_time() - began
-    predicted = forecasts(data, Search(2), workers=Workers(1), longest=0.1)[1]
+    predicted = forecasts(data, CandidateSearch(2), workers=Workers(1), longest=0.1)[1]
     assert predicted.how == "sampled"
     assert spent / 4 < predicted.seconds < 4 * spent
 
 
 def test_the_memory_is_that_of_the_tables(dataset):
-    level = first_level(dataset, Search(3))
+    level = first_level(dataset, CandidateSearch(3))
     for _ in range(3):
         above = make_above(level, last=False)
         for _ in scan_level(level, above, Workers(1)):
@@ -106,8 +112,10 @@ def test_the_memory_is_that_of_the_tables(dataset):
         level = next_level(level, above)
     below = level.below
     tables = below.terms.nbytes + below.cells.nbytes + below.best.nbytes
-    found = forecasts(dataset, Search(3))
-    assert tables < found[2].memory - found[0].memory < 3 * tables  # the last level may hold best scores twice
+    found = forecasts(dataset, CandidateSearch(3))
+    assert (
+        tables < found[2].memory - found[0].memory < 3 * tables
+    )  # the last level may hold best scores twice
 
 
 class Clock:
@@ -138,7 +146,9 @@ class Clock:
 def test_a_sample_ends_in_time_unless_all_is_run(monkeypatch, sample, longest, share):
     clock = Clock()
     monkeypatch.setattr("qubayes.candidates.forecast.time", clock)
-    found = tried(clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), sample=sample, longest=longest)
+    found = tried(
+        clock.work, None, [2.0] * 30, [1.0] * 30, Workers(1), sample=sample, longest=longest
+    )
     assert found.seconds == 2.0 and found.share == share and len(found.results) == 30 * share
 
 
@@ -159,16 +169,18 @@ def test_the_largest_that_fits():
 
 
 def test_what_is_measured_among_possible_parents_is_what_the_search_finds(dataset):
-    found = forecasts(dataset, Search(3, possible_parents=4), longest=60.0)
+    found = forecasts(dataset, CandidateSearch(3, possible_parents=4), longest=60.0)
     for forecast in found:
-        search = Search(forecast.max_parents, possible_parents=4)
+        search = CandidateSearch(forecast.max_parents, possible_parents=4)
         assert forecast.how == "measured" and forecast.possible_parents == 4
         assert forecast.families == 12 * sum(comb(4, s) for s in range(forecast.max_parents + 1))
     assert round(found[2].candidates) == identify(dataset, search).total
 
 
 def test_a_search_among_possible_parents_is_sampled_and_extrapolated():
-    found = forecasts(dependent_data(60, 100, seed=0), Search(40, possible_parents=40), longest=0.01)
+    found = forecasts(
+        dependent_data(60, 100, seed=0), CandidateSearch(40, possible_parents=40), longest=0.01
+    )
     how = [forecast.how for forecast in found]
     assert how[0] == "sampled" and how[-1] == "extrapolated"
     assert found[1].seconds < found[3].seconds < found[-1].seconds
@@ -179,13 +191,17 @@ def test_command(tmp_path, dataset):
     result = CliRunner().invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--json"])
     answer = json.loads(result.stdout)
     assert [row["m"] for row in answer["plans"]] == [1, 2] and answer["fits"] == 2
-    text = CliRunner().invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--seconds", "0"]).stdout
+    text = (
+        CliRunner()
+        .invoke(app, ["plan", str(tmp_path / "x.csv"), "-m", "2", "--seconds", "0"])
+        .stdout
+    )
     assert "no search fits in 0 s" in text
 
 
 def test_no_plan_for_a_cluster(dataset):
     with pytest.raises(SettingError, match="leave out cluster"):
-        plan(dataset, Search(1), workers=Workers(cluster="tcp://127.0.0.1:1"))
+        plan(dataset, CandidateSearch(1), workers=Workers(cluster="tcp://127.0.0.1:1"))
 
 
 def test_command_with_possible_parents(tmp_path, dataset):
@@ -204,7 +220,16 @@ def costing(seconds):
     def predict(dataset, search, **_):
         kept = search.possible_parents
         return [
-            Forecast(m, 10, float(kept * m) if kept else seconds * 10.0 ** (m - 2), 10**m, 1.0, None, "sampled", kept)
+            Forecast(
+                m,
+                10,
+                float(kept * m) if kept else seconds * 10.0 ** (m - 2),
+                10**m,
+                1.0,
+                None,
+                "sampled",
+                kept,
+            )
             for m in range(1, search.max_parents + 1)
         ]
 
@@ -216,17 +241,19 @@ def choose(seconds, search, limit=None, *, smaller=False, data=MANY):
 
 
 def test_a_search_that_takes_long_is_announced(caplog):
-    assert choose(462.0, Search(3)).max_parents == 3
+    assert choose(462.0, CandidateSearch(3)).max_parents == 3
     assert caplog.messages == [
         "max_parents=3 would take about 77 minutes for the candidate sets; max_parents=3 possible_parents=30 takes "
         "about 90 s and is optimal only among these parents"
     ]
     caplog.clear()
-    assert choose(20.0, Search(3)).max_parents == 3 and not caplog.messages
+    assert choose(20.0, CandidateSearch(3)).max_parents == 3 and not caplog.messages
 
 
 def test_a_time_limit_chooses_the_number_of_parents(caplog):
-    assert choose(300.0, Search(3), 2000, smaller=True) == Search(3, possible_parents=30)
+    assert choose(300.0, CandidateSearch(3), 2000, smaller=True) == CandidateSearch(
+        3, possible_parents=30
+    )
     assert caplog.messages == [
         "max_parents=3 would take about 50 minutes for the candidate sets; the limit is 2000 s: "
         "max_parents=3 possible_parents=30 is taken, about 90 s"
@@ -247,33 +274,49 @@ def test_a_time_limit_chooses_the_number_of_parents(caplog):
     ],
 )
 def test_many_variables_are_restricted_to_possible_parents(limit, kept, chosen):
-    search = choose(300.0, Search(3, possible_parents=kept), limit, smaller=True)
+    search = choose(300.0, CandidateSearch(3, possible_parents=kept), limit, smaller=True)
     assert (search.max_parents, search.possible_parents) == chosen
 
 
 def test_two_parents_among_all_come_before_two_among_some():
-    search = choose(30.0, Search(3), 71, smaller=True)  # 300 s, 60 s among 20; 30 s, 60 s among 30
+    search = choose(
+        30.0, CandidateSearch(3), 71, smaller=True
+    )  # 300 s, 60 s among 20; 30 s, 60 s among 30
     assert (search.max_parents, search.possible_parents) == (2, None)
 
 
 def test_a_given_number_of_parents_comes_before_fewer():
-    assert list(sizes(Search(2), 40)) == [(2, 30), (2, 20), (2, 10), (1, 10), (1, None)]
-    assert list(sizes(Search(3), 12)) == [(2, None), (3, 10), (2, 10), (1, 10), (1, None)]
-    assert list(sizes(Search(1), 8)) == []
+    assert list(sizes(CandidateSearch(2), 40)) == [(2, 30), (2, 20), (2, 10), (1, 10), (1, None)]
+    assert list(sizes(CandidateSearch(3), 12)) == [(2, None), (3, 10), (2, 10), (1, 10), (1, None)]
+    assert list(sizes(CandidateSearch(1), 8)) == []
 
 
 @pytest.mark.parametrize(
     ("limit", "offer"),
     [
-        (1000, "max_parents=3 possible_parents=30 takes about 90 s and .*; the limit is 1000 s: choose that, or give"),
-        (70, "max_parents=3 possible_parents=20 takes about 60 s and .*; the limit is 70 s: choose that, or give"),
-        (25, "max_parents=2 possible_parents=10 takes about 20 s and .*; the limit is 25 s: choose that, or give"),
-        (3, "max_parents=1 takes about 30 s; the limit is 3 s: give more time"),  # the last one that was predicted
+        (
+            1000,
+            "max_parents=3 possible_parents=30 takes about 90 s and .*; the limit is 1000 s: choose that, or give",
+        ),
+        (
+            70,
+            "max_parents=3 possible_parents=20 takes about 60 s and .*; the limit is 70 s: choose that, or give",
+        ),
+        (
+            25,
+            "max_parents=2 possible_parents=10 takes about 20 s and .*; the limit is 25 s: choose that, or give",
+        ),
+        (
+            3,
+            "max_parents=1 takes about 30 s; the limit is 3 s: give more time",
+        ),  # the last one that was predicted
     ],
 )
 def test_a_refusal_names_what_fits(limit, offer):
-    with pytest.raises(SettingError, match=f"max_parents=3 would take about 50 minutes .*; {offer}"):
-        choose(300.0, Search(3), limit)
+    with pytest.raises(
+        SettingError, match=f"max_parents=3 would take about 50 minutes .*; {offer}"
+    ):
+        choose(300.0, CandidateSearch(3), limit)
 
 
 def test_the_fastest_search_is_taken_where_forecasts_took_the_time(monkeypatch):
@@ -285,43 +328,51 @@ def test_the_fastest_search_is_taken_where_forecasts_took_the_time(monkeypatch):
         clock.now += 2.0
         return costing(300.0)(dataset, search)
 
-    search = affordable(MANY, Search(3), Workers(1), 11, smaller=True, predict=predict)
+    search = affordable(MANY, CandidateSearch(3), Workers(1), 11, smaller=True, predict=predict)
     assert (search.max_parents, search.possible_parents) == (1, 10)
 
 
 def test_possible_parents_that_the_time_limit_does_not_allow_are_refused():
-    search = Search(3, possible_parents=30)
+    search = CandidateSearch(3, possible_parents=30)
     message = "max_parents=3 possible_parents=30 would take about 90 s .*; max_parents=2 possible_parents=30 takes"
-    with pytest.raises(SettingError, match=message + " about 60 s and .*; the limit is 70 s: choose that, or give"):
+    with pytest.raises(
+        SettingError, match=message + " about 60 s and .*; the limit is 70 s: choose that, or give"
+    ):
         choose(300.0, search, 70)
     assert choose(300.0, search, 100).max_parents == 3
 
 
 def test_more_sets_than_can_be_numbered_are_restricted_too(caplog):
     data = dependent_data(3000, 4, seed=0)
-    assert choose(1e9, Search(3), 200, smaller=True, data=data) == Search(3, possible_parents=30)
+    assert choose(1e9, CandidateSearch(3), 200, smaller=True, data=data) == CandidateSearch(
+        3, possible_parents=30
+    )
     assert "would take years" in caplog.text
     with pytest.raises(SettingError, match="possible_parents=30"):
-        choose(1e9, Search(3), 200, data=data)
+        choose(1e9, CandidateSearch(3), 200, data=data)
 
 
 def test_as_many_possible_parents_as_variables_are_all():
     data = dependent_data(3000, 4, seed=0)
-    search = choose(1e9, Search(3, possible_parents=2999), 200, smaller=True, data=data)
-    assert search == Search(3, possible_parents=30)
+    search = choose(1e9, CandidateSearch(3, possible_parents=2999), 200, smaller=True, data=data)
+    assert search == CandidateSearch(3, possible_parents=30)
 
 
 @pytest.mark.parametrize("kept", [0, -2])
 def test_possible_parents_are_checked_before_they_are_predicted(kept):
     with pytest.raises(SettingError, match=f"possible_parents = {kept}; give 1 or more"):
-        choose(1.0, Search(3, possible_parents=kept), 3, smaller=True)
+        choose(1.0, CandidateSearch(3, possible_parents=kept), 3, smaller=True)
 
 
 def test_the_memory_restricts_the_choice_too(monkeypatch):
-    monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: 100)  # bytes; m parents take 10^m
-    assert choose(1.0, Search(3), 60, smaller=True) == Search(2)
-    with pytest.raises(SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"):
-        choose(1.0, Search(3), 60)
+    monkeypatch.setattr(
+        "qubayes.candidates.budget.memory_here", lambda: 100
+    )  # bytes; m parents take 10^m
+    assert choose(1.0, CandidateSearch(3), 60, smaller=True) == CandidateSearch(2)
+    with pytest.raises(
+        SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"
+    ):
+        choose(1.0, CandidateSearch(3), 60)
 
 
 def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
@@ -330,13 +381,13 @@ def test_a_search_that_the_memory_does_not_hold_is_refused(monkeypatch):
     message = "max_parents=3 needs .* GB are here: take max_parents=2, or possible_parents=30"
     many = dependent_data(1000, 4, seed=0)
     with pytest.raises(TooLargeError, match=message):
-        choose(1.0, Search(3), data=many)
-    search = Search(3, possible_parents=30)
+        choose(1.0, CandidateSearch(3), data=many)
+    search = CandidateSearch(3, possible_parents=30)
     assert choose(1.0, search, data=many) == search
 
 
 def test_small_searches_are_not_predicted(dataset):
-    search = Search(3)
+    search = CandidateSearch(3)
     assert affordable(dataset, search, Workers(1), 60, smaller=True, predict=None) == search
     assert affordable(dataset, search, Workers(1), 0, predict=None) == search
 
@@ -345,16 +396,20 @@ def test_a_search_of_nearly_all_parents_is_refused_in_time():
     """Its last level has a few sets only, those in the middle are too many."""
     data = dependent_data(37, 100, seed=0)
     began = time.perf_counter()
-    with pytest.raises(SettingError, match=r"max_parents=36 needs .*; max_parents=.* takes about .* choose that"):
-        affordable(data, Search(36), Workers(1), 1)
+    with pytest.raises(
+        SettingError, match=r"max_parents=36 needs .*; max_parents=.* takes about .* choose that"
+    ):
+        affordable(data, CandidateSearch(36), Workers(1), 1)
     assert time.perf_counter() - began < 30  # on a busy machine; it took hours
     with pytest.raises(TooLargeError, match="max_parents=36 needs"):
-        affordable(data, Search(36), Workers(1))
+        affordable(data, CandidateSearch(36), Workers(1))
 
 
 def test_more_parents_than_other_variables_are_named(caplog, dataset):
-    warn_of_most(Search(12), dataset.n)
-    assert caplog.messages == ["max_parents=12 is the same as max_parents=11: there are 12 variables"]
-    warn_of_most(Search(11), dataset.n)
-    warn_of_most(Search(), 2)  # the default is lowered without a word
+    warn_of_most(CandidateSearch(12), dataset.n)
+    assert caplog.messages == [
+        "max_parents=12 is the same as max_parents=11: there are 12 variables"
+    ]
+    warn_of_most(CandidateSearch(11), dataset.n)
+    warn_of_most(CandidateSearch(), 2)  # the default is lowered without a word
     assert len(caplog.messages) == 1

@@ -46,7 +46,10 @@ def regions():
     """Two problems side by side, as one."""
     both = [random_candidates(REGION, seed, sets=15) for seed in (1, 2)]
     lists = [list(both[0].families.sets_of(v)) for v in range(REGION)]
-    lists += [[tuple(m + REGION for m in members) for members in both[1].families.sets_of(v)] for v in range(REGION)]
+    lists += [
+        [tuple(m + REGION for m in members) for members in both[1].families.sets_of(v)]
+        for v in range(REGION)
+    ]
     return both, Families.of(lists), np.concatenate([each.scores for each in both])
 
 
@@ -77,7 +80,11 @@ def test_crossover_takes_the_best_of_each_region(pool):
     assert max(ordered.score for ordered in elite) < best_one + best_two - 0.1
     found.elite, found.best = elite, elite[0]
     found.round = found.crossover(20_000)
-    used = {*(families.vertex_start[1:] - 1).tolist(), *elite[0].choice.tolist(), *elite[1].choice.tolist()}
+    used = {
+        *(families.vertex_start[1:] - 1).tolist(),
+        *elite[0].choice.tolist(),
+        *elite[1].choice.tolist(),
+    }
     assert found.round.walks[0].problem.scores.tolist() == scores[sorted(used)].tolist()
     assert found.round.moves == int(CROSSOVER * 20_000) and found.crossover(1).moves == 1
     while found.round is not None:
@@ -136,28 +143,41 @@ def test_walks_that_run_ahead_make_the_same_moves(pool, monkeypatch, steps, coun
     there.ahead = Ahead(run, there.problem, there.cold, there.bases)
     limits, run_tasks = [], there.ahead._run_tasks
     monkeypatch.setattr(
-        there.ahead, "_run_tasks", lambda items: limits.extend(each for _, _, each in items) or run_tasks(items)
+        there.ahead,
+        "_run_tasks",
+        lambda items: limits.extend(each for _, _, each in items) or run_tasks(items),
     )
     for most in [None] * steps + [last]:
         for each in (here, there):
             each.advance(10_000.0, most, pool, NEVER, lambda: None)
         if most is None:  # no move is made twice, and none after the end of the round
             known = [-(-there.ahead._read // 30) + len(unread) for unread in there.ahead._unread]
-            assert there.ahead._left == [max(0, there.ahead._round.moves - 30 * slices) for slices in known]
+            assert there.ahead._left == [
+                max(0, there.ahead._round.moves - 30 * slices) for slices in known
+            ]
             assert max(limits) <= anneal._AHEAD
         assert here.moves == there.moves and here.best.score == there.best.score
         assert [each.score for each in here.elite] == [each.score for each in there.elite]
-        for one, other in zip(*(each.round.walks if each.round else [] for each in (here, there)), strict=True):
-            assert one.state.totals[1] == other.state.totals[1] and (one.state.best == other.state.best).all()
+        for one, other in zip(
+            *(each.round.walks if each.round else [] for each in (here, there)), strict=True
+        ):
+            assert (
+                one.state.totals[1] == other.state.totals[1]
+                and (one.state.best == other.state.best).all()
+            )
 
 
-@pytest.mark.parametrize(("seconds", "moves", "slices"), [(0.0, 100, 1), (2.0, 100, 2), (2.5, 100, 3), (9.0, 50, 2)])
+@pytest.mark.parametrize(
+    ("seconds", "moves", "slices"), [(0.0, 100, 1), (2.0, 100, 2), (2.5, 100, 3), (9.0, 50, 2)]
+)
 def test_a_task_ends_with_its_seconds(monkeypatch, seconds, moves, slices):
     monkeypatch.setattr(anneal, "SLICE", 30)
     monkeypatch.setattr(anneal, "time", SimpleNamespace(monotonic=TickingClock(1.0)))
     _, families, scores = regions()
     problem, bases = order_problem(families, scores), [()] * families.n
-    given = OrderWalk(problem, range(families.n), [Cooling("here", 5.0, 100)], np.random.SeedSequence(3))
+    given = OrderWalk(
+        problem, range(families.n), [Cooling("here", 5.0, 100)], np.random.SeedSequence(3)
+    )
     walk, found = walk_ahead((problem, 0.03, bases), (given, moves, seconds))
     assert len(found) == slices and walk._made == min(moves, 30 * slices)
     assert given._made == 0  # it is another walk
@@ -172,7 +192,10 @@ def test_tasks_end_before_the_limit(monkeypatch, left, slots):
 
     def recorded(items):
         seconds.extend(limit for _, _, limit in items)
-        return [(walk, [Slice(0.0, found.best.order)] * (moves // anneal.SLICE + 1)) for walk, moves, _ in items]
+        return [
+            (walk, [Slice(0.0, found.best.order)] * (moves // anneal.SLICE + 1))
+            for walk, moves, _ in items
+        ]
 
     monkeypatch.setattr(ahead, "_run_tasks", recorded)
     present = found.next_round(1e9)
@@ -192,7 +215,9 @@ def test_walks_cool_from_their_temperature_to_the_last(pool):
     assert [walk.coolings[0].begin for walk in last.walks] == ["random", "here", "here", "here"]
     assert last.walks[0].coolings[0].moves == SWEEPS * families.n < last.moves
     assert last.walks[0].state.totals[1] < found.best.score  # restarts continue from their own best
-    assert [sum(cooling.moves for cooling in walk.coolings) for walk in last.walks] == [last.moves] * len(STARTS)
+    assert [sum(cooling.moves for cooling in walk.coolings) for walk in last.walks] == [
+        last.moves
+    ] * len(STARTS)
 
 
 @pytest.mark.parametrize(("length", "count"), [(100, 1), (266, 1), (267, 3), (400, 4), (4000, 31)])
@@ -211,7 +236,10 @@ def test_no_cooling_is_heated():
 def test_walks_begin_at_the_best_or_in_the_elite(pool):
     _, families, scores = regions()
     found, begun = population(families, scores), set()
-    found.elite = [best_of(found.problem, np.random.default_rng(seed).permutation(families.n)) for seed in range(5)]
+    found.elite = [
+        best_of(found.problem, np.random.default_rng(seed).permutation(families.n))
+        for seed in range(5)
+    ]
     for _ in range(8):
         _, best, *elite = (tuple(walk.state.order.tolist()) for walk in found.next_round(1e9).walks)
         assert best == tuple(found.best.order.tolist())
@@ -234,18 +262,26 @@ def test_a_walk_makes_its_coolings_in_turn(first):
     problem, bases, order = order_problem(families, scores), [()] * families.n, range(families.n)
     coolings = [Cooling("here", 5.0, 40), Cooling("random", 3.0, 30), Cooling("best", 1.0, 20)]
     walk = OrderWalk(problem, order, coolings, np.random.SeedSequence(3))
-    assert [walk.advance(moves, 0.03, bases, NEVER) for moves in (first, 90 - first)] == [first, 90 - first]
+    assert [walk.advance(moves, 0.03, bases, NEVER) for moves in (first, 90 - first)] == [
+        first,
+        90 - first,
+    ]
     streams = np.random.SeedSequence(3).spawn(2)
     state, done = order_state(problem, order, streams[0]), 0
     for begin, hot, length in coolings:
         if begin != "here":
-            restart_at(problem, state, state.best if begin == "best" else random_order(bases, streams[1]))
+            restart_at(
+                problem, state, state.best if begin == "best" else random_order(bases, streams[1])
+            )
         factor = (0.03 / hot) ** (1 / length)
         cut = min(max(first - done, 0), length)
         anneal_order(problem, state, hot, factor, cut, NEVER)
         anneal_order(problem, state, hot * factor**cut, factor, length - cut, NEVER)
         done += length
-    assert walk.state.order.tolist() == state.order.tolist() and walk.state.best.tolist() == state.best.tolist()
+    assert (
+        walk.state.order.tolist() == state.order.tolist()
+        and walk.state.best.tolist() == state.best.tolist()
+    )
     assert walk.state.random.tolist() == state.random.tolist()
     assert walk.state.totals.tolist() == pytest.approx(state.totals.tolist(), abs=1e-9)
 
@@ -261,7 +297,8 @@ def test_a_crossover_follows_each_round_of_an_elite(pool, monkeypatch):
         kinds.append(present.crossover if present else None)
         if present is None:
             assert moves == sum(
-                found.count * (SWEEPS * families.n * 2**k + int(CROSSOVER * SWEEPS * families.n * 2**k))
+                found.count
+                * (SWEEPS * families.n * 2**k + int(CROSSOVER * SWEEPS * families.n * 2**k))
                 for k in range(found.rounds)
             )
     assert kinds == [True, None] * 3 and found.seconds == calls
@@ -284,7 +321,9 @@ def test_the_limit_of_the_score():
     assert found.limit == pytest.approx(sum(tops), abs=1e-9)
 
 
-@pytest.mark.parametrize(("limit", "difference"), [(1e6, 1e-3), (-1e6, 1e-3), (0.5, 1e-9), (1.5, 1.5e-9)])
+@pytest.mark.parametrize(
+    ("limit", "difference"), [(1e6, 1e-3), (-1e6, 1e-3), (0.5, 1e-9), (1.5, 1.5e-9)]
+)
 def test_a_limit_is_reached_up_to_rounding(monkeypatch, limit, difference):
     _, families, scores = regions()
     found = population(families, scores)
@@ -316,7 +355,10 @@ def test_every_problem_has_arrays_of_the_same_types():
     _, families, scores = regions()
     scores, start = scores.copy(), families.vertex_start.copy()
     families = families._replace(vertex_start=start)
-    whole, some = order_problem(families, scores), population(families, scores).crossover(100).walks[0].problem
+    whole, some = (
+        order_problem(families, scores),
+        population(families, scores).crossover(100).walks[0].problem,
+    )
     assert not any(array.flags.writeable for problem in (whole, some) for array in problem)
     assert [array.dtype for array in whole] == [array.dtype for array in some]
     assert scores.flags.writeable and start.flags.writeable  # the caller's arrays are left alone
@@ -354,7 +396,9 @@ def test_one_set_of_many():
     numbers = np.unique(np.concatenate([families.vertex_start[1:] - 1, np.arange(0, len(flat), 3)]))
     kept = families.chosen(numbers)
     owner = np.repeat(np.arange(families.n), families.sizes)[numbers]
-    assert [kept.set_at(k) for k in range(len(numbers))] == [flat[number] for number in numbers.tolist()]
+    assert [kept.set_at(k) for k in range(len(numbers))] == [
+        flat[number] for number in numbers.tolist()
+    ]
     assert np.repeat(np.arange(families.n), kept.sizes).tolist() == owner.tolist()
 
 
@@ -394,16 +438,23 @@ def test_the_component_with_the_fewest_moves_for_its_size_is_next(perfect, moves
         search.advance()
         pace = moves[chosen] / 2.0 if chosen else np.inf
         left = anneal._PLANNED * 30.0 * pace if limit is None else limit - sum(moves)
-        assert parts[chosen].asked == (pytest.approx(share * left), None if limit is None else limit - sum(moves), over)
+        assert parts[chosen].asked == (
+            pytest.approx(share * left),
+            None if limit is None else limit - sum(moves),
+            over,
+        )
         assert [part.asked for k, part in enumerate(parts) if k != chosen] == [None, None]
 
 
 @pytest.mark.parametrize(
-    ("improved", "elapsed", "stalled"), [(0.5, 12.5, False), (0.5, 12.6, True), (3.0, 19.0, False), (3.0, 19.1, True)]
+    ("improved", "elapsed", "stalled"),
+    [(0.5, 12.5, False), (0.5, 12.6, True), (3.0, 19.0, False), (3.0, 19.1, True)],
 )
 def test_patience_is_a_multiple_of_what_it_took_to_find_the_best(improved, elapsed, stalled):
     candidates = random_candidates(3, 0)
-    search = component_search(candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(patience=2.0))
+    search = component_search(
+        candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(patience=2.0)
+    )
     search.began, search.improved, search.run = 10.0, improved, SimpleNamespace(elapsed=elapsed)
     assert search.stalled == stalled
 
@@ -429,8 +480,12 @@ def test_the_time_of_the_best_network_is_kept(monkeypatch):
 def hot_of(scores, **settings):
     """The temperature at which walks over a ring of 20 vertices with three sets each begin."""
     ring = Families.of([[((v + 1) % 20,), ((v + 2) % 20,), ()] for v in range(20)])
-    candidates = Candidates(tuple(f"v{v}" for v in range(20)), ring, np.array(scores, float).ravel())
-    search = component_search(candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(**settings))
+    candidates = Candidates(
+        tuple(f"v{v}" for v in range(20)), ring, np.array(scores, float).ravel()
+    )
+    search = component_search(
+        candidates, Run(candidates, Limits(60.0), Workers(1)), Anneal(**settings)
+    )
     return search.populations[0].hot
 
 
@@ -452,10 +507,15 @@ def test_components_up_to_the_largest_are_solved(monkeypatch, small_first):
     parts = [random_candidates(6, 2), random_candidates(7, 1, sets=20)][:: 1 if small_first else -1]
     lists, scores, first = [], [], 0
     for part in parts:
-        lists += [[tuple(m + first for m in members) for members in part.families.sets_of(v)] for v in range(part.n)]
+        lists += [
+            [tuple(m + first for m in members) for members in part.families.sets_of(v)]
+            for v in range(part.n)
+        ]
         scores.append(part.scores + 30.0)
         first += part.n
-    candidates = Candidates(tuple(f"v{v}" for v in range(13)), Families.of(lists), np.concatenate(scores))
+    candidates = Candidates(
+        tuple(f"v{v}" for v in range(13)), Families.of(lists), np.concatenate(scores)
+    )
     run = Run(candidates, Limits(60.0), Workers(1))
     search = component_search(candidates, run)
     assert [len(part.vertices) for part in search.components.parts] == [7, 6]

@@ -18,8 +18,13 @@ from test_alternatives import cases
 from test_components import sparse_candidates
 
 
-def lists_of(candidates: Candidates, shift: float = 0.0) -> list[list[tuple[tuple[int, ...], float]]]:
-    return [[(members, score + shift) for members, score in candidates.of(v)] for v in range(candidates.n)]
+def lists_of(
+    candidates: Candidates, shift: float = 0.0
+) -> list[list[tuple[tuple[int, ...], float]]]:
+    return [
+        [(members, score + shift) for members, score in candidates.of(v)]
+        for v in range(candidates.n)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -29,8 +34,12 @@ def test_against_all_networks(seed):
         found = posterior(candidates)
         assert found.log_mass + 20.0 * candidates.n == pytest.approx(math.log(total), abs=1e-10)
         for parent, child in product(range(candidates.n), repeat=2):
-            assert found.edges[parent, child] == pytest.approx(shares.get((parent, child), 0.0), abs=1e-10)
-        assert np.add.reduceat(found.families, candidates.families.vertex_start[:-1]) == pytest.approx(1.0)
+            assert found.edges[parent, child] == pytest.approx(
+                shares.get((parent, child), 0.0), abs=1e-10
+            )
+        assert np.add.reduceat(
+            found.families, candidates.families.vertex_start[:-1]
+        ) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("make", [random_candidates, with_required_edge, sparse_candidates])
@@ -41,7 +50,10 @@ def test_eight_variables_against_sums_by_layers(make):
     assert found.log_mass + 160.0 == pytest.approx(math.log(total), abs=1e-9)
     for child in (1, 6):
         parent = int(np.argmax(found.edges[:, child]))
-        kept = [its if v != child else [(m, s) for m, s in its if parent in m] for v, its in enumerate(lists)]
+        kept = [
+            its if v != child else [(m, s) for m, s in its if parent in m]
+            for v, its in enumerate(lists)
+        ]
         assert found.edges[parent, child] == pytest.approx(sum_by_layers(kept) / total, abs=1e-9)
 
 
@@ -50,7 +62,9 @@ def test_scores_far_apart_neither_overflow_nor_vanish():
     far = Candidates(free.names, free.families, free.scores * 300.0 - 50_000.0)
     best = alternatives(far, 1)
     found = posterior(far)
-    assert found.log_mass == pytest.approx(best.scores[0]) and best.left_out == pytest.approx(0.0, abs=1e-9)
+    assert found.log_mass == pytest.approx(best.scores[0]) and best.left_out == pytest.approx(
+        0.0, abs=1e-9
+    )
     assert {edge for edge, share in best.edge_probabilities().items() if share > 0.5} == {
         (far.names[a], far.names[b]) for a, b in np.argwhere(found.edges > 0.5)
     }
@@ -66,7 +80,9 @@ def test_the_mass_left_out_is_that_of_the_networks_not_listed(seed):
         assert found.left_out == pytest.approx(1.0 - listed / total, abs=1e-9)
         share = found.edge_shares()
         assert np.abs(share - found.posterior.edges).max() <= found.left_out + 1e-9
-    assert found.left_out == pytest.approx(0.0, abs=1e-9) and share == pytest.approx(found.posterior.edges, abs=1e-9)
+    assert found.left_out == pytest.approx(0.0, abs=1e-9) and share == pytest.approx(
+        found.posterior.edges, abs=1e-9
+    )
     assert "certified" in "\n".join(found.describe())
 
 
@@ -75,9 +91,15 @@ def test_nothing_is_certified_without_the_sum(monkeypatch):
 
     candidates = random_candidates(5, 0)
     for module in ("alternatives", "posterior"):
-        monkeypatch.setattr(__import__(f"{room.__name__}.{module}", fromlist=["LARGEST"]), "LARGEST", 4)
+        monkeypatch.setattr(
+            __import__(f"{room.__name__}.{module}", fromlist=["LARGEST"]), "LARGEST", 4
+        )
     found = alternatives(candidates, 5)
-    assert found.posterior is None and found.left_out is None and found.as_json()["posterior_edges"] is None
+    assert (
+        found.posterior is None
+        and found.left_out is None
+        and found.as_json()["posterior_edges"] is None
+    )
     text = "\n".join(found.describe())
     assert "certified" not in text and "is not bounded" in text
     with pytest.raises(TooLargeError, match="component of 5 variables"):
@@ -97,7 +119,10 @@ def test_the_consensus_is_the_best_of_all_networks(seed):
         for b in range(a):
             edges[a, b], edges[b, a], _ = random.dirichlet([1.0, 1.0, 0.5])
     known = {(a, b): float(edges[a, b]) for a in range(4) for b in range(4)}
-    every = [[tuple(p for p in range(4) if bits >> p & 1) for bits in range(16) if not bits >> v & 1] for v in range(4)]
+    every = [
+        [tuple(p for p in range(4) if bits >> p & 1) for bits in range(16) if not bits >> v & 1]
+        for v in range(4)
+    ]
     best = max(right_pairs(graph, known) for graph in product(*every) if acyclic(graph))
     found = consensus(tuple("abcd"), edges)
     assert right_pairs(found.parents, known) == pytest.approx(best, abs=1e-7)
@@ -116,7 +141,9 @@ def test_edges_counted_by_class():
             for parent in members:
                 joined[[parent, child], [child, parent]] += weight
     assert shares + shares.T == pytest.approx(joined)
-    assert list(found.edge_probabilities(by_class=True).values()) == sorted(shares[shares > 0], reverse=True)
+    assert list(found.edge_probabilities(by_class=True).values()) == sorted(
+        shares[shares > 0], reverse=True
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,12 +153,18 @@ def test_the_best_classes(seed):
     first = every.classes()
     found = alternatives(candidates, 3, classes=True)
     assert len(found.classes()) == 3 and found.networks == every.networks[: len(found.networks)]
-    assert len(found.networks) == first[3][0] and found.floor == pytest.approx(every.scores[first[3][0]])
+    assert len(found.networks) == first[3][0] and found.floor == pytest.approx(
+        every.scores[first[3][0]]
+    )
 
 
 def test_the_consensus_of_the_list():
     found = alternatives(random_candidates(5, 4), 10)
-    assert found.consensus() == consensus(found.names, found.posterior.edges) == found.posterior.consensus()
+    assert (
+        found.consensus()
+        == consensus(found.names, found.posterior.edges)
+        == found.posterior.consensus()
+    )
 
 
 def test_too_many_parents_for_the_consensus():

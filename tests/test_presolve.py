@@ -14,7 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Candidates, Search, identify, prune, read_candidates, write_candidates
+from qubayes.candidates import (
+    Candidates,
+    CandidateSearch,
+    identify,
+    prune,
+    read_candidates,
+    write_candidates,
+)
 from qubayes.data import read
 from qubayes.foundation.errors import ConstraintError
 from qubayes.foundation.families import Families, well_formed
@@ -40,11 +47,15 @@ def assert_kept(candidates: Candidates, seconds: float = 5.0, *, twins: bool = T
         *others, (base, base_score) = reduced.of(vertex)
         for members, score in others:
             assert original[members] == score and set(base) < set(members) and score > base_score
-        assert base_score == max(score for members, score in original.items() if set(members) <= set(base))
+        assert base_score == max(
+            score for members, score in original.items() if set(members) <= set(base)
+        )
     solution = presolved.restore(solve(reduced, "exact", limits=Limits(20.0)))
     families = [dict(candidates.of(vertex)) for vertex in range(candidates.n)]
     assert solution.score == pytest.approx(best, abs=1e-9)
-    assert solution.score == pytest.approx(sum(families[v][p] for v, p in enumerate(solution.parents)))
+    assert solution.score == pytest.approx(
+        sum(families[v][p] for v, p in enumerate(solution.parents))
+    )
     assert solution.proved
 
 
@@ -83,7 +94,9 @@ def test_what_all_sets_share_is_required():
     presolved = presolve(prune("abcd", lists), 5.0, twins=False)
     assert presolved.candidates.base(0) == (1,)
     assert dict(presolved.candidates.of(0))[(1,)] == -100.0
-    assert list(presolved.candidates.of(1)) == [((), -50.0)]  # a follows b in every network that is left
+    assert list(presolved.candidates.of(1)) == [
+        ((), -50.0)
+    ]  # a follows b in every network that is left
     assert_kept(prune("abcd", lists), twins=False)
 
 
@@ -99,18 +112,27 @@ def data_with_twins(seed: int, rows: int = 60) -> pl.DataFrame:
 @pytest.mark.parametrize("score", ["bdeu", "bds", "bic"])
 @pytest.mark.parametrize("seed", range(3))
 def test_columns_in_bijection_are_twins(seed, score):
-    candidates = identify(read(data_with_twins(seed)), Search(max_parents=3, score=Score(score)))
+    candidates = identify(
+        read(data_with_twins(seed)), CandidateSearch(max_parents=3, score=Score(score))
+    )
     reduced = without_twins(candidates)
     names = candidates.names
-    found, known = {(names[twin], names[other]) for twin, other in reduced.twins}, {("A", "a"), ("B", "b"), ("Aa", "a")}
+    found, known = (
+        {(names[twin], names[other]) for twin, other in reduced.twins},
+        {("A", "a"), ("B", "b"), ("Aa", "a")},
+    )
     both = any({0, 2} <= {*members} for vertex in range(6) for members, _ in candidates.of(vertex))
-    assert found == (known if not both else {("B", "b")})  # with bdeu two columns can be more than one of them
+    assert found == (
+        known if not both else {("B", "b")}
+    )  # with bdeu two columns can be more than one of them
     assert not both or score == "bdeu"
     assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-7)
     for twin, _ in reduced.twins:
         assert reduced.candidates.families.sizes[twin] == 1
     remaining = set(range(6)) - {twin for twin, _ in reduced.twins}
-    assert remaining >= {m for v in remaining for members, _ in reduced.candidates.of(v) for m in members}
+    assert remaining >= {
+        m for v in remaining for members, _ in reduced.candidates.of(v) for m in members
+    }
     assert_kept(candidates)
 
 
@@ -121,7 +143,10 @@ def symmetric(n: int, seed: int) -> Candidates:
     lists: list[dict[tuple[int, ...], float]] = [{} for _ in range(n)]
     for vertex in range(n):
         for members, score in random.of(vertex):
-            if not {0, 1} <= {*members} | ({vertex} if vertex > 1 else set()) or len({0, 1} & {*members}) < 2:
+            if (
+                not {0, 1} <= {*members} | ({vertex} if vertex > 1 else set())
+                or len({0, 1} & {*members}) < 2
+            ):
                 other = tuple(sorted(swap.get(member, member) for member in members))
                 score = lists[vertex].get(members, score)
                 lists[vertex][members] = lists[swap.get(vertex, vertex)][other] = score
@@ -165,7 +190,11 @@ def test_any_set_that_scores_otherwise_keeps_both(seed):
 
 def test_equal_scores_of_other_sets_keep_both():
     """a and b have equally many sets with equal scores, but of different members."""
-    lists = [[((2,), -1.0), ((3,), -2.0), ((), -9.0)], [((3,), -1.0), ((2,), -2.0), ((), -9.0)], [((), -5.0)]]
+    lists = [
+        [((2,), -1.0), ((3,), -2.0), ((), -9.0)],
+        [((3,), -1.0), ((2,), -2.0), ((), -9.0)],
+        [((), -5.0)],
+    ]
     assert without_twins(prune("abcd", [*lists, [((), -6.0)]])).twins == ()
 
 
@@ -215,7 +244,9 @@ def test_a_set_that_holds_both_keeps_both():
 
 
 def test_twins_can_stay():
-    candidates = identify(read(data_with_twins(0)), Search(max_parents=2, score=Score("bdeu")))
+    candidates = identify(
+        read(data_with_twins(0)), CandidateSearch(max_parents=2, score=Score("bdeu"))
+    )
     assert presolve(candidates, 5.0, twins=False).twins == ()
     assert_kept(candidates, twins=False)
 
@@ -224,7 +255,9 @@ def test_the_qubo_of_what_is_left_has_the_same_minimum():
     candidates = random_candidates(6, 3, sets=12)
     presolved = presolve(candidates, 5.0)
     formulation = formulate(presolved.candidates, cover(presolved.candidates))
-    assert sum(formulation.bits.values()) < sum(formulate(candidates, cover(candidates)).bits.values())
+    assert sum(formulation.bits.values()) < sum(
+        formulate(candidates, cover(candidates)).bits.values()
+    )
     solution = presolved.restore(solve(formulation, "anneal", limits=Limits(1.0)))
     assert solution.score == pytest.approx(best_score(candidates), abs=1e-9)
     assert solution.energy == pytest.approx(-solution.score)
@@ -286,11 +319,16 @@ def test_the_command_tells_it_in_words(run):
 
 def test_a_wrong_output_is_told_before_the_work(run):
     done = run("presolve", "x.jkl", "-o", "y.txt")
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "allowed endings" in done.stderr
+    assert (
+        done.returncode == 1 and done.stderr.count("\n") == 1 and "allowed endings" in done.stderr
+    )
 
 
 def test_formulate_takes_presolve(run):
-    bits = [json.loads(run("formulate", "x.jkl", "--json", *more).stdout)["bits"] for more in ([], ["--presolve", "5"])]
+    bits = [
+        json.loads(run("formulate", "x.jkl", "--json", *more).stdout)["bits"]
+        for more in ([], ["--presolve", "5"])
+    ]
     assert bits[1]["total"] < bits[0]["total"]
     done = run("formulate", "x.jkl", "--presolve", "5", "--subsets", "x.qbs")
     assert done.returncode == 1 and "give one" in done.stderr
@@ -300,7 +338,9 @@ def test_every_order_of_three_twins():
     """Twins of twins: whichever column comes first stays."""
     frame = data_with_twins(1)
     for names in permutations(["a", "A", "Aa"]):
-        candidates = identify(read(frame.select([*names, "c"])), Search(max_parents=2, score=Score("bds")))
+        candidates = identify(
+            read(frame.select([*names, "c"])), CandidateSearch(max_parents=2, score=Score("bds"))
+        )
         reduced = without_twins(candidates)
         assert [(candidates.names[t], candidates.names[o]) for t, o in reduced.twins] == [
             (names[1], names[0]),

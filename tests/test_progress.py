@@ -31,7 +31,12 @@ def test_a_stage_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         show(Progress("candidates", 1, 4, "best so far"))
         time.sleep(0.3)  # a bar is drawn ten times a second
     shown = screen.getvalue()
-    assert "candidates" in shown and "25 %" in shown and "best so far" in shown and "compiling" not in shown
+    assert (
+        "candidates" in shown
+        and "25 %" in shown
+        and "best so far" in shown
+        and "compiling" not in shown
+    )
 
 
 def test_a_compilation_is_shown_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,9 @@ def random_polynomial(variables, terms, degrees, seed):
     draw = random.Random(seed)
     result = {}
     while len(result) < terms:
-        result[tuple(sorted(draw.sample(range(variables), draw.choice(degrees))))] = draw.choice([-3, -2, -1, 1, 2, 3])
+        result[tuple(sorted(draw.sample(range(variables), draw.choice(degrees))))] = draw.choice(
+            [-3, -2, -1, 1, 2, 3]
+        )
     return result
 
 
@@ -42,7 +44,9 @@ def assert_exact(terms, result):
     """Definition 5 on every state that the decoder can give, and equal minima."""
     found = oracle.least_energy_by_decoded_state(result.model, result.decoder.decode)
     if result.decoder.exclusive:
-        expected = {a | b for a in map(frozenset, result.sets) for b in map(frozenset, result.sets)} | {frozenset()}
+        expected = {
+            a | b for a in map(frozenset, result.sets) for b in map(frozenset, result.sets)
+        } | {frozenset()}
     else:
         expected = oracle.unions(result.sets)
         assert min(found.values()) == pytest.approx(oracle.minimum(terms))
@@ -66,7 +70,9 @@ def test_the_papers_first_example():
     assert result.proved
     assert result.decoder.decode({1: 1, "2*3": 0}) == {1: 1, 2: 0, 3: 0}
     assert result.decoder.decode({1: 0, "2*3": 1}) == {1: 0, 2: 1, 3: 1}
-    assert result.model == dimod.BinaryQuadraticModel({1: -1, "2*3": -3}, {(1, "2*3"): 2}, 0, "BINARY")
+    assert result.model == dimod.BinaryQuadraticModel(
+        {1: -1, "2*3": -3}, {(1, "2*3"): 2}, 0, "BINARY"
+    )
 
 
 def test_the_papers_second_example_needs_three_bits_against_six():
@@ -127,7 +133,9 @@ def test_fewest_couplers_of_all_smallest_families(terms):
 
 def test_fewest_couplers_of_the_papers_penalty():
     """Its model couples every split and every inclusion: 5 couplers, where the tight penalty's choice has 6."""
-    terms = dict.fromkeys([("b", "c"), ("a", "b", "c", "d"), ("c", "d"), ("b", "c", "d"), ("d",), ("c",)], 1.0)
+    terms = dict.fromkeys(
+        [("b", "c"), ("a", "b", "c", "d"), ("c", "d"), ("b", "c", "d"), ("d",), ("c",)], 1.0
+    )
     result = quadratize(terms, penalty="paper", fewest_couplers=True)
     assert result.couplers == result.couplers_bound == 5 and result.couplers_proved
     assert_exact(terms, result)
@@ -164,7 +172,10 @@ def test_tight_penalty_is_smaller_than_the_papers():
 def test_twins_share_a_bit():
     merged = merge_twins([0b0111, 0b1111, 0b1100], "general")
     assert merged.classes == (0b0011, 0b0100, 0b1000)
-    assert quadratize({tuple(range(40)): -1.0, tuple(range(20)): 2.0, (39,): 1.0, (38, 39): 1.0}).bits == 4
+    assert (
+        quadratize({tuple(range(40)): -1.0, tuple(range(20)): 2.0, (39,): 1.0, (38, 39): 1.0}).bits
+        == 4
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -297,7 +308,16 @@ def test_trade_off_refuses_what_has_none():
 
 
 def test_labels_that_look_like_products_stay_apart():
-    result = quadratize({("a", "b", "c"): 1.0, ("a*b",): 1.0, ("a",): 1.0, ("b",): 1.0, ("c",): 1.0, ("a", "b"): 1.0})
+    result = quadratize(
+        {
+            ("a", "b", "c"): 1.0,
+            ("a*b",): 1.0,
+            ("a",): 1.0,
+            ("b",): 1.0,
+            ("c",): 1.0,
+            ("a", "b"): 1.0,
+        }
+    )
     assert len(set(result.model.variables)) == result.bits == len(result.sets)
 
 
@@ -324,7 +344,13 @@ def test_decoder_refuses_what_it_cannot_read_or_write():
 
 
 def test_exclusive_terms_need_fewer_sets_and_encode_their_terms():
-    terms = {("a", "b", "c"): -5.0, ("a", "b", "d"): -4.0, ("c", "d"): -3.0, ("b", "c", "d"): -2.0, ("a", "c"): -1.0}
+    terms = {
+        ("a", "b", "c"): -5.0,
+        ("a", "b", "d"): -4.0,
+        ("c", "d"): -3.0,
+        ("b", "c", "d"): -2.0,
+        ("a", "c"): -1.0,
+    }
     exclusive, general = quadratize(terms, assumptions="terms-exclusive"), quadratize(terms)
     assert len(exclusive.sets) < len(general.sets)
     for term in terms:
@@ -342,15 +368,28 @@ def test_input_is_not_changed():
 
 
 @pytest.mark.parametrize(
-    ("top", "alone", "joint"), [(10.0, 1.0, 1.0), (1.0, 10.0, 1.0), (0.0, 1.0, 10.0), (1.0, 0.0, 0.0)]
+    ("top", "alone", "joint"),
+    [(10.0, 1.0, 1.0), (1.0, 10.0, 1.0), (0.0, 1.0, 10.0), (1.0, 0.0, 0.0)],
 )
 def test_three_sets_cost_more_than_any_two(top, alone, joint):
     """Three sets that gain all they can, alone and in pairs, against two others that cost most."""
     sets = (1, 2, 4, 8, 16)
-    coefficients = {1: -alone, 2: -alone, 4: -alone, 3: -joint, 5: -joint, 6: -joint, 8: top / 2, 16: top / 2}
+    coefficients = {
+        1: -alone,
+        2: -alone,
+        4: -alone,
+        3: -joint,
+        5: -joint,
+        6: -joint,
+        8: top / 2,
+        16: top / 2,
+    }
     quadratic, weight = exclusive_quadratic(sets, coefficients)
     unions = {a | b for a in sets for b in sets}
-    by_two = {union: sum(c for term, c in coefficients.items() if term & union == term) for union in unions}
+    by_two = {
+        union: sum(c for term, c in coefficients.items() if term & union == term)
+        for union in unions
+    }
     for active in oracle.subsets(sets):
         pairs = [quadratic.couplers[a, b] for a, b in combinations(sorted(active), 2)]
         penalty = min(weight * (z - z * len(active) + len(pairs)) for z in (0, 1))
@@ -365,7 +404,9 @@ def test_a_penalty_on_three_sets_is_never_nothing():
     assert exclusive_quadratic((1, 2, 4), {7: 0.0}).more_than_two > 0
 
 
-@pytest.mark.parametrize("values", [(5.0, 1.0, -3.0), (1.0, 5.0, -3.0), (-1.0, 4.0, -6.0), (2.0, 3.0, 4.0)])
+@pytest.mark.parametrize(
+    "values", [(5.0, 1.0, -3.0), (1.0, 5.0, -3.0), (-1.0, 4.0, -6.0), (2.0, 3.0, 4.0)]
+)
 def test_roots_in_a_chain_pay_for_all_below(values):
     """A set without the one inside it, which lies without the one inside that, withholds the terms of both."""
     coefficients = dict(zip((1, 3, 7), values, strict=True))
@@ -374,7 +415,11 @@ def test_roots_in_a_chain_pay_for_all_below(values):
     least = dict.fromkeys((0, 1, 3, 7), math.inf)
     for active in oracle.subsets((1, 3, 7)):
         pairs = combinations(sorted(active), 2)
-        energy = sum(quadratic.linear[a] for a in active) + sum(quadratic.couplers.get(pair, 0.0) for pair in pairs)
+        energy = sum(quadratic.linear[a] for a in active) + sum(
+            quadratic.couplers.get(pair, 0.0) for pair in pairs
+        )
         union = max(active, default=0)
         least[union] = min(least[union], energy)
-    assert least == {union: sum(c for term, c in coefficients.items() if term <= union) for union in least}
+    assert least == {
+        union: sum(c for term, c in coefficients.items() if term <= union) for union in least
+    }

@@ -11,7 +11,13 @@ import pytest
 from qubayes.cli import main
 from qubayes.quadratize import Decoder, quadratize, read_polynomial
 
-POLY = [[1.0, ["a", "b", "c", "d"]], [-2.0, ["a", "b", "c"]], [1.5, ["d"]], [3.0, ["c", "d"]], [0.5, []]]
+POLY = [
+    [1.0, ["a", "b", "c", "d"]],
+    [-2.0, ["a", "b", "c"]],
+    [1.5, ["d"]],
+    [3.0, ["c", "d"]],
+    [0.5, []],
+]
 
 
 class Done(NamedTuple):
@@ -59,7 +65,9 @@ def test_json_says_what_was_found(run, poly):
 
 def test_text_for_people(run, poly):
     done = run(poly, "--assumptions", "conventional", "--mode", "optimal")
-    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("lower"))
+    lines = dict(
+        line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("lower")
+    )
     assert lines["bits"] == "6" and lines["status"] == "6 sets, proved minimal"
     assert "lower bound  6" in done.stdout
 
@@ -96,7 +104,10 @@ def test_bad_files_are_one_line(run, tmp_path, text, word):
 
 
 def test_bad_settings_are_one_line(run, poly, tmp_path):
-    for arguments, word in [((tmp_path / "none.json",), "cannot read"), ((poly, "--mode", "fast"), "mode = 'fast'")]:
+    for arguments, word in [
+        ((tmp_path / "none.json",), "cannot read"),
+        ((poly, "--mode", "fast"), "mode = 'fast'"),
+    ]:
         done = run(*arguments)
         assert done.returncode == 1 and word in done.stderr and done.stderr.count("\n") == 1
 
@@ -109,6 +120,15 @@ def test_empty_and_constant_polynomials(run, tmp_path):
 
 
 def test_as_a_process(poly):
-    command = [sys.executable, "-c", "from qubayes.cli import main; main()", "quadratize", str(poly), "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        "quadratize",
+        str(poly),
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["bits"]["total"] == 3
+    assert (
+        done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["bits"]["total"] == 3
+    )

@@ -7,7 +7,9 @@ import pytest
 
 from qubayes.quadratize import quadratize
 
-SETS = range(1, 16)  # non-empty sets of four variables; a family is a number with bit s - 1 for each of its sets s
+SETS = range(
+    1, 16
+)  # non-empty sets of four variables; a family is a number with bit s - 1 for each of its sets s
 FAMILIES = np.arange(2**15)
 
 
@@ -49,7 +51,9 @@ def couplers_of_penalty():
 def least(support):
     """Sets and couplers of the best family: fewest sets, then fewest couplers. A term outside it costs one coupler."""
     sizes, outside = np.bitwise_count(FAMILIES), np.bitwise_count(support & ~FAMILIES)
-    inside = sum(1 << (s - 1) for s in SETS if any(support >> (t - 1) & 1 and s & ~t == 0 for t in SETS))
+    inside = sum(
+        1 << (s - 1) for s in SETS if any(support >> (t - 1) & 1 and s & ~t == 0 for t in SETS)
+    )
     allowed = SECOND & (FAMILIES & ~inside == 0)
     for term in (t for t in SETS if support >> (t - 1) & 1):
         allowed = allowed & REPRESENTED[term]
@@ -73,10 +77,16 @@ def supports():
     return [int(f) for f in np.flatnonzero(images.min(axis=0) == FAMILIES) if f & long]
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 8))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 8))]
+)
 def test_the_fewest_couplers_of_every_support_on_four_variables(part):
     for support in supports()[part::8]:
-        terms = {tuple("abcd"[e] for e in range(4) if s >> e & 1): 1.0 for s in SETS if support >> (s - 1) & 1}
+        terms = {
+            tuple("abcd"[e] for e in range(4) if s >> e & 1): 1.0
+            for s in SETS
+            if support >> (s - 1) & 1
+        }
         result = quadratize(terms, mode="optimal", penalty="paper", fewest_couplers=True)
         assert result.proved and result.couplers_proved, terms
         assert (len(result.sets), result.couplers) == least(support), terms

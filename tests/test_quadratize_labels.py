@@ -53,9 +53,15 @@ def facts(result):
     """Everything of a result but the order of its parts, with canonical positions for variables."""
     order = canonical_order(result.polynomial).order
     place = {result.polynomial.variables[v]: position for position, v in enumerate(order)}
-    label = {bit: frozenset(place[v] for v in s) for bit, s in zip(result.decoder.bits, result.sets, strict=True)}
+    label = {
+        bit: frozenset(place[v] for v in s)
+        for bit, s in zip(result.decoder.bits, result.sets, strict=True)
+    }
     linear = {label.get(v, "counter"): w for v, w in result.model.linear.items()}
-    quadratic = {frozenset(label.get(v, "counter") for v in edge): w for edge, w in result.model.quadratic.items()}
+    quadratic = {
+        frozenset(label.get(v, "counter") for v in edge): w
+        for edge, w in result.model.quadratic.items()
+    }
     return linear, quadratic, result.lower_bound, result.proved, result.status
 
 
@@ -63,9 +69,21 @@ POLYNOMIALS = {
     "random": random_terms(list("abcdefgh"), 16, (2, 3, 4), 0),
     "equal coefficients": random_terms(list("abcdefgh"), 14, (3, 4), 1, (1.0,)),
     "symmetric": dict.fromkeys(
-        [("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("d", "a", "b"), ("a",), ("b",), ("c",), ("d",)], 1.0
+        [
+            ("a", "b", "c"),
+            ("b", "c", "d"),
+            ("c", "d", "a"),
+            ("d", "a", "b"),
+            ("a",),
+            ("b",),
+            ("c",),
+            ("d",),
+        ],
+        1.0,
     ),
-    "cycle": {("abcdefg"[i], "abcdefg"[(i + 1) % 7], "abcdefg"[(i + 2) % 7]): 1.0 for i in range(7)},
+    "cycle": {
+        ("abcdefg"[i], "abcdefg"[(i + 1) % 7], "abcdefg"[(i + 2) % 7]): 1.0 for i in range(7)
+    },
     "long": random_terms(list("abcdefghijk"), 6, (7,), 2),
     "labs": instances.labs(9),
     "ring": instances.labs(8, periodic=True),
@@ -74,7 +92,12 @@ POLYNOMIALS = {
 }
 
 
-CASES = [(name, mode) for name in POLYNOMIALS for mode in ("optimal", "greedy") if (name, mode) != ("long", "optimal")]
+CASES = [
+    (name, mode)
+    for name in POLYNOMIALS
+    for mode in ("optimal", "greedy")
+    if (name, mode) != ("long", "optimal")
+]
 
 
 @pytest.mark.parametrize(("name", "mode"), CASES)
@@ -139,7 +162,9 @@ REGULAR = {
     "of degree four": nx.random_regular_graph(4, 10, seed=2),
     "without symmetries": nx.frucht_graph(),
     "McGee": nx.LCF_graph(24, [12, 7, -7], 8),
-    "prism and utility": nx.disjoint_union(nx.circular_ladder_graph(3), nx.complete_bipartite_graph(3, 3)),
+    "prism and utility": nx.disjoint_union(
+        nx.circular_ladder_graph(3), nx.complete_bipartite_graph(3, 3)
+    ),
 }
 
 

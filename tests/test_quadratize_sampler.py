@@ -38,7 +38,11 @@ def test_satisfied_means_that_every_bit_is_its_product(sampler):
     right = 0
     for datum in samples.data():
         state = {**datum.sample}
-        products = all(state[bit] == min(state[v] for v in s) for bit, s in sets.items() if bit not in poly.variables)
+        products = all(
+            state[bit] == min(state[v] for v in s)
+            for bit, s in sets.items()
+            if bit not in poly.variables
+        )
         if products and datum.penalty_satisfaction:
             right += 1
     assert right == samples.record.penalty_satisfaction.sum() == len(oracle.unions(sets.values()))
@@ -70,7 +74,9 @@ def test_exclusive_terms_are_satisfied_with_two_sets_at_most(sampler):
         satisfied = bool(result.decoder.satisfied_rows(__import__("numpy").array(row))[0])
         counter = bits[result.decoder.counter]
         assert satisfied == ((active, counter) in {(0, 0), (1, 0), (1, 1), (2, 1)})
-    assert samples.record.penalty_satisfaction.any() and not samples.record.penalty_satisfaction.all()
+    assert (
+        samples.record.penalty_satisfaction.any() and not samples.record.penalty_satisfaction.all()
+    )
 
 
 def test_an_initial_state_is_given_in_the_polynomials_variables():
@@ -99,9 +105,16 @@ def test_number_of_occurrences_and_timing_are_kept():
 
 def test_unknown_options_are_refused(sampler):
     with pytest.raises(SettingError, match="strength"):
-        sampler.sample_poly(dimod.BinaryPolynomial(EXAMPLE, "BINARY"), quadratize_options={"strength": 3})
+        sampler.sample_poly(
+            dimod.BinaryPolynomial(EXAMPLE, "BINARY"), quadratize_options={"strength": 3}
+        )
 
 
 def test_small_polynomials_pass_through(sampler):
-    assert sampler.sample_poly(dimod.BinaryPolynomial({"a": -1.0, "ab": 2.0, (): 3.0}, "BINARY")).first.energy == 2.0
+    assert (
+        sampler.sample_poly(
+            dimod.BinaryPolynomial({"a": -1.0, "ab": 2.0, (): 3.0}, "BINARY")
+        ).first.energy
+        == 2.0
+    )
     assert sampler.sample_hubo({("a", "b"): -1.0}).first.sample == {"a": 1, "b": 1}

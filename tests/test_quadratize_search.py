@@ -23,7 +23,14 @@ from qubayes.quadratize.decomposition import (
     reduce_space,
     singletons,
 )
-from qubayes.quadratize.heuristic import OptionRows, choice_problem, improve, merge_frequent, parity_pairs, prune
+from qubayes.quadratize.heuristic import (
+    OptionRows,
+    choice_problem,
+    improve,
+    merge_frequent,
+    parity_pairs,
+    prune,
+)
 from qubayes.quadratize.integer_program import smallest_family
 from qubayes.quadratize.local_search import TRIED, first_state, search
 from qubayes.quadratize.quadratize import dimod_family
@@ -46,7 +53,9 @@ def as_set(mask):
 def test_closed_sets_are_in_every_smallest_family(assumptions, terms):
     closed = {as_set(s) for s in closed_sets(masks(terms), assumptions)}
     assert {t for t in support(terms) if len(t) == 1} <= closed
-    assert all(closed <= set(family) for family in oracle.smallest_families(support(terms), assumptions))
+    assert all(
+        closed <= set(family) for family in oracle.smallest_families(support(terms), assumptions)
+    )
 
 
 @pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
@@ -54,7 +63,9 @@ def test_closed_sets_are_in_every_smallest_family(assumptions, terms):
 def test_what_is_left_open_holds_a_smallest_family(assumptions, terms):
     space = reduce_space(masks(terms), assumptions)
     allowed = {as_set(s) for s in (*space.closed, *space.candidates)}
-    assert any(set(family) <= allowed for family in oracle.smallest_families(support(terms), assumptions))
+    assert any(
+        set(family) <= allowed for family in oracle.smallest_families(support(terms), assumptions)
+    )
 
 
 @pytest.mark.parametrize("assumptions", ["general", "terms-exclusive"])
@@ -64,7 +75,12 @@ def test_the_program_finds_a_smallest_family(assumptions):
     cases = [{*alone[:3], frozenset(range(3))}, {*alone, frozenset(range(3)), frozenset(range(4))}]
     for seed in range(40):
         rng = random.Random(seed)
-        cases.append({frozenset(rng.sample(range(4), rng.choice((1, 2, 3, 3, 4)))) for _ in range(rng.randint(2, 4))})
+        cases.append(
+            {
+                frozenset(rng.sample(range(4), rng.choice((1, 2, 3, 3, 4))))
+                for _ in range(rng.randint(2, 4))
+            }
+        )
     for terms in cases:
         found = smallest_family(reduce_space(masks(terms), assumptions), 60.0)
         assert found.sets is not None and found.proved, terms
@@ -103,7 +119,9 @@ def test_a_program_that_is_stopped_has_a_bound_of_at_most_its_family(monkeypatch
 @pytest.mark.parametrize("limit", ["MERGES", "MERGES_LONG"])
 def test_one_run_at_least_however_large_the_support(limit, monkeypatch):
     monkeypatch.setattr(heuristic, limit, 0)
-    terms = masks([tuple(range(first, first + (4 if limit == "MERGES" else 40))) for first in range(3)])
+    terms = masks(
+        [tuple(range(first, first + (4 if limit == "MERGES" else 40))) for first in range(3)]
+    )
     family = heuristic.searched_family(terms, "general")
     assert holds(family, terms, "general")
 
@@ -128,22 +146,26 @@ def rows_and_choice(draw):
             first.append(a)
             second.append(-1 if a == b else b)
         starts.append(len(first))
-    return OptionRows(*(np.array(x, dtype=np.int64) for x in (starts, guards, first, second))), np.ones(
-        sets, dtype=np.bool_
-    )
+    return OptionRows(
+        *(np.array(x, dtype=np.int64) for x in (starts, guards, first, second))
+    ), np.ones(sets, dtype=np.bool_)
 
 
 def content(rows, chosen):
     """Whether every row that asks has an option whose sets are chosen."""
     for row, guard in enumerate(rows.guard):
         options = range(rows.start[row], rows.start[row + 1])
-        served = any(chosen[rows.first[o]] and (rows.second[o] < 0 or chosen[rows.second[o]]) for o in options)
+        served = any(
+            chosen[rows.first[o]] and (rows.second[o] < 0 or chosen[rows.second[o]])
+            for o in options
+        )
         if (guard < 0 or chosen[guard]) and not served:
             return False
     return True
 
 
-# The search is a heuristic, which finds the optimum of nearly all small problems: the same ones are tried each time.
+# The search is a heuristic, which finds the optimum of nearly all small problems: the same ones are
+# tried each time.
 @settings(max_examples=150, derandomize=True)
 @given(rows_and_choice())
 def test_local_search_finds_the_smallest_choice(problem):
@@ -155,11 +177,16 @@ def test_local_search_finds_the_smallest_choice(problem):
     assert found.sum() == least
 
 
-@pytest.mark.parametrize("sets, count, seed", [(12, 14, 0), (12, 14, 1), (12, 10, 2), (4, 3, 3), (4, 3, 4), (5, 3, 9)])
+@pytest.mark.parametrize(
+    "sets, count, seed", [(12, 14, 0), (12, 14, 1), (12, 10, 2), (4, 3, 3), (4, 3, 4), (5, 3, 9)]
+)
 def test_every_step_of_the_local_search_is_its_definition(sets, count, seed):
     draw = random.Random(seed)
     guards = [-1] * count + draw.sample(range(sets), sets // 2)
-    options = [[draw.sample(range(sets), draw.choice((1, 2, 2))) for _ in range(draw.randint(2, 5))] for _ in guards]
+    options = [
+        [draw.sample(range(sets), draw.choice((1, 2, 2))) for _ in range(draw.randint(2, 5))]
+        for _ in guards
+    ]
     sizes = np.cumsum([0, *map(len, options)])
     first, second = ([(*option, -1)[side] for own in options for option in own] for side in (0, 1))
     rows = OptionRows(*(np.array(values, np.int64) for values in (sizes, guards, first, second)))
@@ -168,7 +195,9 @@ def test_every_step_of_the_local_search_is_its_definition(sets, count, seed):
         chosen[s] = False
         chosen[s] = not content(rows, chosen)
     start = np.flatnonzero(chosen).tolist()
-    slow = Choice(list(zip(guards, options, strict=True)), start, sets, Draws(*random_stream(0).tolist()))
+    slow = Choice(
+        list(zip(guards, options, strict=True)), start, sets, Draws(*random_stream(0).tolist())
+    )
     for steps, smallest in enumerate(slow.improve(150, TRIED), 1):
         if steps < 20 or steps % 10 == 0:
             best = chosen.copy()
@@ -235,8 +264,12 @@ def test_options_of_a_row_are_all_its_representations(seed, assumptions):
                                    for row, mask in enumerate(wanted)]  # fmt: skip
     for row, mask in enumerate(wanted):
         options = range(rows.start[row], rows.start[row + 1])
-        found = {frozenset(sets[s] for s in (rows.first[o], rows.second[o]) if s >= 0) for o in options}
-        inside = [own for own in (*sets, *closed) if own & ~mask == 0 and (own != mask or exclusive)]
+        found = {
+            frozenset(sets[s] for s in (rows.first[o], rows.second[o]) if s >= 0) for o in options
+        }
+        inside = [
+            own for own in (*sets, *closed) if own & ~mask == 0 and (own != mask or exclusive)
+        ]
         unions = {frozenset({a, b} - closed) for a in inside for b in inside if a | b == mask}
         least = {own for own in unions if not any(other < own for other in unions)}
         assert found == least and len(found) == len(options)
@@ -248,13 +281,17 @@ def test_pruning_drops_one_by_one(assumptions):
     better = Counter()
     for seed in range(25):
         terms, results = random_masks(seed, 7, 9, (1, 2, 3, 4, 5)), []
-        family = set().union(*(merge_frequent(terms, run) for run in range(3)), singletons(terms), terms[::2])
+        family = set().union(
+            *(merge_frequent(terms, run) for run in range(3)), singletons(terms), terms[::2]
+        )
         for order in (in_order(family)[::-1], in_order(family)):
             left, before = set(family), None
             while before != left:
                 before = set(left)
                 for own in order:
-                    left -= {own} if own in left and holds(left - {own}, terms, assumptions) else set()
+                    left -= (
+                        {own} if own in left and holds(left - {own}, terms, assumptions) else set()
+                    )
             results.append(left)
         better[len(results[0]) - len(results[1])] += 1
         expected = results[0] if assumptions == "conventional" else min(results, key=len)
@@ -266,7 +303,11 @@ def test_pruning_drops_one_by_one(assumptions):
 def test_the_quick_family_is_that_of_the_better_start(seed):
     terms = random_masks(seed, 8, 8, (3, 4, 4))
     starts = [merge_frequent(terms), parity_pairs(terms)]
-    sizes = [len(prune(singletons(terms) | start, terms, "general")) for start in starts if start is not None]
+    sizes = [
+        len(prune(singletons(terms) | start, terms, "general"))
+        for start in starts
+        if start is not None
+    ]
     assert len(heuristic.quick_family(terms, "general")) == min(sizes)
 
 
@@ -312,7 +353,8 @@ def test_merging_gives_products_of_two(run):
 
 
 @given(
-    terms=polynomials(variables=5, terms=5), assumptions=st.sampled_from(["general", "terms-exclusive", "conventional"])
+    terms=polynomials(variables=5, terms=5),
+    assumptions=st.sampled_from(["general", "terms-exclusive", "conventional"]),
 )
 def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumptions):
     family = merge_frequent(masks(terms)) | {1 << v for t in terms for v in t}
@@ -320,7 +362,9 @@ def test_pruning_keeps_what_is_assumed_and_leaves_nothing_to_drop(terms, assumpt
     assert pruned <= family
     assert oracle.holds([as_set(s) for s in pruned], support(terms), assumptions)
     for gone in pruned:
-        assert not oracle.holds([as_set(s) for s in pruned - {gone}], support(terms), assumptions), gone
+        assert not oracle.holds(
+            [as_set(s) for s in pruned - {gone}], support(terms), assumptions
+        ), gone
 
 
 def test_pruning_tries_again_what_other_sets_needed():
@@ -338,8 +382,12 @@ def test_dimods_family_is_a_conventional_one():
 
 
 def test_terms_use_couplers_that_are_there():
-    found = decompose([0b100, 0b1000, 0b111], masks([(0, 1, 2, 3), (0, 1, 2), (3,), (2, 3)]), "general")
-    assert found.splits == {} and len(couplers(found, "tight")) == len(couplers(found, "paper")) == 3
+    found = decompose(
+        [0b100, 0b1000, 0b111], masks([(0, 1, 2, 3), (0, 1, 2), (3,), (2, 3)]), "general"
+    )
+    assert (
+        found.splits == {} and len(couplers(found, "tight")) == len(couplers(found, "paper")) == 3
+    )
 
 
 def test_trade_off_of_little():

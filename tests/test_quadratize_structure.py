@@ -8,7 +8,13 @@ import pytest
 
 from benchmarks import polynomials as instances
 from qubayes.quadratize import quadratize
-from qubayes.quadratize.decomposition import SubsetIndex, holds, in_order, singletons, triangle_bound
+from qubayes.quadratize.decomposition import (
+    SubsetIndex,
+    holds,
+    in_order,
+    singletons,
+    triangle_bound,
+)
 from qubayes.quadratize.heuristic import grown_products, parity_pairs
 from reference import polynomials as oracle
 from test_quadratize import assert_exact, support
@@ -24,7 +30,9 @@ def graphs(size):
     pairs = list(combinations(range(size), 2))
     edges = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs)) & 1).astype(bool)
     place = {pair: number for number, pair in enumerate(pairs)}
-    sides = [[place[pair] for pair in combinations(triple, 2)] for triple in combinations(range(size), 3)]
+    sides = [
+        [place[pair] for pair in combinations(triple, 2)] for triple in combinations(range(size), 3)
+    ]
     return edges, edges[:, sides].all(axis=2)
 
 
@@ -32,7 +40,9 @@ def graphs(size):
 def test_the_sets_inside_a_set(seed):
     """Of few elements and of more than eight, which are found in two ways; after sets were added and removed."""
     random = np.random.default_rng(seed)
-    family = {int(random.integers(1, 1 << 12) & random.integers(1, 1 << 12)) or 1 for _ in range(200)}
+    family = {
+        int(random.integers(1, 1 << 12) & random.integers(1, 1 << 12)) or 1 for _ in range(200)
+    }
     index = SubsetIndex(family)
     for mask in list(family)[:20]:
         index.remove(mask)
@@ -40,7 +50,9 @@ def test_the_sets_inside_a_set(seed):
         index.add(mask)
     left = {*list(family)[20:], (1 << 10) - 1, (1 << 12) - 1}
     for mask in (*left, (1 << 11) - 1, 0b111111110000):
-        assert index.inside(mask) == sorted((s for s in left if s & mask == s and s != mask), reverse=True)
+        assert index.inside(mask) == sorted(
+            (s for s in left if s & mask == s and s != mask), reverse=True
+        )
 
 
 @pytest.mark.parametrize("size", [4, 5, 6])
@@ -65,7 +77,9 @@ def test_the_triangle_bound_is_never_above_the_fewest_pairs(size):
     for _ in range(100):
         chosen = np.array([draw.random() < draw.choice((0.4, 0.8, 0.95)) for _ in triples])
         fewest = edges.shape[1] - number[~triangles[:, chosen].any(axis=1)].max()
-        bound = triangle_bound([t for t, taken in zip(triples, chosen, strict=True) if taken], range(size))
+        bound = triangle_bound(
+            [t for t, taken in zip(triples, chosen, strict=True) if taken], range(size)
+        )
         assert bound <= fewest
         tight += bound == fewest > 0
     assert tight > 10
@@ -79,7 +93,11 @@ def test_the_bound_is_never_above_the_smallest_family(seed):
     terms = dict.fromkeys([*"abcd", *triples, *([tuple("abcd")] if seed % 2 else [])], 1.0)
     terms = {tuple(term): c for term, c in terms.items()}
     result = quadratize(terms, mode="greedy")
-    assert result.lower_bound <= len(oracle.smallest_families(support(terms), "general")[0]) <= len(result.sets)
+    assert (
+        result.lower_bound
+        <= len(oracle.smallest_families(support(terms), "general")[0])
+        <= len(result.sets)
+    )
 
 
 @pytest.mark.parametrize("n", range(4, 25))
@@ -127,11 +145,16 @@ def test_arrays_of_low_autocorrelation():
     terms = instances.labs_2d(7, 7)
     result = quadratize(terms, mode="greedy")
     assert len(result.sets) <= 625 and 500 < result.lower_bound < 625
-    family, own = ({sum(1 << v for v in variables) for variables in sets if variables} for sets in (result.sets, terms))
+    family, own = (
+        {sum(1 << v for v in variables) for variables in sets if variables}
+        for sets in (result.sets, terms)
+    )
     assert holds(family, own, "general")
 
 
-@pytest.mark.parametrize("terms", [instances.labs(11), instances.toric_code(4), instances.labs_2d(3, 4)])
+@pytest.mark.parametrize(
+    "terms", [instances.labs(11), instances.toric_code(4), instances.labs_2d(3, 4)]
+)
 def test_pairs_of_one_colour_represent_all_terms(terms):
     own = masks(terms)
     pairs = parity_pairs(own)

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from qubayes.foundation.random import below, draws_of, next_picks, next_waits, next_word, random_stream, uniform
+from qubayes.foundation.random import (
+    below,
+    draws_of,
+    next_picks,
+    next_waits,
+    next_word,
+    random_stream,
+    uniform,
+)
 from reference.annealing import Draws
 
 

@@ -22,7 +22,15 @@ from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.learning import Learned, learn
 from qubayes.network import Network
-from qubayes.report import Consensus, Outcome, Report, VertexFacts, edge_strengths, render, write_report
+from qubayes.report import (
+    Consensus,
+    Outcome,
+    Report,
+    VertexFacts,
+    edge_strengths,
+    render,
+    write_report,
+)
 from report_cases import TRICKY, full_report, random_network
 
 PAIR = Network(("a", "b"), ((), (0,)))
@@ -52,7 +60,9 @@ def test_the_policy_allows_our_own_blocks_and_nothing_else():
 
 def test_our_script_parses_no_markup():
     [script] = blocks(render(Report(PAIR)), "script")
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", script)
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", script
+    )
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=4, unique=True))
@@ -61,7 +71,9 @@ def test_any_names_arrive_and_none_becomes_markup(names):
     plain = render(Report(Network(tuple("abcd"[: len(names)]), network.parents)))
     page = render(Report(network))
     assert [node["name"] for node in data_of(page)["network"]["nodes"]] == names
-    before, after = (re.sub(r'id="data">.*?</script>', "", text, flags=re.S) for text in (plain, page))
+    before, after = (
+        re.sub(r'id="data">.*?</script>', "", text, flags=re.S) for text in (plain, page)
+    )
     assert before == after  # outside the block of data, names change nothing
     block = re.search(r'id="data">(.*?)</script>', page, re.S)[1]
     assert block.isascii() and not set("<>&") & set(block)
@@ -70,7 +82,12 @@ def test_any_names_arrive_and_none_becomes_markup(names):
 def test_tricky_names_and_texts():
     network = Network(TRICKY, ((),) * len(TRICKY))
     page = render(
-        Report(network, TRICKY[1], Outcome(-1.0, TRICKY[0], status=TRICKY[1]), provenance={TRICKY[0]: {"x": TRICKY[1]}})
+        Report(
+            network,
+            TRICKY[1],
+            Outcome(-1.0, TRICKY[0], status=TRICKY[1]),
+            provenance={TRICKY[0]: {"x": TRICKY[1]}},
+        )
     )
     assert page.count("<script") == 2 and page.count("</script>") == 2
     assert data_of(page)["title"] == TRICKY[1]
@@ -108,9 +125,18 @@ def test_long_traces_are_thinned_out():
 
 
 def test_secrets_are_hidden():
-    page = render(Report(PAIR, provenance={"Settings": {"api_key": "hunter2", "Access-Token": "hunter3", "seed": 4}}))
+    page = render(
+        Report(
+            PAIR,
+            provenance={"Settings": {"api_key": "hunter2", "Access-Token": "hunter3", "seed": 4}},
+        )
+    )
     assert "hunter" not in page
-    assert data_of(page)["provenance"][0][1] == [["api_key", "(hidden)"], ["Access-Token", "(hidden)"], ["seed", 4]]
+    assert data_of(page)["provenance"][0][1] == [
+        ["api_key", "(hidden)"],
+        ["Access-Token", "(hidden)"],
+        ["seed", 4],
+    ]
 
 
 def test_bits_of_this_run_alone():
@@ -133,7 +159,9 @@ def test_the_consensus_is_told_beside_the_network():
 
 @pytest.mark.parametrize("edge", [(0, 2), (-1, 0)])
 def test_a_consensus_of_other_vertices_is_refused(edge):
-    with pytest.raises(QubayesError, match=r"edge \(.*\) of the consensus or in doubt; the vertices are 0 to 1"):
+    with pytest.raises(
+        QubayesError, match=r"edge \(.*\) of the consensus or in doubt; the vertices are 0 to 1"
+    ):
         Report(PAIR, consensus=Consensus(3, {edge: 0.9}))
 
 
@@ -146,7 +174,9 @@ def sure_data():
 def test_the_report_of_learn_has_the_consensus():
     learned = learn(sure_data(), 1, bootstrap=6)
     report, confidence = learned.report_contents(), learned.confidence
-    told = {(parent, child) for child, its in enumerate(confidence.consensus.parents) for parent in its}
+    told = {
+        (parent, child) for child, its in enumerate(confidence.consensus.parents) for parent in its
+    }
     assert report.consensus == Consensus(6, {edge: confidence.of(*edge) for edge in told})
     assert {frozenset(edge) for edge in told} >= {frozenset((0, 1))}
     edges = {(parent, child) for child, its in enumerate(learned.network.parents) for parent in its}
@@ -161,13 +191,24 @@ def test_without_resampling_there_is_no_consensus():
 
 def test_whatever_a_run_tells_of_itself_is_shown(monkeypatch):
     told = {
-        "data": {"file": "<b>雨.csv", "sha256": "ab" * 32, "reading": {"missing": "drop", "ignore": ("雨",)}},
+        "data": {
+            "file": "<b>雨.csv",
+            "sha256": "ab" * 32,
+            "reading": {"missing": "drop", "ignore": ("雨",)},
+        },
         "settings": {"seed": 1, "bins": None, "strict": True, "path": Path("x")},
         "more": {"anything": 2.5},
     }
     monkeypatch.setattr(Learned, "provenance", lambda _: told)
     assert data_of(render(learn(sure_data(), 1).report_contents()))["provenance"] == [
-        ["data", [["file", "<b>雨.csv"], ["sha256", "ab" * 32], ["reading", '{"missing": "drop", "ignore": ["雨"]}']]],
+        [
+            "data",
+            [
+                ["file", "<b>雨.csv"],
+                ["sha256", "ab" * 32],
+                ["reading", '{"missing": "drop", "ignore": ["雨"]}'],
+            ],
+        ],
         ["settings", [["seed", 1], ["bins", None], ["strict", True], ["path", '"x"']]],
         ["more", [["anything", 2.5]]],
     ]
@@ -177,7 +218,8 @@ def test_thicker_edges_are_stronger():
     network = Network(tuple("abcd"), ((), (0,), (0,), (0,)))
     strengths = {(0, 1): 1.0, (0, 2): 50.0, (0, 3): math.inf}
     edges = {
-        e["child"]: e["thickness"] for e in data_of(render(Report(network, strengths=strengths)))["network"]["edges"]
+        e["child"]: e["thickness"]
+        for e in data_of(render(Report(network, strengths=strengths)))["network"]["edges"]
     }
     assert edges[1] < edges[2] <= edges[3]
 
@@ -209,13 +251,29 @@ def scored_families(draw):
     families, chosen = [], []
     for v in range(n):
         others = [u for u in range(n) if u != v]
-        base = frozenset(draw(st.sets(st.sampled_from(others), max_size=1))) if others else frozenset()
-        rest = draw(st.sets(st.frozensets(st.sampled_from(others), max_size=3), max_size=6)) if others else set()
-        sets = sorted({base, *(base | extra for extra in rest)}, key=lambda s: (s == base, sorted(s)))
-        scores = sorted(draw(st.lists(st.floats(-99, 0), min_size=len(sets), max_size=len(sets))), reverse=True)
+        base = (
+            frozenset(draw(st.sets(st.sampled_from(others), max_size=1))) if others else frozenset()
+        )
+        rest = (
+            draw(st.sets(st.frozensets(st.sampled_from(others), max_size=3), max_size=6))
+            if others
+            else set()
+        )
+        sets = sorted(
+            {base, *(base | extra for extra in rest)}, key=lambda s: (s == base, sorted(s))
+        )
+        scores = sorted(
+            draw(st.lists(st.floats(-99, 0), min_size=len(sets), max_size=len(sets))), reverse=True
+        )
         families.append(dict(zip(sets, scores, strict=True)))
         chosen.append(
-            tuple(sorted(base | draw(st.frozensets(st.sampled_from(others), max_size=4)) if others else base))
+            tuple(
+                sorted(
+                    base | draw(st.frozensets(st.sampled_from(others), max_size=4))
+                    if others
+                    else base
+                )
+            )
         )
     return families, chosen
 
@@ -232,7 +290,10 @@ def test_strengths(case):
 def test_strengths_need_the_required_parents():
     candidates = Candidates(("a", "b"), Families.of([[()], [(0,)]]), np.array([-1.0, -2.0]))
     assert edge_strengths(candidates, [(), (0,)]) == {(0, 1): math.inf}
-    with pytest.raises(QubayesError, match="no candidate set of 'b' lies inside its parents; they must hold all of a"):
+    with pytest.raises(
+        QubayesError,
+        match="no candidate set of 'b' lies inside its parents; they must hold all of a",
+    ):
         edge_strengths(candidates, [(), ()])
     with pytest.raises(QubayesError, match="parents of 1 vertices but candidates of 2"):
         edge_strengths(candidates, [()])

@@ -20,9 +20,13 @@ def test_rows_have_the_least_total_length(network):
     rows = smallest_rows(network.parents)
     edges = [(p, c) for c, its in enumerate(network.parents) for p in its]
     assert all(rows[c] > rows[p] for p, c in edges)
-    assert sum(int(rows[c] - rows[p]) for p, c in edges) == reference.least_total_length(network.parents)
+    assert sum(int(rows[c] - rows[p]) for p, c in edges) == reference.least_total_length(
+        network.parents
+    )
     whole = layered(network.parents, widest=network.n or 1)
-    assert sum(len(chain) - 1 for chain in whole.chains.values()) == reference.least_total_length(network.parents)
+    assert sum(len(chain) - 1 for chain in whole.chains.values()) == reference.least_total_length(
+        network.parents
+    )
 
 
 @given(networks(), st.integers(1, 4))
@@ -56,7 +60,9 @@ def test_no_move_of_a_node_or_of_an_edge_removes_a_crossing(seed):
     layers = layered(random_network(14, 24, seed).parents, 3)
     rows = ordered(layers)
     fewest = reference.crossings(layers.below, rows)
-    edges = [chain[1:-1] for chain in layers.chains.values() if len(chain) <= 4]  # with one or two bends
+    edges = [
+        chain[1:-1] for chain in layers.chains.values() if len(chain) <= 4
+    ]  # with one or two bends
     for bends in [*edges, *((node,) for node in range(layers.nodes))]:
         others = [[node for node in row if node not in bends] for row in rows]
         homes = [next(k for k, row in enumerate(rows) if bend in row) for bend in bends]
@@ -100,13 +106,21 @@ def test_places_are_the_straightest(network):
     upper, lower = np.array(links).T
     least = reference.least_extent(layers.nodes, links, offsets, weights, neighbours, room)
     assert weights @ np.abs(x[upper] - x[lower] + offsets) == pytest.approx(least, abs=1e-6)
-    assert all(x[b] - x[a] >= distance - 1e-6 for (a, b), distance in zip(neighbours, room, strict=True))
+    assert all(
+        x[b] - x[a] >= distance - 1e-6 for (a, b), distance in zip(neighbours, room, strict=True)
+    )
 
 
 def _boxes(layout):
     half = layout.widths / 2
     return list(
-        zip(layout.x - half, layout.x + half, layout.y - BOX_HEIGHT / 2, layout.y + BOX_HEIGHT / 2, strict=True)
+        zip(
+            layout.x - half,
+            layout.x + half,
+            layout.y - BOX_HEIGHT / 2,
+            layout.y + BOX_HEIGHT / 2,
+            strict=True,
+        )
     )
 
 
@@ -114,8 +128,16 @@ def _on_curve(points):
     """Points on the curve as it is drawn: cubic, upright at both ends of each piece."""
     t = np.linspace(0, 1, 15)
     for (x0, y0), (x1, y1) in pairwise(points):
-        middle, a, b, c, d = (y0 + y1) / 2, (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3
-        yield from zip(a * x0 + b * x0 + c * x1 + d * x1, a * y0 + (b + c) * middle + d * y1, strict=True)
+        middle, a, b, c, d = (
+            (y0 + y1) / 2,
+            (1 - t) ** 3,
+            3 * t * (1 - t) ** 2,
+            3 * t**2 * (1 - t),
+            t**3,
+        )
+        yield from zip(
+            a * x0 + b * x0 + c * x1 + d * x1, a * y0 + (b + c) * middle + d * y1, strict=True
+        )
 
 
 def _check(network, layout):
@@ -127,8 +149,14 @@ def _check(network, layout):
     assert set(layout.curves) == {(p, c) for c, its in enumerate(network.parents) for p in its}
     for (parent, child), points in layout.curves.items():
         (first_x, first_y), (last_x, last_y) = points[0], points[-1]
-        assert first_y == pytest.approx(boxes[parent][3], abs=0.1) and boxes[parent][0] < first_x < boxes[parent][1]
-        assert last_y == pytest.approx(boxes[child][2], abs=0.1) and boxes[child][0] < last_x < boxes[child][1]
+        assert (
+            first_y == pytest.approx(boxes[parent][3], abs=0.1)
+            and boxes[parent][0] < first_x < boxes[parent][1]
+        )
+        assert (
+            last_y == pytest.approx(boxes[child][2], abs=0.1)
+            and boxes[child][0] < last_x < boxes[child][1]
+        )
         for x, y in _on_curve(points):
             assert not any(l + 1 < x < r - 1 and t + 1 < y < b - 1 for l, r, t, b in boxes)  # noqa: E741
 
@@ -175,7 +203,9 @@ def test_tiny_networks(n):
 def test_a_large_network_is_no_tower(edges):
     layout = lay_out(random_network(223, edges, 0))
     assert layout.height < 1.5 * layout.width
-    long_chains = Network(tuple(map(str, range(120))), tuple((v - 3,) if v >= 3 else () for v in range(120)))
+    long_chains = Network(
+        tuple(map(str, range(120))), tuple((v - 3,) if v >= 3 else () for v in range(120))
+    )
     joined = Network(long_chains.names, (*long_chains.parents[:-1], (116, 117, 118)))
     layout = lay_out(joined)
     assert layout.height < 1.5 * layout.width
@@ -200,7 +230,11 @@ def test_a_star_is_no_strip():
 def test_long_names_lose_their_middle():
     name = "".join(chr(65 + k % 26) for k in range(100))
     assert len(shortened(name)) == LONGEST
-    assert shortened(name)[:5] == name[:5] and shortened(name)[-5:] == name[-5:] and "…" in shortened(name)
+    assert (
+        shortened(name)[:5] == name[:5]
+        and shortened(name)[-5:] == name[-5:]
+        and "…" in shortened(name)
+    )
     assert shortened("short") == "short"
     assert shortened("a\nb\u2028c\ud800") == "a b c "
 

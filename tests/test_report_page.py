@@ -17,7 +17,9 @@ from qubayes.network import Network, read_network
 from qubayes.report import CloseNetworks, Consensus, Outcome, Report, reversible_edges, write_report
 from report_cases import TRICKY, full_report, random_network
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -32,7 +34,9 @@ SMALL = Network(
     ((), (), (0, 1), (0,), (2, 3), (3, 0), (4, 5, 2), ()),
 )
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium; install the Debian package chromium")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium; install the Debian package chromium"
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +59,25 @@ class Visit:
     """A page that was opened, with what it said and asked for."""
 
     def __init__(self, browser, path, **settings):
-        settings = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **settings}
+        settings = {
+            "viewport": {"width": 1440, "height": 900},
+            "reduced_motion": "reduce",
+            **settings,
+        }
         self.context = browser.new_context(**settings)
         self.page = self.context.new_page()
         self.complaints, self.requests = [], []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on(
+            "dialog",
+            lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()),
+        )
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("requestfailed", lambda request: request.failure == "csp" and self.requests.remove(request.url))
+        self.page.on(
+            "requestfailed",
+            lambda request: request.failure == "csp" and self.requests.remove(request.url),
+        )
         start = time.perf_counter()
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]", state="attached")
@@ -84,7 +98,9 @@ class Visit:
     def transform(self):
         """Scale and offset of the picture."""
         text = self.page.locator("#view").get_attribute("transform")
-        x, y, scale = map(float, re.fullmatch(r"translate\((\S+) (\S+)\) scale\((\S+)\)", text).groups())
+        x, y, scale = map(
+            float, re.fullmatch(r"translate\((\S+) (\S+)\) scale\((\S+)\)", text).groups()
+        )
         return scale, x, y
 
     def rectangles(self, selector):
@@ -107,7 +123,9 @@ def visit(browser, tmp_path):
     yield open_page
     for found, may_complain in opened:
         assert may_complain or found.complaints == []
-        assert [url for url in found.requests if url != found.own and not url.startswith("data:")] == []
+        assert [
+            url for url in found.requests if url != found.own and not url.startswith("data:")
+        ] == []
         found.context.close()
 
 
@@ -120,17 +138,32 @@ def apart(rectangles):
 
 def test_it_shows_everything(visit):
     page = visit(full_report(SMALL, "Health, 1,000 rows"))
-    assert page.title() == "Health, 1,000 rows" and page.locator("h1").inner_text() == "Health, 1,000 rows"
-    assert page.locator(".node").count() == SMALL.n and page.locator("#view .edge").count() == len(SMALL.edges)
+    assert (
+        page.title() == "Health, 1,000 rows"
+        and page.locator("h1").inner_text() == "Health, 1,000 rows"
+    )
+    assert page.locator(".node").count() == SMALL.n and page.locator("#view .edge").count() == len(
+        SMALL.edges
+    )
     assert apart(page.rectangles(".node rect"))
     tiles = dict(
-        zip(page.locator(".tile h3").all_text_contents(), page.locator(".tile b").all_text_contents(), strict=True)
+        zip(
+            page.locator(".tile h3").all_text_contents(),
+            page.locator(".tile b").all_text_contents(),
+            strict=True,
+        )
     )
     assert tiles["Score"] == "−11,001.50" and tiles["Bits"] == "1,683" and tiles["Edges"] == "10"
     assert tiles["Solver time"] == "12.3 s" and "Time" not in tiles
     caption = page.locator("#bits-caption").inner_text()
-    assert caption == "1,683 bits, 44.1 % fewer than the paper’s formulation for the same subsets (3,013)."
-    assert page.locator("#trace path.score").count() == 1 and page.locator("#trace line.bound").count() == 1
+    assert (
+        caption
+        == "1,683 bits, 44.1 % fewer than the paper’s formulation for the same subsets (3,013)."
+    )
+    assert (
+        page.locator("#trace path.score").count() == 1
+        and page.locator("#trace line.bound").count() == 1
+    )
     assert page.locator("#vertices tbody tr").count() == SMALL.n
     assert page.locator("#edges tbody tr").count() == len(SMALL.edges)
     assert "5f2d5f2d" in page.locator("#provenance").inner_text()
@@ -148,11 +181,20 @@ def test_a_bare_network_shows_no_empty_parts(visit):
 @pytest.mark.parametrize("n", [0, 1])
 def test_odd_reports(visit, n):
     network = Network(("only",)[:n], ((),)[:n])
-    outcome = Outcome(-5.0, empty_score=-5.0, bound=-5.0, gap=0.0, status="optimal, proved", seconds=0.0)
+    outcome = Outcome(
+        -5.0, empty_score=-5.0, bound=-5.0, gap=0.0, status="optimal, proved", seconds=0.0
+    )
     nothing = dict.fromkeys(("u", "r", "z", "total"), 0)
-    page = visit(Report(network, "Odd", outcome, trace=((0.0, -5.0),), bits=nothing, paper_bits=nothing))
+    page = visit(
+        Report(network, "Odd", outcome, trace=((0.0, -5.0),), bits=nothing, paper_bits=nothing)
+    )
     assert page.locator(".node").count() == n
-    assert page.locator("#status").inner_text().split() == ["Optimum", "proved", "optimal,", "proved"]
+    assert page.locator("#status").inner_text().split() == [
+        "Optimum",
+        "proved",
+        "optimal,",
+        "proved",
+    ]
     assert "NaN" not in page.content() and "Infinity" not in page.locator("main").inner_text()
     assert page.locator("#bits-caption").inner_text().startswith("0 bits, as many as")
 
@@ -165,7 +207,9 @@ def test_required_edges_are_named(visit):
 
 def heads(page):
     """The number of arrow heads that are drawn."""
-    return page.locator("#view .edge .head").evaluate_all("all => all.filter(e => e.style.display !== 'none').length")
+    return page.locator("#view .edge .head").evaluate_all(
+        "all => all.filter(e => e.style.display !== 'none').length"
+    )
 
 
 def test_a_switch_between_the_graph_and_its_equivalence_class(visit):
@@ -192,7 +236,9 @@ def test_sliders_leave_strong_and_sure_edges(visit):
     assert shown_edges(page) == 3
     weakest = sorted(report.strengths.values(), reverse=True)[2]
     text = page.locator("#by-strength").inner_text()
-    assert text.startswith("Strongest 3 of 10") and float(text.split("≥")[1]) == pytest.approx(weakest, rel=0.01)
+    assert text.startswith("Strongest 3 of 10") and float(text.split("≥")[1]) == pytest.approx(
+        weakest, rel=0.01
+    )
     page.locator("#by-strength input").fill("10")
     page.locator("#by-confidence input").fill("80")
     assert shown_edges(page) == sum(share >= 0.8 for share in report.confidences.values())
@@ -202,7 +248,9 @@ def test_sliders_leave_strong_and_sure_edges(visit):
 def shown_vertices(page):
     return {
         SMALL.names[int(v)]
-        for v in page.locator("#view .node:not(.away)").evaluate_all("all => all.map(e => e.dataset.vertex)")
+        for v in page.locator("#view .node:not(.away)").evaluate_all(
+            "all => all.map(e => e.dataset.vertex)"
+        )
     }
 
 
@@ -212,7 +260,15 @@ def test_parts_around_a_vertex(visit):
     page.locator("#panel button", has_text="Neighbours").click()
     assert shown_vertices(page) == {"Smoker", "Age", "Sex", "Blood pressure", "Stroke"}
     page.locator("#panel button", has_text="Markov blanket").click()
-    assert shown_vertices(page) == {"Smoker", "Age", "Sex", "Blood pressure", "Stroke", "Exercise", "Cholesterol"}
+    assert shown_vertices(page) == {
+        "Smoker",
+        "Age",
+        "Sex",
+        "Blood pressure",
+        "Stroke",
+        "Exercise",
+        "Cholesterol",
+    }
     page.locator("#panel button", has_text="Back to the whole network").click()
     assert shown_vertices(page) == set(SMALL.names)
 
@@ -220,16 +276,25 @@ def test_parts_around_a_vertex(visit):
 def fitted_network():
     """Age has two states, Smoker three; the table of Smoker has a row for each state of Age."""
     tables = (np.array([0.25, 0.75]), np.array([[0.5, 0.3, 0.2], [0.125, 0.375, 0.5]]))
-    return Network(("Age", "Smoker"), ((), (0,)), (("young", "old"), ("no", "former", "yes")), tables)
+    return Network(
+        ("Age", "Smoker"), ((), (0,)), (("young", "old"), ("no", "former", "yes")), tables
+    )
 
 
 def test_the_table_and_the_states_of_a_vertex(visit):
     page = visit(Report(fitted_network(), marginals=((0.3, 0.7), (0.2, 0.35, 0.45))))
     page.locator(".node", has_text="Smoker").click()
     states = page.locator("#panel .states li").all_inner_texts()
-    assert [text.split() for text in states] == [["no", "20.0", "%"], ["former", "35.0", "%"], ["yes", "45.0", "%"]]
+    assert [text.split() for text in states] == [
+        ["no", "20.0", "%"],
+        ["former", "35.0", "%"],
+        ["yes", "45.0", "%"],
+    ]
     assert page.locator("#panel .cpt th").all_inner_texts() == ["Age", "no", "former", "yes"]
-    assert rows(page, "#panel .cpt") == [["young", "0.500", "0.300", "0.200"], ["old", "0.125", "0.375", "0.500"]]
+    assert rows(page, "#panel .cpt") == [
+        ["young", "0.500", "0.300", "0.200"],
+        ["old", "0.125", "0.375", "0.500"],
+    ]
 
 
 def saved(page, button):
@@ -245,20 +310,26 @@ def test_saving(visit, tmp_path):
     assert name == "my_data.bif"
     (tmp_path / name).write_bytes(text)
     again = read_network(tmp_path / name)
-    assert again.parents == network.parents and all(map(np.array_equal, again.tables, network.tables))
+    assert again.parents == network.parents and all(
+        map(np.array_equal, again.tables, network.tables)
+    )
     assert saved(page, "#save-csv") == (
         "my_data-edges.csv",
         b"parent,child,reversible,strength,confidence\nAge,Smoker,yes,2.5,\n",
     )
     name, picture = saved(page, "#save-svg")
     root = ElementTree.fromstring(picture)
-    assert name == "my_data.svg" and [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")] == [
+    assert name == "my_data.svg" and [
+        text.text for text in root.iter("{http://www.w3.org/2000/svg}text")
+    ] == [
         "Age",
         "Smoker",
     ]
     name, pixels = saved(page, "#save-png")
     assert name == "my_data.png" and pixels.startswith(b"\x89PNG")
-    assert struct.unpack(">II", pixels[16:24]) == tuple(2 * int(root.get(side)) for side in ("width", "height"))
+    assert struct.unpack(">II", pixels[16:24]) == tuple(
+        2 * int(root.get(side)) for side in ("width", "height")
+    )
     assert not visit(Report(SMALL)).locator("#save-bif").is_visible()
 
 
@@ -284,7 +355,11 @@ def test_the_curve_of_the_score_is_zoomed(visit):
 
 
 def test_labels_fit_into_their_boxes(visit):
-    page = visit(full_report(Network((*TRICKY, "WWWWWWWWWWWWWWWWWWWWWWWWWW", "MMMM"), ((),) * (len(TRICKY) + 2))))
+    page = visit(
+        full_report(
+            Network((*TRICKY, "WWWWWWWWWWWWWWWWWWWWWWWWWW", "MMMM"), ((),) * (len(TRICKY) + 2))
+        )
+    )
     rooms = page.locator(".node").evaluate_all(
         "found => found.map(n => n.firstChild.width.baseVal.value - n.lastChild.getComputedTextLength())"
     )
@@ -301,7 +376,10 @@ def test_searching_highlights_and_centres(visit):
     for k in (0, 2):
         assert sum(vertex[k : k + 2]) / 2 == pytest.approx(sum(stage[k : k + 2]) / 2, abs=2)
     panel = page.locator("#panel").inner_text()
-    assert all(text in panel for text in ("Blood pressure", "PARENTS (2)", "CHILDREN (1)", "Exercise", "Stroke"))
+    assert all(
+        text in panel
+        for text in ("Blood pressure", "PARENTS (2)", "CHILDREN (1)", "Exercise", "Stroke")
+    )
     page.fill("#search", "o")
     assert page.marked("match") == ["Alone", "Blood pressure", "Cholesterol", "Smoker", "Stroke"]
     assert page.locator("#found").inner_text() == "5 matches"
@@ -329,7 +407,9 @@ def test_clicking_a_vertex_opens_its_panel(visit):
     page.locator("#panel button.link", has_text="Exercise").click()
     assert page.marked("selected") == ["Exercise"]
     page.locator("#panel button", has_text="Back to the whole network").click()
-    assert page.marked("selected") == [] and "STRONGEST EDGES" in page.locator("#panel").inner_text()
+    assert (
+        page.marked("selected") == [] and "STRONGEST EDGES" in page.locator("#panel").inner_text()
+    )
 
 
 def test_moving_and_zooming(visit):
@@ -346,7 +426,8 @@ def test_moving_and_zooming(visit):
     page.mouse.move((left + right) / 2, (top + bottom) / 2)
     page.mouse.wheel(0, -200)
     page.wait_for_function(
-        "scale => !document.getElementById('view').outerHTML.includes(scale)", arg=f"({start[0]:.5f})"
+        "scale => !document.getElementById('view').outerHTML.includes(scale)",
+        arg=f"({start[0]:.5f})",
     )
     assert page.transform()[0] > start[0]
     before = page.transform()[0]
@@ -378,9 +459,16 @@ def test_pinching_zooms(visit):
     [(left, right, top, bottom)] = page.rectangles("#picture")
     x, y, before = (left + right) / 2, (top + bottom) / 2, page.transform()[0]
     touch = page.context.new_cdp_session(page.page)
-    for kind, distance in (("touchStart", 40), ("touchMove", 55), ("touchMove", 80), ("touchEnd", 0)):
+    for kind, distance in (
+        ("touchStart", 40),
+        ("touchMove", 55),
+        ("touchMove", 80),
+        ("touchEnd", 0),
+    ):
         points = (
-            [] if kind == "touchEnd" else [{"x": x - distance, "y": y, "id": 0}, {"x": x + distance, "y": y, "id": 1}]
+            []
+            if kind == "touchEnd"
+            else [{"x": x - distance, "y": y, "id": 0}, {"x": x + distance, "y": y, "id": 1}]
         )
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     assert page.transform()[0] == pytest.approx(2 * before, rel=0.1)
@@ -408,7 +496,8 @@ def test_tables_sort_and_filter(visit):
     assert first.all_inner_texts() == sorted(SMALL.names, reverse=True)
     page.locator("#vertices th button", has_text="Gain").click()
     gains = [
-        float(text.replace(",", "")) for text in page.locator("#vertices tbody tr td:nth-child(4)").all_inner_texts()
+        float(text.replace(",", ""))
+        for text in page.locator("#vertices tbody tr td:nth-child(4)").all_inner_texts()
     ]
     assert gains == sorted(gains, reverse=True)
     assert page.locator("#vertices th[aria-sort=descending]").inner_text().startswith("Gain")
@@ -419,7 +508,9 @@ def test_tables_sort_and_filter(visit):
 
 
 def rows(page, selector):
-    return [row.locator("td").all_inner_texts() for row in page.locator(f"{selector} tbody tr").all()]
+    return [
+        row.locator("td").all_inner_texts() for row in page.locator(f"{selector} tbody tr").all()
+    ]
 
 
 def test_the_consensus_stands_beside_the_network(visit):
@@ -432,9 +523,17 @@ def test_the_consensus_stands_beside_the_network(visit):
         ["Age", "Alone", "75.0 %", "no"],
         ["Age", "Smoker", "52.5 %", "yes"],
     ]
-    assert "has 2 of them, 1 in the other direction, and lacks 1." in page.locator("#consensus .hint").inner_text()
+    assert (
+        "has 2 of them, 1 in the other direction, and lacks 1."
+        in page.locator("#consensus .hint").inner_text()
+    )
     page.locator("#consensus th button", has_text="In the learned network").click()
-    assert [row[3] for row in rows(page, "#consensus")] == ["in the other direction", "no", "yes", "yes"]
+    assert [row[3] for row in rows(page, "#consensus")] == [
+        "in the other direction",
+        "no",
+        "yes",
+        "yes",
+    ]
     page.fill("#consensus input", "chol")
     assert page.locator("#consensus tbody tr").count() == 1
     page.locator("#consensus button.link", has_text="Cholesterol").click()
@@ -495,9 +594,13 @@ def test_the_policy_is_in_force(visit):
         }"""
     )
     assert page.evaluate("window.broken") is None
-    assert {"img-src", "script-src-attr", "script-src-elem", "style-src-attr", "connect-src"} <= set(
-        page.evaluate("violations")
-    )
+    assert {
+        "img-src",
+        "script-src-attr",
+        "script-src-elem",
+        "style-src-attr",
+        "connect-src",
+    } <= set(page.evaluate("violations"))
 
 
 def test_themes(visit):
@@ -511,11 +614,15 @@ def test_themes(visit):
 
 @pytest.mark.parametrize("width", [360, 768, 1440])
 def test_nothing_sticks_out(visit, width):
-    page = visit(full_report(random_network(40, 55, 1, names=None)), viewport={"width": width, "height": 800})
+    page = visit(
+        full_report(random_network(40, 55, 1, names=None)), viewport={"width": width, "height": 800}
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)]
+)
 def test_pictures_for_people(visit, screenshots, scheme, width):
     report = full_report(random_network(37, 50, 4), "Shipped sample, 1,000 rows")
     page = visit(report, color_scheme=scheme, viewport={"width": width, "height": 900})
@@ -539,15 +646,26 @@ def test_223_vertices_open_at_once(visit, screenshots, tmp_path, capsys):
     widths = page.locator("#view .edge .line").evaluate_all(
         "found => found.map(e => parseFloat(getComputedStyle(e).strokeWidth))"
     )
-    assert scale < 0.3 and not page.locator(".node text").first.is_visible() and min(widths) * scale > 0.7
+    assert (
+        scale < 0.3
+        and not page.locator(".node text").first.is_visible()
+        and min(widths) * scale > 0.7
+    )
     # The names of some vertices are as large as near, and cover no other.
     assert page.locator(".landmark").count() >= 20 and apart(page.rectangles(".landmark rect"))
     page.screenshot(path=screenshots / "report-223.png", full_page=True)
 
 
 def test_edges_in_doubt_among_close_networks(visit):
-    page = visit(Report(SMALL, close=CloseNetworks(12, "12 networks. Certified.", {(0, 3): 0.75, (6, 4): 0.25})))
-    assert page.locator("#close h2").inner_text() == "Edges in doubt among 12 networks close to the best"
+    page = visit(
+        Report(
+            SMALL, close=CloseNetworks(12, "12 networks. Certified.", {(0, 3): 0.75, (6, 4): 0.25})
+        )
+    )
+    assert (
+        page.locator("#close h2").inner_text()
+        == "Edges in doubt among 12 networks close to the best"
+    )
     assert [row[3] for row in rows(page, "#close")] == ["yes", "in the other direction"]
     assert page.locator("#close .hint").inner_text() == "12 networks. Certified."
     assert visit(Report(SMALL)).locator("#close").is_hidden()

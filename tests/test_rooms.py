@@ -15,7 +15,10 @@ ROOMS = (
     *("report", "learning", "cli"),  # the hall
 )
 EXCEPTIONS = {
-    ("data/read.py", "network"),  # states may be declared by a network file, which is read on demand
+    (
+        "data/read.py",
+        "network",
+    ),  # states may be declared by a network file, which is read on demand
     ("network/network.py", "report"),  # a picture is drawn on demand
 }
 WING = ("machines", "qubo", "quadratize")
@@ -56,8 +59,14 @@ def test_a_room_imports_only_rooms_to_its_left(room):
 
 
 def test_every_folder_is_a_room():
-    assert {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == set(ROOMS)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "settings.py"}
+    assert {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == set(
+        ROOMS
+    )
+    assert {path.name for path in PACKAGE.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "settings.py",
+    }
 
 
 def test_learning_loads_the_qubo_wing_only_where_it_is_asked_for():

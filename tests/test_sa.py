@@ -37,8 +37,22 @@ from qubayes.qubo.samplers.flips import (
     walk_from,
     watch,
 )
-from qubayes.qubo.samplers.sa import FlipMoves, Read, ReadPlan, TimeSlot, VertexMoves, time_slots, vertex_problem
-from qubayes.qubo.samplers.states import StateReader, read_first, read_state, start_state, time_to_read
+from qubayes.qubo.samplers.sa import (
+    FlipMoves,
+    Read,
+    ReadPlan,
+    TimeSlot,
+    VertexMoves,
+    time_slots,
+    vertex_problem,
+)
+from qubayes.qubo.samplers.states import (
+    StateReader,
+    read_first,
+    read_state,
+    start_state,
+    time_to_read,
+)
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.insertions import anneal_order, order_state
 from qubayes.search.run import Run
@@ -50,8 +64,14 @@ from solve_cases import TickingClock
 GO_ON = np.zeros(1, np.bool_)
 
 
-def random_couplers(random: np.random.Generator, n: int, density: float) -> dict[tuple[int, int], float]:
-    return {pair: float(random.normal()) for pair in combinations(range(n), 2) if random.random() < density}
+def random_couplers(
+    random: np.random.Generator, n: int, density: float
+) -> dict[tuple[int, int], float]:
+    return {
+        pair: float(random.normal())
+        for pair in combinations(range(n), 2)
+        if random.random() < density
+    }
 
 
 def qubo_of(h, couplers, offset=0.0):
@@ -59,7 +79,9 @@ def qubo_of(h, couplers, offset=0.0):
     return qubo_from_couplers(h, rows, cols, list(couplers.values()), offset)
 
 
-@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.booleans())
+@given(
+    st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.booleans()
+)
 def test_fields_follow_every_flip(seed, n, density, short):
     random = np.random.default_rng(seed)
     h, couplers = random.normal(size=n), random_couplers(random, n, density)
@@ -84,9 +106,15 @@ def test_weights_are_of_32_bits_where_energies_change_by_at_most_the_tolerance()
     couplers = random_couplers(random, 30, 0.5)
     error = sum(abs(weight - float(np.float32(weight))) for weight in couplers.values())
     qubo = qubo_of(random.normal(size=30), couplers)
-    assert [FlipModel.of(qubo, share * error).kind for share in (0.0, 0.99, 1.01)] == ["float64", "float64", "float32"]
+    assert [FlipModel.of(qubo, share * error).kind for share in (0.0, 0.99, 1.01)] == [
+        "float64",
+        "float64",
+        "float32",
+    ]
     assert FlipModel.of(qubo_of(np.zeros(2), {(0, 1): 1e300}), 1e299).kind == "float64"
-    assert {kind: FlipModel.of(example).kind for kind, example in EXAMPLES.items()} == {kind: kind for kind in EXAMPLES}
+    assert {kind: FlipModel.of(example).kind for kind, example in EXAMPLES.items()} == {
+        kind: kind for kind in EXAMPLES
+    }
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.booleans())
@@ -98,7 +126,9 @@ def test_a_descent_ends_where_no_flip_lowers_the_energy(seed, n, ties):
     bits = random.integers(0, 2, n)
     found = descend(FlipModel.of(qubo_of(h, couplers)), bits).astype(int)
     assert min(reference.increment(h, couplers, found, i) for i in range(n)) >= -1e-9
-    assert reference.energy(h, couplers, 0.0, found) <= reference.energy(h, couplers, 0.0, bits) + 1e-9
+    assert (
+        reference.energy(h, couplers, 0.0, found) <= reference.energy(h, couplers, 0.0, bits) + 1e-9
+    )
 
 
 def test_rows_of_a_dense_model_are_stretches_and_of_a_sparse_one_are_not():
@@ -117,7 +147,11 @@ def test_states_at_a_fixed_temperature_are_boltzmann_distributed(in_order):
     n, beta, samples = 5, 0.8, 20_000
     h, couplers = random.normal(size=n), random_couplers(random, n, 1.0)
     qubo = qubo_of(h, couplers)
-    couplings, walk, draws = couplings_of(qubo), walk_from(qubo, np.zeros(n)), draws_of(np.random.SeedSequence(3))
+    couplings, walk, draws = (
+        couplings_of(qubo),
+        walk_from(qubo, np.zeros(n)),
+        draws_of(np.random.SeedSequence(3)),
+    )
     counts, betas = np.zeros(2**n), np.full(12, beta)
     for _ in range(samples):
         if in_order:
@@ -146,7 +180,9 @@ def test_sweeps_are_those_of_the_definition(seed, tries):
     best = bits.tolist()
     arguments = (h, couplers, bits.tolist(), betas.tolist())
     states = (
-        reference.sweeps_at_random(*arguments, tries, slow) if tries else reference.sweeps_in_order(*arguments, slow)
+        reference.sweeps_at_random(*arguments, tries, slow)
+        if tries
+        else reference.sweeps_in_order(*arguments, slow)
     )
     for beta, state in zip(betas, states, strict=True):
         if tries:
@@ -158,12 +194,18 @@ def test_sweeps_are_those_of_the_definition(seed, tries):
         if energies[-1] < min(energies[:-1]) - 1e-9:
             best = state
         assert walk.best.astype(int).tolist() == best
-        assert [walk.energy[0], walk.best_energy[0]] == pytest.approx([energies[-1], min(energies)], abs=1e-9)
+        assert [walk.energy[0], walk.best_energy[0]] == pytest.approx(
+            [energies[-1], min(energies)], abs=1e-9
+        )
 
 
 def test_halted_sweeps_change_nothing():
     qubo = qubo_of(-np.ones(20), {})
-    couplings, walk, draws = couplings_of(qubo), walk_from(qubo, np.zeros(20)), draws_of(np.random.SeedSequence(1))
+    couplings, walk, draws = (
+        couplings_of(qubo),
+        walk_from(qubo, np.zeros(20)),
+        draws_of(np.random.SeedSequence(1)),
+    )
     sweep_in_order(couplings, walk, draws, np.ones(3), np.ones(1, np.bool_))
     sweep_at_random(couplings, walk, draws, np.ones(3), 40, np.ones(1, np.bool_))
     assert not state_of(walk, 20).any()
@@ -187,7 +229,10 @@ def test_a_descent_does_not_depend_on_the_scale(scale):
     random = np.random.default_rng(5)
     h, couplers = random.normal(size=20), random_couplers(random, 20, 0.4)
     scaled = {pair: scale * weight for pair, weight in couplers.items()}
-    found = [descend(FlipModel.of(qubo_of(*model)), np.zeros(20)) for model in ((h, couplers), (scale * h, scaled))]
+    found = [
+        descend(FlipModel.of(qubo_of(*model)), np.zeros(20))
+        for model in ((h, couplers), (scale * h, scaled))
+    ]
     assert found[0].tolist() == found[1].tolist()
     assert not descend(FlipModel.of(qubo_of(np.zeros(3), {})), np.zeros(3)).any()
 
@@ -231,7 +276,9 @@ def test_a_read_does_not_depend_on_how_it_is_cut():
     plan = ReadPlan(Schedule(np.array([0.1, 3.0])), 37, 20, 7)
 
     def read():
-        return Read(FlipMoves(model, np.zeros(50), np.random.SeedSequence(1)), plan, TimeSlot(0, 0), GO_ON)
+        return Read(
+            FlipMoves(model, np.zeros(50), np.random.SeedSequence(1)), plan, TimeSlot(0, 0), GO_ON
+        )
 
     whole, parts = read().advance(), read()
     for part in range(1, 11):
@@ -246,7 +293,9 @@ def test_a_read_is_sweeps_at_its_temperatures(tries, rest):
     random = np.random.default_rng(3)
     model, seed = FlipModel.of(qubo_of(random.normal(size=30), random_couplers(random, 30, 0.2))), 1
     plan = ReadPlan(Schedule(np.array([0.1, 0.5])), 9, *((tries, rest) if tries else ()))
-    read = Read(FlipMoves(model, np.zeros(30), np.random.SeedSequence(seed)), plan, TimeSlot(0, 0), GO_ON).advance()
+    read = Read(
+        FlipMoves(model, np.zeros(30), np.random.SeedSequence(seed)), plan, TimeSlot(0, 0), GO_ON
+    ).advance()
     walk, draws = walk_from(model.qubo, np.zeros(30)), draws_of(np.random.SeedSequence(seed))
     betas = np.geomspace(0.1, 0.5, 9)
     if tries:
@@ -259,7 +308,9 @@ def test_a_read_is_sweeps_at_its_temperatures(tries, rest):
 
 
 def test_a_model_without_bits_is_read_at_once():
-    moves = FlipMoves(FlipModel.of(qubo_of(np.zeros(0), {})), np.zeros(0), np.random.SeedSequence(1))
+    moves = FlipMoves(
+        FlipModel.of(qubo_of(np.zeros(0), {})), np.zeros(0), np.random.SeedSequence(1)
+    )
     read = Read(moves, ReadPlan(Schedule(np.ones(2)), 5, 20, 3), TimeSlot(0, 0), GO_ON)
     assert read.progress == 1.0 and read.advance().tries == 0
 
@@ -272,7 +323,12 @@ def test_calls_of_kernels_grow_up_to_a_slice(monkeypatch):
         sizes.append(len(betas))
         clock.now += sa.SLICE / 40 * len(betas)
 
-    Read(SimpleNamespace(size=3, make=make), ReadPlan(Schedule(np.ones(2)), 300, 5), TimeSlot(0, 0), GO_ON).advance()
+    Read(
+        SimpleNamespace(size=3, make=make),
+        ReadPlan(Schedule(np.ones(2)), 300, 5),
+        TimeSlot(0, 0),
+        GO_ON,
+    ).advance()
     assert sizes[:6] == [1, 2, 4, 8, 16, 32] and sum(sizes) == 300
     assert max(sizes) == pytest.approx(40, abs=1) and max(sizes[-2:]) < 50
 
@@ -320,11 +376,15 @@ def test_threads_are_watched(left, halted):
     assert bool(halt[0]) == halted and len(looks) >= 3
 
 
-def problem(seed: int, n: int = 5, order: str = "chordal", penalty: str = "tight", required: int = 0):
+def problem(
+    seed: int, n: int = 5, order: str = "chordal", penalty: str = "tight", required: int = 0
+):
     random = np.random.default_rng(seed)
     scores = random_scores(random, n, 2, 0.4, required)
     candidates = candidates_of(scores)
-    return scores, formulate(candidates, split_subsets(random, candidates), order=order, penalty=penalty)
+    return scores, formulate(
+        candidates, split_subsets(random, candidates), order=order, penalty=penalty
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -341,10 +401,17 @@ def test_a_number_of_moves_gives_the_same_with_any_number_of_threads():
     _, formulation = problem(7, 6)
     solver = solver_named("sa", reads=3)
     found = [
-        solve(formulation, solver, limits=Limits(None, moves=20_000, seed=4), workers=Workers(threads))
+        solve(
+            formulation, solver, limits=Limits(None, moves=20_000, seed=4), workers=Workers(threads)
+        )
         for threads in (1, 2, 2)
     ]
-    assert len({(f.score, f.choice.tobytes(), tuple(score for _, score in f.trace)[-1]) for f in found}) == 1
+    assert (
+        len(
+            {(f.score, f.choice.tobytes(), tuple(score for _, score in f.trace)[-1]) for f in found}
+        )
+        == 1
+    )
     assert all(f.status == found[0].status for f in found)
 
 
@@ -387,7 +454,10 @@ def test_vertex_moves_find_the_optimum(seed, order, penalty):
     solver = solver_named("sa", vertex_moves=True)
     solution = solve(formulation, solver, limits=Limits(None, moves=3000, seed=seed))
     assert solution.score == pytest.approx(exhaustive.best_score_of_dags(scores))
-    assert solution.statistics["raw_score"] == solution.score and solution.statistics["repaired_score"] is None
+    assert (
+        solution.statistics["raw_score"] == solution.score
+        and solution.statistics["repaired_score"] is None
+    )
     assert solution.statistics["vertex_moves"] == 3000
 
 
@@ -397,7 +467,11 @@ def test_every_state_of_vertex_moves_is_the_best_of_its_order(seed, order, penal
     _, formulation = problem(seed, 4, order, penalty, required=seed % 2)
     vertices = vertex_problem(formulation, Workers(1))
     np.testing.assert_allclose(vertices.scores, formulation.candidates.scores, atol=1e-9)
-    start = topological_order([formulation.candidates.base(v) for v in range(4)]) if seed % 2 else (3, 2, 1, 0)
+    start = (
+        topological_order([formulation.candidates.base(v) for v in range(4)])
+        if seed % 2
+        else (3, 2, 1, 0)
+    )
     moves = VertexMoves(formulation, vertices, start, np.random.SeedSequence(seed))
     lists = [list(formulation.candidates.of(vertex)) for vertex in range(4)]
     orders = set()
@@ -419,14 +493,19 @@ def test_vertex_moves_are_moves_of_the_order_at_each_temperature():
         state = order_state(vertices, range(6), np.random.SeedSequence(seed))
         for temperature in (10.0, 2.0):
             anneal_order(vertices, state, temperature, 1.0, 9, GO_ON)
-        assert moves._state.order.tolist() == state.order.tolist() and moves.order == state.best.tolist()
+        assert (
+            moves._state.order.tolist() == state.order.tolist()
+            and moves.order == state.best.tolist()
+        )
 
 
 def reads_of(formulation, limits, count=1, reserve=0.0, threads=1, **settings):
     run = Run(formulation.candidates, limits, Workers(threads))
     model = FlipModel.of(formulation.qubo)
     start = np.zeros(formulation.qubo.bits, np.bool_)
-    return sa.SimulatedAnnealing(**settings)._reads(formulation, model, start, run, count, reserve, GO_ON)
+    return sa.SimulatedAnnealing(**settings)._reads(
+        formulation, model, start, run, count, reserve, GO_ON
+    )
 
 
 @pytest.mark.parametrize(
@@ -434,7 +513,9 @@ def reads_of(formulation, limits, count=1, reserve=0.0, threads=1, **settings):
 )
 def test_counted_moves_are_made_at_some_thousand_temperatures(moves, steps):
     _, formulation = problem(1)
-    (read,) = reads_of(formulation, Limits(None, moves=moves), first_temperature=50.0, last_temperature=2.0)
+    (read,) = reads_of(
+        formulation, Limits(None, moves=moves), first_temperature=50.0, last_temperature=2.0
+    )
     assert read.plan.steps == steps and (read.plan.tries or 0) * steps + read.plan.rest == moves
     assert read.plan.schedule.betas.tolist() == pytest.approx([0.02, 0.5])
     assert read.slot.begin == read.slot.end
@@ -443,7 +524,9 @@ def test_counted_moves_are_made_at_some_thousand_temperatures(moves, steps):
 def test_reads_take_the_time_but_for_what_is_reserved(monkeypatch):
     _, formulation = problem(1)
     monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
-    slots = [read.slot for read in reads_of(formulation, Limits(60.0), count=4, reserve=10.0, threads=2)]
+    slots = [
+        read.slot for read in reads_of(formulation, Limits(60.0), count=4, reserve=10.0, threads=2)
+    ]
     assert slots == [(100.0, 125.0), (100.0, 125.0), (125.0, 150.0), (125.0, 150.0)]
 
 
@@ -485,7 +568,9 @@ def test_the_best_state_is_offered_after_each_share(monkeypatch):
 
     monkeypatch.setattr(Read, "advance", advanced)
     monkeypatch.setattr(StateReader, "read", recorded)
-    found = solve(formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000))
+    found = solve(
+        formulation, solver_named("sa", first_temperature=5.0), limits=Limits(None, moves=3000)
+    )
     assert untils == [share / 8 for share in range(1, 9)] and found.statistics["reads"] == 1
     shares = states[:-1]  # the last one comes from a descent
     assert 2 <= len(shares) < 8 and all(one != other for one, other in pairwise(shares))
@@ -506,12 +591,21 @@ def test_a_start_of_base_sets_is_all_zero(monkeypatch):
     run = Run(formulation.candidates, Limits(None), Workers(1))
     assert not start_state(formulation, run).any()
     vertex = int(np.argmax(families.sizes))
-    other = Run(formulation.candidates, Limits(None), Workers(1), base - (np.arange(len(base)) == vertex))
-    assert start_state(formulation, other).tolist() == encode_sets(formulation, other.start).tolist()
+    other = Run(
+        formulation.candidates, Limits(None), Workers(1), base - (np.arange(len(base)) == vertex)
+    )
+    assert (
+        start_state(formulation, other).tolist() == encode_sets(formulation, other.start).tolist()
+    )
     assert start_state(formulation, other)[: formulation.subsets.total].any()
     monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
     assert (
-        read_first(StateReader(formulation, run), FlipModel.of(formulation.qubo), start_state(formulation, run)) < 10.0
+        read_first(
+            StateReader(formulation, run),
+            FlipModel.of(formulation.qubo),
+            start_state(formulation, run),
+        )
+        < 10.0
     )
 
 
@@ -591,7 +685,9 @@ def test_an_interrupt_returns_the_best_so_far():
 def test_a_start_is_used():
     _, formulation = problem(5)
     best = solve(formulation, "sa", limits=Limits(None, moves=200_000))
-    again = solve(formulation, "sa", limits=Limits(None, moves=0), start=Network(best.names, best.parents))
+    again = solve(
+        formulation, "sa", limits=Limits(None, moves=0), start=Network(best.names, best.parents)
+    )
     assert again.score == best.score
 
 
@@ -601,14 +697,21 @@ def test_what_is_known_before_annealing_is_no_result_of_it(solver, seed):
     """Without a move the only own state is the local minimum below the all-zero state."""
     _, formulation = problem(seed, 6)
     scores, zeros = formulation.candidates.scores, np.zeros(formulation.qubo.bits, np.bool_)
-    known, own = read_state(formulation, zeros), read_state(formulation, descend(FlipModel.of(formulation.qubo), zeros))
+    known, own = (
+        read_state(formulation, zeros),
+        read_state(formulation, descend(FlipModel.of(formulation.qubo), zeros)),
+    )
     found = solve(formulation, solver, limits=Limits(None, moves=0))
     annealed = scores[own.choice].sum()
     assert found.score == pytest.approx(scores[known.choice].sum()) and found.score > annealed + 1.0
     assert found.statistics["before_annealing"] == found.score
-    assert found.statistics["repaired_score" if own.repaired else "raw_score"] == pytest.approx(annealed)
+    assert found.statistics["repaired_score" if own.repaired else "raw_score"] == pytest.approx(
+        annealed
+    )
     assert found.statistics["raw_score" if own.repaired else "repaired_score"] is None
-    assert found.status.endswith(f"a network known before annealing scores more, {found.score:,.6f}")
+    assert found.status.endswith(
+        f"a network known before annealing scores more, {found.score:,.6f}"
+    )
 
 
 def test_repairs_are_told():
@@ -619,14 +722,19 @@ def test_repairs_are_told():
         found = solve(formulation, hot, limits=Limits(None, moves=64))
     assert found.status.startswith("2 reads annealed, 128 flips tried")
     mended = found.statistics["repaired_score"]
-    assert found.statistics["raw_score"] is None and found.statistics["before_annealing"] == found.score > mended
+    assert (
+        found.statistics["raw_score"] is None
+        and found.statistics["before_annealing"] == found.score > mended
+    )
     assert found.status.endswith(
         "2 of the 2 best states broke constraints, repaired to the better network of two orders; "
         f"no state was feasible, with repair {mended:,.6f}; "
         f"a network known before annealing scores more, {found.score:,.6f}"
     )
     cold = solver_named("sa", last_temperature=0.01)
-    assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith("the best state is feasible")
+    assert solve(formulation, cold, limits=Limits(None, moves=200_000)).status.endswith(
+        "the best state is feasible"
+    )
 
 
 @pytest.mark.parametrize(
@@ -649,7 +757,9 @@ def test_energies_of_large_terms_that_cancel_are_exact():
     random = np.random.default_rng(6)
     h, weights = random.normal(size=3000) * 1e9, random.normal(size=20_000) * 1e9
     ends = random.integers(0, 3000, (20_000, 2))
-    pairs, first = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0, return_index=True)
+    pairs, first = np.unique(
+        np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0, return_index=True
+    )
     h[0] -= h.sum() + weights[first].sum()
     qubo = qubo_from_couplers(h, pairs[:, 0], pairs[:, 1], weights[first])
     assert energy(qubo, np.ones(3000)) == pytest.approx(math.fsum([*h, *weights[first]]), abs=1e-12)

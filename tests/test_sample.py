@@ -119,4 +119,6 @@ def test_command(tmp_path):
 
 def qubayes(*arguments):
     code = "from qubayes.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True
+    )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.candidates import Search, identify
+from qubayes.candidates import CandidateSearch, identify
 from qubayes.data import Dataset
 from qubayes.foundation.errors import SettingError
 from qubayes.network import Network, fit
@@ -18,13 +18,19 @@ from reference.candidates import prune as pruned
 from strategies import datasets
 
 
-@given(datasets(max_variables=4, max_rows=40), st.sampled_from(NAMES), st.floats(0.1, 50), st.data())
+@given(
+    datasets(max_variables=4, max_rows=40), st.sampled_from(NAMES), st.floats(0.1, 50), st.data()
+)
 def test_local_score_is_its_definition(dataset, name, ess, data):
     child = data.draw(st.integers(0, dataset.n - 1))
-    parents = data.draw(st.lists(st.sampled_from([i for i in range(dataset.n) if i != child]), unique=True))
+    parents = data.draw(
+        st.lists(st.sampled_from([i for i in range(dataset.n) if i != child]), unique=True)
+    )
     rows = [tuple(row) for row in dataset.codes.T.tolist()]
     expected = reference.local_score(rows, dataset.arities.tolist(), child, parents, name, ess)
-    assert local_score(dataset, child, parents, Score(name, ess)) == pytest.approx(expected, rel=1e-11, abs=1e-9)
+    assert local_score(dataset, child, parents, Score(name, ess)) == pytest.approx(
+        expected, rel=1e-11, abs=1e-9
+    )
 
 
 def _frame(dataset: Dataset):
@@ -57,7 +63,9 @@ def test_agrees_with_pgmpy(name, theirs, options):
     other = getattr(scores, theirs)(_frame(dataset), **options)
     for child, parents in [(2, []), (2, [0]), (2, [0, 1]), (0, [2])]:
         expected = other.local_score(dataset.names[child], tuple(dataset.names[p] for p in parents))
-        assert local_score(dataset, child, parents, Score(name, 5)) == pytest.approx(expected, rel=1e-9)
+        assert local_score(dataset, child, parents, Score(name, 5)) == pytest.approx(
+            expected, rel=1e-9
+        )
 
 
 def test_likelihood_of_a_copy_is_one():
@@ -69,7 +77,15 @@ def test_likelihood_of_a_copy_is_one():
 
 @pytest.mark.parametrize(
     "settings",
-    [("bde", 1.0), ("bdeu", 0.0), ("bdeu", -1.0), ("bds", math.nan), ("bds", math.inf), ("k2", 9e-101), ("bds", 2e100)],
+    [
+        ("bde", 1.0),
+        ("bdeu", 0.0),
+        ("bdeu", -1.0),
+        ("bds", math.nan),
+        ("bds", math.inf),
+        ("k2", 9e-101),
+        ("bds", 2e100),
+    ],
 )
 def test_bad_settings(settings):
     with pytest.raises(SettingError):
@@ -79,8 +95,8 @@ def test_bad_settings(settings):
 def test_nothing_is_lost_where_a_score_is_a_small_difference():
     """A binary variable with one state in 10^6 rows: log S = lnΓ(N + a/2) − lnΓ(a/2) − lnΓ(N + a) + lnΓ(a) ≈ −log 2.
 
-    To first order in a it is −log 2 − (a/2) (ψ(N) − ψ(1)), and ψ(10^6) − ψ(1) = 14.392726...; the two sums are 1.3e7.
-    """
+    To first order in a it is −log 2 − (a/2) (ψ(N) − ψ(1)), and ψ(10^6) − ψ(1) = 14.392726...; the
+    two sums are 1.3e7."""
     dataset = Dataset(("a",), (("x", "y"),), np.zeros((1, 10**6), dtype=np.uint8))
     expected = -math.log(2) - 0.5e-9 * (math.log(10**6) - 0.5e-6 + 0.5772156649015329)
     assert local_score(dataset, 0, [], Score("bdeu", 1e-9)) == pytest.approx(expected, rel=1e-13)
@@ -89,7 +105,9 @@ def test_nothing_is_lost_where_a_score_is_a_small_difference():
 def test_nothing_is_lost_to_a_large_prior():
     """With a prior of 10^15 counts every row costs log 2, up to 1e-15."""
     dataset = Dataset(("a",), (("x", "y"),), np.zeros((1, 3), dtype=np.uint8))
-    assert local_score(dataset, 0, [], Score("bdeu", 1e15)) == pytest.approx(-3 * math.log(2), rel=1e-13)
+    assert local_score(dataset, 0, [], Score("bdeu", 1e15)) == pytest.approx(
+        -3 * math.log(2), rel=1e-13
+    )
 
 
 def jeffreys(ess: float, rows: int) -> Formula:
@@ -125,8 +143,10 @@ def test_a_score_of_another_package_is_used_everywhere(installed, states):
     for name, ess in (("jeffreys", None), ("dear", 2.0)):
         chosen = Score(name, 2.0)
         assert chosen.stamped_ess == ess
-        found = identify(dataset, Search(4, chosen))
-        table = [[(w, local_score(dataset, i, w, chosen)) for w in sets_without(i)] for i in range(5)]
+        found = identify(dataset, CandidateSearch(4, chosen))
+        table = [
+            [(w, local_score(dataset, i, w, chosen)) for w in sets_without(i)] for i in range(5)
+        ]
         for i, kept in enumerate(pruned(table)):
             assert [w for w, _ in found.of(i)] == [w for w, _ in kept]
             assert [s for _, s in found.of(i)] == pytest.approx([s for _, s in kept])
@@ -143,11 +163,15 @@ def sets_without(child: int) -> list[tuple[int, ...]]:
 def test_names_of_this_package_come_first(installed):
     assert Score("bdeu", 3.0).formula(10).prior == 3.0
     assert is_score("dear") and not is_score("cheap")
-    with pytest.raises(SettingError, match=r"'cheap' is unknown; choose one of bdeu, .*, dear, jeffreys"):
+    with pytest.raises(
+        SettingError, match=r"'cheap' is unknown; choose one of bdeu, .*, dear, jeffreys"
+    ):
         Score("cheap")
 
 
-@pytest.mark.parametrize("wrong", [Formula(7, 1.0), Formula(EACH, -1.0), Formula(EACH, math.nan), Formula(EACH, 1, -1)])
+@pytest.mark.parametrize(
+    "wrong", [Formula(7, 1.0), Formula(EACH, -1.0), Formula(EACH, math.nan), Formula(EACH, 1, -1)]
+)
 def test_impossible_formulas_are_refused(wrong, monkeypatch):
     monkeypatch.setitem(score.FORMULAS, "wrong", lambda ess, rows: wrong)
     with pytest.raises(SettingError, match="'wrong' gives"):

@@ -16,7 +16,14 @@ from qubayes.network import fit, from_modelstring, write_network
 from qubayes.scores import NAMES
 from reference.scores import local_score
 
-ROWS = [("x", "p", "0"), ("x", "q", "1"), ("y", "q", "1"), ("y", "q", "0"), ("x", "p", "1"), ("y", "p", "2")]
+ROWS = [
+    ("x", "p", "0"),
+    ("x", "q", "1"),
+    ("y", "q", "1"),
+    ("y", "q", "0"),
+    ("x", "p", "1"),
+    ("y", "p", "2"),
+]
 
 
 @pytest.fixture
@@ -39,7 +46,9 @@ def run(*arguments):
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_are_the_definitions(folder, name):
     rows = [("xy".index(a), "pq".index(b), int(c)) for a, b, c in ROWS]
-    found = json.loads(run("x.csv", "g.bnlearn", "--score", name, "--ess", 2, "--json", "--per-vertex"))
+    found = json.loads(
+        run("x.csv", "g.bnlearn", "--score", name, "--ess", 2, "--json", "--per-vertex")
+    )
     wanted = {
         "b": local_score(rows, [2, 2, 3], 1, (), name, 2.0),
         "a": local_score(rows, [2, 2, 3], 0, (1,), name, 2.0),
@@ -47,7 +56,13 @@ def test_scores_are_the_definitions(folder, name):
     assert found["per_vertex"] == pytest.approx(wanted) and list(found["per_vertex"]) == ["b", "a"]
     assert found["score"] == pytest.approx(sum(wanted.values()))
     assert found["ess"] == (2.0 if name in ("bdeu", "bds") else None)
-    assert (found["n"], found["edges"], found["rows"], found["other_columns"], found["arities"]) == (2, 1, 6, 1, "data")
+    assert (
+        found["n"],
+        found["edges"],
+        found["rows"],
+        found["other_columns"],
+        found["arities"],
+    ) == (2, 1, 6, 1, "data")
     assert found["log_likelihood"] is None and "no probabilities" in found["log_likelihood_note"]
 
 
@@ -61,7 +76,9 @@ def test_likelihood_of_a_network_with_tables(folder):
 @pytest.mark.parametrize("options", [(), ("--bins", "3"), ("--arities", "train.bif")])
 def test_new_numbers_go_into_the_intervals_of_the_network(folder, options):
     random = np.random.default_rng(0)
-    table = np.column_stack([random.normal(size=(80, 2)).cumsum(axis=1), random.integers(2, size=80)])
+    table = np.column_stack(
+        [random.normal(size=(80, 2)).cumsum(axis=1), random.integers(2, size=80)]
+    )
     text = ["a,b,c", *(f"{a!r},{b!r},{int(c)}" for a, b, c in table.tolist())]
     (folder / "train.csv").write_text("\n".join(text[:50]) + "\n")
     (folder / "test.csv").write_text("\n".join([text[0], *text[50:]]) + "\n")
@@ -69,10 +86,19 @@ def test_new_numbers_go_into_the_intervals_of_the_network(folder, options):
     network = fit(from_modelstring("[a][b|a][c]"), train)
     write_network(network, "train.bif")
     wanted = 0.0
-    edges = [[float(name[1:].lstrip("=")) for name in (names[0], names[-1])] for names in train.states[:2]]
+    edges = [
+        [float(name[1:].lstrip("=")) for name in (names[0], names[-1])]
+        for names in train.states[:2]
+    ]
     for a, b, c in table[49:].tolist():
-        place = [sum(number >= edge for edge in its) for number, its in zip((a, b), edges, strict=True)]
-        chances = network.tables[0][place[0]], network.tables[1][place[0], place[1]], network.tables[2][int(c)]
+        place = [
+            sum(number >= edge for edge in its) for number, its in zip((a, b), edges, strict=True)
+        ]
+        chances = (
+            network.tables[0][place[0]],
+            network.tables[1][place[0], place[1]],
+            network.tables[2][int(c)],
+        )
         wanted += sum(map(math.log, chances))
     found = json.loads(run("test.csv", "train.bif", "--json", *options))
     assert found["log_likelihood"] == pytest.approx(wanted)
@@ -81,7 +107,9 @@ def test_new_numbers_go_into_the_intervals_of_the_network(folder, options):
 def test_intervals_with_missing_values(folder):
     """Rows that were drawn hold the text `missing`, rows that were measured hold nothing."""
     (folder / "holes.csv").write_text("a,b\n" + "1.5,x\n2.5,y\n,x\n3.5,y\n" * 5)
-    network = fit(from_modelstring("[a][b|a]"), read("holes.csv", ReadSettings(bins=2, missing="state")))
+    network = fit(
+        from_modelstring("[a][b|a]"), read("holes.csv", ReadSettings(bins=2, missing="state"))
+    )
     assert network.states[0] == ("<2.5", ">=2.5", "missing")
     write_network(network, "holes.bif")
     (folder / "drawn.csv").write_text("a,b\n" + "<2.5,x\n>=2.5,y\nmissing,x\n>=2.5,y\n" * 5)
@@ -96,30 +124,46 @@ def test_intervals_with_missing_values(folder):
 
 
 def test_codes_are_no_measurements(folder):
-    train = fit(from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5, 2.5]), ReadSettings(bins=3)))
+    train = fit(
+        from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5, 2.5]), ReadSettings(bins=3))
+    )
     write_network(train, "cut.bif")
     (folder / "coded.dat").write_text("a b\n3 2\n" + "0 0\n1 1\n2 1\n" * 4)
     found = json.loads(run("coded.dat", "cut.bif", "--json"))
-    assert found["log_likelihood"] is None and "is not a state of the network" in found["log_likelihood_note"]
+    assert (
+        found["log_likelihood"] is None
+        and "is not a state of the network" in found["log_likelihood_note"]
+    )
 
 
 def test_a_column_that_is_not_there_is_told(folder):
-    write_network(fit(from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5]), ReadSettings(bins=2))), "cut.bif")
+    write_network(
+        fit(from_modelstring("[a][b|a]"), read(_table(folder, [0.5, 1.5]), ReadSettings(bins=2))),
+        "cut.bif",
+    )
     (folder / "few.csv").write_text("b,c\nx,y\ny,y\n")
     with pytest.raises(QubayesError, match="no column 'a'"):
         run("few.csv", "cut.bif")
 
 
 def _table(folder, numbers):
-    (folder / "cut.csv").write_text("a,b\n" + "".join(f"{x},{'xy'[i % 2]}\n" for i, x in enumerate(numbers * 4)))
+    (folder / "cut.csv").write_text(
+        "a,b\n" + "".join(f"{x},{'xy'[i % 2]}\n" for i, x in enumerate(numbers * 4))
+    )
     return folder / "cut.csv"
 
 
 def test_declared_arities_and_other_reading_options_count(folder):
     (folder / "s.json").write_text('{"a": ["x", "y", "z"], "b": 4}')
     plain = json.loads(run("x.csv", "g.bnlearn", "--json"))
-    declared = json.loads(run("x.csv", "g.bnlearn", "--json", "--arities", "s.json", "--ignore", "c"))
-    assert declared["score"] != plain["score"] and declared["arities"] == "s.json" and declared["other_columns"] == 0
+    declared = json.loads(
+        run("x.csv", "g.bnlearn", "--json", "--arities", "s.json", "--ignore", "c")
+    )
+    assert (
+        declared["score"] != plain["score"]
+        and declared["arities"] == "s.json"
+        and declared["other_columns"] == 0
+    )
 
 
 def test_rows_that_cannot_be_and_states_that_are_unknown_do_not_hide_the_score(folder):

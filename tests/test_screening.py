@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from candidate_cases import assert_one_line, data_file, dependent_data, run
 from qubayes import Workers
 from qubayes.candidates import (
+    CandidateSearch,
     Knowledge,
-    Search,
     identify,
     partners,
     read_candidates,
@@ -35,7 +35,9 @@ def definition(dataset, search):
 
     @cache
     def local(child, parents):
-        return scores.local_score(rows, arities, child, parents, search.score.name, search.score.ess)
+        return scores.local_score(
+            rows, arities, child, parents, search.score.name, search.score.ess
+        )
 
     @cache
     def partner(child, parents):
@@ -92,12 +94,20 @@ def test_all_pairs_are_scored_exactly(dataset, name, ess):
     st.integers(1, 5),
 )
 def test_candidates_among_possible_parents(dataset, name, ess, max_parents, kept):
-    assert_is_definition(dataset, Search(max_parents, Score(name, ess), possible_parents=kept))
+    assert_is_definition(
+        dataset, CandidateSearch(max_parents, Score(name, ess), possible_parents=kept)
+    )
 
 
-@given(datasets(min_variables=4, max_variables=6, max_arity=3), st.sampled_from(["bdeu", "bds", "bic"]), st.data())
+@given(
+    datasets(min_variables=4, max_variables=6, max_arity=3),
+    st.sampled_from(["bdeu", "bds", "bic"]),
+    st.data(),
+)
 def test_required_parents_are_kept_beside_the_best(dataset, name, data):
-    search = Search(2, Score(name), data.draw(knowledge(dataset.names)), possible_parents=1)
+    search = CandidateSearch(
+        2, Score(name), data.draw(knowledge(dataset.names)), possible_parents=1
+    )
     try:
         assert_is_definition(dataset, search)
     except ConstraintError:
@@ -109,7 +119,7 @@ def test_required_parents_are_kept_beside_the_best(dataset, name, data):
 def test_larger_data(name, monkeypatch):
     """Several blocks of children, several of rows, and counts beyond the table."""
     dataset = dependent_data(12, 500, seed=5, states=4)
-    search = Search(2, Score(name), possible_parents=5)
+    search = CandidateSearch(2, Score(name), possible_parents=5)
     assert len(assert_is_definition(dataset, search)) > 9
     usual = by_vertex(identify(dataset, search))
     monkeypatch.setattr(partners, "_COUNTS", 5000)
@@ -123,14 +133,19 @@ def test_larger_data(name, monkeypatch):
 def test_partners_are_scored_to_first_order(dataset, name, ess):
     rows, arities = [tuple(row) for row in dataset.codes.T.tolist()], dataset.arities.tolist()
     pairs = screening.prepare_pairs(dataset, Score(name, ess).formula(dataset.rows))
-    equal, n = name in ("k2", "bic", "aic", "loglik") or (name == "bdeu" and len(set(arities)) == 1), dataset.n
+    equal, n = (
+        name in ("k2", "bic", "aic", "loglik") or (name == "bdeu" and len(set(arities)) == 1),
+        dataset.n,
+    )
     for block in screening.blocks_of_children(pairs.kinds):
         singles = np.array([[j for j in range(n) if j != child] for child in block.tolist()])
         found = partners.partner_scores(pairs, block, singles)
         for (i, child), j in product(enumerate(block.tolist()), range(n - 1)):
             for other in set(range(n)) - {child, int(singles[i, j])}:
                 family = child, (int(singles[i, j]), other), name, ess
-                assert found[i, j, other] == pytest.approx(partner_score(rows, arities, *family), rel=1e-9, abs=1e-9)
+                assert found[i, j, other] == pytest.approx(
+                    partner_score(rows, arities, *family), rel=1e-9, abs=1e-9
+                )
                 if equal:  # exact where all families have the same prior
                     wanted = scores.local_score(rows, arities, *family)
                     assert found[i, j, other] == pytest.approx(wanted, rel=1e-9, abs=1e-8)
@@ -143,7 +158,10 @@ def test_a_partner_that_says_nothing_alone_is_kept():
     codes[0] = np.where(codes[2] == 0, codes[1], codes[0])
     codes[3:] = np.where(random.random((6, 400)) < 0.2, codes[0], codes[3:])
     dataset = Dataset(tuple("abcdefghi"), (("x", "y"),) * 9, codes)
-    allowed, pairs = Knowledge().resolve(dataset.names, 2), screening.prepare_pairs(dataset, Score().formula(400))
+    allowed, pairs = (
+        Knowledge().resolve(dataset.names, 2),
+        screening.prepare_pairs(dataset, Score().formula(400)),
+    )
     assert screening.best_parents((pairs, allowed, 8), np.array([0]))[0][0] == 1
     assert 2 not in screening.best_parents((pairs, allowed, 4), np.array([0]))[0]
     assert 2 in screening.possible_parents(dataset, Score(), allowed, 2)[0]
@@ -164,7 +182,10 @@ def test_partners_are_ranked_on_a_sample_of_the_rows(monkeypatch):
     children, singles = np.array([0]), np.array([[1]])
     found, plain = (
         partners.partner_scores(each._replace(formula=formula), children, singles)[0, 0, 2:]
-        for each, formula in ((sample, pairs.formula), (sample._replace(weight=1.0), Score("loglik").formula(90)))
+        for each, formula in (
+            (sample, pairs.formula),
+            (sample._replace(weight=1.0), Score("loglik").formula(90)),
+        )
     )
     price = pairs.formula.penalty * (pairs.kinds[0, 0] - 1) * pairs.kinds[1, 0] * pairs.kinds[2:, 0]
     assert found == pytest.approx(90 / 40 * plain - price)
@@ -179,7 +200,9 @@ def every_other_row(rows):
     return Dataset(tuple(f"v{i}" for i in range(9)), (("x", "y"),) * 9, codes)
 
 
-@pytest.mark.parametrize(("nats", "kept"), [(0.0, True), (-25.0, True), (-100.0, True), (-3000.0, False)])
+@pytest.mark.parametrize(
+    ("nats", "kept"), [(0.0, True), (-25.0, True), (-100.0, True), (-3000.0, False)]
+)
 def test_a_sample_of_rows_hides_neither_periods_nor_the_weight_of_priors(nats, kept, monkeypatch):
     dataset = every_other_row(4000)
     monkeypatch.setattr(partners, "MOST_ROWS", 400)
@@ -199,7 +222,7 @@ def test_blocks_are_smaller_where_there_are_many_states():
 def test_more_required_parents_than_are_kept():
     dataset = dependent_data(7, 200, seed=2)
     known = Knowledge(required=[("v0", "v6"), ("v1", "v6"), ("v2", "v6")])
-    found = identify(dataset, Search(3, knowledge=known, possible_parents=1))
+    found = identify(dataset, CandidateSearch(3, knowledge=known, possible_parents=1))
     assert found.base(6) == (0, 1, 2)
 
 
@@ -213,24 +236,30 @@ def test_of_equal_parents_the_first_are_kept():
 
 def test_constant_columns_and_fewer_rows_than_states():
     rng = np.random.default_rng(0)
-    codes = np.array([np.zeros(6), rng.integers(0, 9, 6), rng.integers(0, 2, 6), rng.integers(0, 9, 6)], np.uint8)
-    dataset = Dataset(tuple("abcd"), (("x",), tuple("012345678"), ("x", "y"), tuple("012345678")), codes)
+    codes = np.array(
+        [np.zeros(6), rng.integers(0, 9, 6), rng.integers(0, 2, 6), rng.integers(0, 9, 6)], np.uint8
+    )
+    dataset = Dataset(
+        tuple("abcd"), (("x",), tuple("012345678"), ("x", "y"), tuple("012345678")), codes
+    )
     for name in NAMES:
-        assert_is_definition(dataset, Search(2, Score(name), possible_parents=2))
+        assert_is_definition(dataset, CandidateSearch(2, Score(name), possible_parents=2))
 
 
 @pytest.mark.parametrize("kept", [3, 4, 100])
 def test_all_others_are_no_restriction(kept, tmp_path):
     dataset = dependent_data(4, 100, seed=1)
-    write_candidates(identify(dataset, Search(2)), tmp_path / "all.qbc")
-    write_candidates(identify(dataset, Search(2, possible_parents=kept)), tmp_path / "kept.qbc")
+    write_candidates(identify(dataset, CandidateSearch(2)), tmp_path / "all.qbc")
+    write_candidates(
+        identify(dataset, CandidateSearch(2, possible_parents=kept)), tmp_path / "kept.qbc"
+    )
     assert (tmp_path / "all.qbc").read_bytes() == (tmp_path / "kept.qbc").read_bytes()
 
 
 @pytest.mark.parametrize("kept", [0, -3])
 def test_too_few_possible_parents(kept):
     with pytest.raises(SettingError, match=f"possible_parents = {kept}; give 1 or more"):
-        identify(dependent_data(4, 100, seed=1), Search(2, possible_parents=kept))
+        identify(dependent_data(4, 100, seed=1), CandidateSearch(2, possible_parents=kept))
 
 
 @pytest.mark.parametrize("command", ["candidates", "learn"])
@@ -243,8 +272,13 @@ def test_too_few_possible_parents_on_the_command_line(command, tmp_path, capsys)
 
 def test_threads_do_not_matter():
     dataset = dependent_data(12, 300, seed=4)
-    one, two = (identify(dataset, Search(3, possible_parents=6), workers=Workers(t)) for t in (1, 2))
-    assert by_vertex(one) == by_vertex(two) and np.array_equal(one.families.members, two.families.members)
+    one, two = (
+        identify(dataset, CandidateSearch(3, possible_parents=6), workers=Workers(t))
+        for t in (1, 2)
+    )
+    assert by_vertex(one) == by_vertex(two) and np.array_equal(
+        one.families.members, two.families.members
+    )
 
 
 @pytest.mark.parametrize("ending", ["jkl", "pss", "qbc"])

@@ -46,7 +46,9 @@ HOSTILE = (
     "\x1b[31mred", "\x9b31m", "\u202egnp.exe", "a\rb", "x\u2028y", "javascript:alert(1)", "{{script}}",
 )  # fmt: skip
 # fmt: on
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]")
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]"
+)
 
 
 def hostile_data() -> Dataset:
@@ -63,7 +65,12 @@ def hostile_network() -> Network:
 def run(*arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from qubayes.cli import main; main()", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **variables}
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
     )
 
 
@@ -92,7 +99,9 @@ def test_names_are_no_markup_in_the_report() -> None:
     harmless = Tags(render(Report(Network(("a", "b"), ((), (0,))), "t")))
     assert hostile.found[5:] == harmless.found[5:]  # the same tags, whatever the names
     assert [tag for tag, _ in hostile.found] == [tag for tag, _ in harmless.found]
-    told = json.loads(next(text for text in hostile.text["script"] if text.lstrip().startswith("{")))
+    told = json.loads(
+        next(text for text in hostile.text["script"] if text.lstrip().startswith("{"))
+    )
     assert {node["name"] for node in told["network"]["nodes"]} == set(HOSTILE)
 
 
@@ -100,18 +109,25 @@ def test_the_policy_of_the_report_allows_its_own_script_and_style_alone() -> Non
     page = render(Report(hostile_network()))
     [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == "'none'" and rules["base-uri"] == "'none'" and rules["form-action"] == "'none'"
+    assert (
+        rules["default-src"] == "'none'"
+        and rules["base-uri"] == "'none'"
+        and rules["form-action"] == "'none'"
+    )
     assert "unsafe" not in policy and "http" not in policy and "*" not in policy
     assert page.index("Content-Security-Policy") < page.index("<style>") < page.index("<script")
     tags = Tags(page)
     for kind, rule in (("script", "script-src"), ("style", "style-src")):
         [allowed] = re.findall(r"'(sha256-[^']+)'", rules[rule])
         hashes = {
-            "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in tags.text[kind]
+            "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            for text in tags.text[kind]
         }
         assert allowed in hashes
     assert not [a for _, its in tags.found for a in its if a.startswith("on")]
-    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", page)
+    assert not re.findall(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", page
+    )
 
 
 @pytest.mark.parametrize("ending", [".xmlbif", ".graphml"])
@@ -129,7 +145,9 @@ def test_names_are_no_markup_in_xml(tmp_path: Path, ending: str) -> None:
 
 def test_names_are_no_markup_in_pictures_and_quoted_in_dot(tmp_path: Path) -> None:
     network = hostile_network()
-    tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(draw(network)).iter()}
+    tags = {
+        element.tag.rpartition("}")[2] for element in ElementTree.fromstring(draw(network)).iter()
+    }
     assert tags <= {"svg", "title", "style", "rect", "g", "path", "text"}
     write_network(network, tmp_path / "x.dot")
     assert read_network(tmp_path / "x.dot").parent_names() == network.parent_names()
@@ -141,19 +159,34 @@ def test_names_are_no_markup_in_pictures_and_quoted_in_dot(tmp_path: Path) -> No
 
 
 def test_control_characters_are_spelled_out() -> None:
-    assert shell.printable("a\x1b]0;x\x07b\x9b\u202e\ud800é") == "a\\x1b]0;x\\x07b\\x9b\\u202e\\ud800é"
+    assert (
+        shell.printable("a\x1b]0;x\x07b\x9b\u202e\ud800é") == "a\\x1b]0;x\\x07b\\x9b\\u202e\\ud800é"
+    )
     assert shell.printable("two\nlines\tand a tab") == "two\nlines\tand a tab"
 
 
 def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
     write(hostile_data(), tmp_path / "x.csv")
-    learned = run("learn", "x.csv", "-m", "1", "--moves", "50", "--solver", "anneal", "--json", folder=tmp_path)
+    learned = run(
+        "learn",
+        "x.csv",
+        "-m",
+        "1",
+        "--moves",
+        "50",
+        "--solver",
+        "anneal",
+        "--json",
+        folder=tmp_path,
+    )
     assert learned.returncode == 0, learned.stderr
     assert set(json.loads(learned.stdout)["network"]) == set(HOSTILE)
     refused = run("learn", "x.csv", "--ignore", "nobody", folder=tmp_path)
     assert refused.returncode == 1 and "columns are '<script>" in refused.stderr
     cycle = tmp_path / "k.json"
-    cycle.write_text(json.dumps({"required": [["\x1b[31mred", "\x9b31m"], ["\x9b31m", "\x1b[31mred"]]}))
+    cycle.write_text(
+        json.dumps({"required": [["\x1b[31mred", "\x9b31m"], ["\x9b31m", "\x1b[31mred"]]})
+    )
     told = run("learn", "x.csv", "--knowledge", "k.json", folder=tmp_path)
     assert told.returncode == 1 and "\\x1b[31mred" in told.stderr
     for done in (learned, refused, told):
@@ -184,7 +217,9 @@ def test_progress_shows_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
     assert "\x1b]0;owned" not in shown and "\x1b]8" not in shown
 
 
-def test_long_messages_are_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_messages_are_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def command() -> None:
         raise QubayesError("x" * 10**6)
 
@@ -194,7 +229,9 @@ def test_long_messages_are_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_any_name_can_be_printed_in_any_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+def test_any_name_can_be_printed_in_any_encoding(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
     monkeypatch.setattr(sys, "stdout", stream)
     value = {"雨 \ud800 \x7f \x9b": "é\u2028"}
@@ -213,12 +250,15 @@ def test_any_name_can_be_printed_in_any_encoding(monkeypatch: pytest.MonkeyPatch
 def test_names_are_no_paths_and_no_shell_words(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b" / "c"
     inner.mkdir(parents=True)
-    result = learn(hostile_data(), 1, solver="anneal", time_limit=None, moves=50, run_dir=inner / "run")
+    result = learn(
+        hostile_data(), 1, solver="anneal", time_limit=None, moves=50, run_dir=inner / "run"
+    )
     write_network(result.network, inner / "x.json")
     (inner / "x.html").write_text(render(result.report_contents()))
     made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert made <= {f"a/b/c/{n}" for n in ("x.json", "x.html")} | {
-        f"a/b/c/run/{n}" for n in ("run.json", "run.lock", "candidates.qbc", "subsets.qbs", "solution.json")
+        f"a/b/c/run/{n}"
+        for n in ("run.json", "run.lock", "candidates.qbc", "subsets.qbs", "solution.json")
     }
 
 
@@ -228,7 +268,9 @@ def test_no_shell_is_started_and_no_code_is_made_of_data() -> None:
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
-            assert called not in ("eval", "exec", "os.system", "os.popen", "compile"), f"{path}:{node.lineno}"
+            assert called not in ("eval", "exec", "os.system", "os.popen", "compile"), (
+                f"{path}:{node.lineno}"
+            )
             shells = [k for k in node.keywords if k.arg == "shell"]
             assert not shells, f"{path}:{node.lineno}"
             if called.startswith("subprocess."):  # a list of words, never a text
@@ -239,7 +281,11 @@ def test_no_pickle() -> None:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                else []
+            )
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {n.split(".")[0] for n in names} & {
                 "pickle",
@@ -251,7 +297,9 @@ def test_no_pickle() -> None:
             }
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
-                assert called not in ("np.load", "numpy.load", "np.save", "np.savez"), f"{path}:{node.lineno}"
+                assert called not in ("np.load", "numpy.load", "np.save", "np.savez"), (
+                    f"{path}:{node.lineno}"
+                )
                 for keyword in node.keywords:
                     if keyword.arg == "allow_pickle":
                         assert ast.unparse(keyword.value) == "False"
@@ -263,7 +311,9 @@ def test_an_archive_with_a_pickle_is_refused(tmp_path: Path) -> None:
             return Path.touch, (tmp_path / "owned",)
 
     path = tmp_path / "x.npz"
-    np.savez(path, format=np.array(b"csr"), shape=np.array([1, 1]), data=np.array([Evil()], dtype=object))
+    np.savez(
+        path, format=np.array(b"csr"), shape=np.array([1, 1]), data=np.array([Evil()], dtype=object)
+    )
     from qubayes.machines import read_model
 
     with pytest.raises(QubayesError):
@@ -282,7 +332,10 @@ def test_programs_beside_the_data_are_not_run(tmp_path: Path) -> None:
     if not Path(script).exists():
         pytest.skip("the command is not installed")
     done = subprocess.run(
-        [script, "candidates", "x.parquet", "-m", "1"], cwd=tmp_path, capture_output=True, check=False
+        [script, "candidates", "x.parquet", "-m", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "owned").exists()
@@ -346,14 +399,24 @@ def test_the_key_is_in_no_error_trace_or_log(
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     caplog.set_level(logging.DEBUG)
-    problem = problem_of(qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0])))
+    problem = problem_of(
+        qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0]))
+    )
     with service(status, body) as address:
         client = DigitalAnnealer(address, patience=Patience(5.0, 1, 0.0, 0.0))
-        for call in (lambda: client.submit(problem), lambda: client.poll("job"), lambda: client.fetch("job", 2)):
+        for call in (
+            lambda: client.submit(problem),
+            lambda: client.poll("job"),
+            lambda: client.fetch("job", 2),
+        ):
             try:
                 call()
             except QubayesError as error:
-                told = "".join(traceback.format_exception(error)) + repr(error) + repr(error.__context__)
+                told = (
+                    "".join(traceback.format_exception(error))
+                    + repr(error)
+                    + repr(error.__context__)
+                )
                 assert KEY not in told
         assert KEY not in repr(client) and KEY not in str(vars(client))
     assert KEY not in caplog.text
@@ -404,8 +467,14 @@ def answers_with(text: str) -> Iterator[bytes]:
             {"error": {"title": value, "message": value}},
             {"title": value, "message": value},
             {"status": "Done", "qubo_solution": {"solutions": value}},
-            {"status": "Done", "qubo_solution": {"solutions": [{"configuration": {text: value, "1": True}}]}},
-            {"status": "Done", "qubo_solution": {"solutions": [{"configuration": {"0": value, "1": True}}]}},
+            {
+                "status": "Done",
+                "qubo_solution": {"solutions": [{"configuration": {text: value, "1": True}}]},
+            },
+            {
+                "status": "Done",
+                "qubo_solution": {"solutions": [{"configuration": {"0": value, "1": True}}]},
+            },
         ):
             body = json.dumps(document).encode()
             for status in (b"200", b"400"):
@@ -426,8 +495,14 @@ def test_no_part_of_the_key_is_told(
     """Whatever place the service puts it in, and wherever the text is cut: before the key, in it, after it."""
     monkeypatch.setenv(KEY_VARIABLE, key)
     caplog.set_level(logging.DEBUG)
-    problem = problem_of(qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0])))
-    texts = ["-" * padding + key, key[:7] + "-" * padding + key[2:], "-" * padding + key.swapcase() + "!" * 400]
+    problem = problem_of(
+        qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0]))
+    )
+    texts = [
+        "-" * padding + key,
+        key[:7] + "-" * padding + key[2:],
+        "-" * padding + key.swapcase() + "!" * 400,
+    ]
     answers = [answer for text in texts for answer in answers_with(text)]
     told = []
     with sender([answer for answer in answers for _ in range(2)]) as address:
@@ -451,7 +526,9 @@ def test_no_part_of_the_key_is_told(
 def test_a_job_that_is_called_as_the_key_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "qz47-Wx19_Vb"
     monkeypatch.setenv(KEY_VARIABLE, key)
-    problem = problem_of(qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0])))
+    problem = problem_of(
+        qubo_from_couplers(np.ones(2), np.array([0]), np.array([1]), np.array([1.0]))
+    )
     documents = [{"job_id": key}, {"status": "Running"}, {"job_id": key}, {"status": "Waiting"}, {}]
     bodies = [json.dumps(document).encode() for document in documents]
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
@@ -499,10 +576,17 @@ def test_keys_are_read_from_the_environment_alone() -> None:
 
     command = typer.main.get_command(app)
     options = {name for sub in command.commands.values() for p in sub.params for name in p.opts}
-    assert "--seed" in options and not [name for name in options if re.search("key|token|secret|password", name)]
+    assert "--seed" in options and not [
+        name for name in options if re.search("key|token|secret|password", name)
+    ]
     assert app.pretty_exceptions_enable is False or app.pretty_exceptions_show_locals is False
 
 
 def test_what_is_named_like_a_secret_is_hidden_in_the_report() -> None:
-    page = render(Report(Network(("a",), ((),)), provenance={"settings": {"api_key": KEY, "Token": KEY, "seed": 1}}))
+    page = render(
+        Report(
+            Network(("a",), ((),)),
+            provenance={"settings": {"api_key": KEY, "Token": KEY, "seed": 1}},
+        )
+    )
     assert KEY not in page and "(hidden)" in page

@@ -16,12 +16,19 @@ import typer
 from typer.testing import CliRunner
 
 from candidate_cases import dependent_data
-from qubayes.candidates import Knowledge, Search, fingerprint
+from qubayes.candidates import CandidateSearch, Knowledge, fingerprint
 from qubayes.cli import app
 from qubayes.cli.options import made_by, spelled_out
 from qubayes.data import ReadSettings, read
 from qubayes.foundation.settings import Option, facts
-from qubayes.learning import FormulateSettings, LearnSettings, SolveSettings, bootstrap, judge, learn
+from qubayes.learning import (
+    FormulateSettings,
+    LearnSettings,
+    SolveSettings,
+    bootstrap,
+    judge,
+    learn,
+)
 from qubayes.scores import Score
 from qubayes.search import SOLVERS, Limits, solver_named
 
@@ -30,12 +37,12 @@ DATA = dependent_data(5, 100, seed=1)
 # Other values of fields whose default is not a number, a truth value or None.
 OTHERS = {
     (Score, "name"): "bds",
-    (Search, "score"): Score("bic"),
+    (CandidateSearch, "score"): Score("bic"),
     (LearnSettings, "score"): "bic",
     (LearnSettings, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
     (LearnSettings, "solver"): "anneal",
     (LearnSettings, "reading"): ReadSettings(missing="drop"),
-    (Search, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
+    (CandidateSearch, "knowledge"): Knowledge(forbidden=[("v0", "v1")]),
     (Knowledge, "tiers"): [["v0"], ["v1"]],
     (Knowledge, "max_parents"): {"v0": 0},
     (Knowledge, "priors"): [("v0", "v1", 2.0)],
@@ -70,7 +77,9 @@ def kept(folder: Path, settings: LearnSettings) -> set[str]:
     options = {each.name: getattr(settings, each.name) for each in fields(settings)}
     learn(DATA, run_dir=folder, **options)
     keys = json.loads((folder / "run.json").read_text()).items()
-    return {f"{name} {key}" for name, key in keys} | {path.name for path in folder.glob("bootstrap-*")}
+    return {f"{name} {key}" for name, key in keys} | {
+        path.name for path in folder.glob("bootstrap-*")
+    }
 
 
 def test_every_field_that_changes_a_result_changes_the_key_of_the_run_folder(tmp_path):
@@ -95,7 +104,7 @@ def test_every_field_that_changes_a_result_changes_the_key_of_the_run_folder(tmp
 
 @pytest.mark.parametrize("place", ["", "score", "knowledge"])
 def test_every_field_of_a_search_changes_the_key_of_a_checkpoint(place):
-    search = Search(1)
+    search = CandidateSearch(1)
     for name, other in others(getattr(search, place) if place else search):
         changed = replace(search, **{place: other}) if place else other
         assert json.dumps(fingerprint(DATA, changed)) != json.dumps(fingerprint(DATA, search)), name
@@ -103,7 +112,7 @@ def test_every_field_of_a_search_changes_the_key_of_a_checkpoint(place):
 
 def test_other_data_change_the_key_of_a_checkpoint():
     other = replace(DATA, codes=DATA.codes[:, ::-1])
-    assert fingerprint(other, Search(1)) != fingerprint(DATA, Search(1))
+    assert fingerprint(other, CandidateSearch(1)) != fingerprint(DATA, CandidateSearch(1))
 
 
 def test_a_run_folder_of_another_version_is_not_used(tmp_path, monkeypatch):
@@ -113,8 +122,11 @@ def test_a_run_folder_of_another_version_is_not_used(tmp_path, monkeypatch):
 
 
 def test_bootstrap_samples_of_another_seed_are_not_used(tmp_path):
-    expected = [bootstrap(DATA, Search(1), 3, seed=seed).frequencies for seed in (0, 1)]
-    found = [learn(DATA, 1, bootstrap=3, seed=seed, run_dir=tmp_path).confidence.frequencies for seed in (0, 1)]
+    expected = [bootstrap(DATA, CandidateSearch(1), 3, seed=seed).frequencies for seed in (0, 1)]
+    found = [
+        learn(DATA, 1, bootstrap=3, seed=seed, run_dir=tmp_path).confidence.frequencies
+        for seed in (0, 1)
+    ]
     assert not np.array_equal(*expected)
     assert np.array_equal(found, expected)
 
@@ -133,7 +145,9 @@ def test_an_interrupted_search_is_repeated(tmp_path):
     assert not again.interrupted and not again.solution.interrupted
 
 
-@pytest.mark.parametrize("settings", [Limits(), Knowledge(), Score(), Search(), ReadSettings(), LearnSettings()])
+@pytest.mark.parametrize(
+    "settings", [Limits(), Knowledge(), Score(), CandidateSearch(), ReadSettings(), LearnSettings()]
+)
 def test_settings_as_json_have_every_field(settings):
     told = facts(settings)
     assert list(told) == [each.name for each in fields(settings)]
@@ -143,11 +157,26 @@ def test_settings_as_json_have_every_field(settings):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_settings_of_solvers_as_json_have_every_field(name):
     solver = solver_named(name)
-    assert is_dataclass(solver) and list(json.loads(json.dumps(facts(solver)))) == [f.name for f in fields(solver)]
+    assert is_dataclass(solver) and list(json.loads(json.dumps(facts(solver)))) == [
+        f.name for f in fields(solver)
+    ]
 
 
 def test_values_that_differ_stay_apart_in_json():
-    values = [None, math.inf, -math.inf, 0, 0.5, "", [], {}, [None], np.array([1, 2]), np.array([1, 3]), Path("x")]
+    values = [
+        None,
+        math.inf,
+        -math.inf,
+        0,
+        0.5,
+        "",
+        [],
+        {},
+        [None],
+        np.array([1, 2]),
+        np.array([1, 3]),
+        Path("x"),
+    ]
     told = [json.dumps(facts(value), allow_nan=False) for value in values]
     assert len(set(told)) == len(values)
     assert facts(np.int64(3)) == 3 and type(facts(np.float64(0.5))) is float
@@ -163,25 +192,41 @@ def defaults(function):
 
 @pytest.mark.parametrize(
     ("verb", "kinds"),
-    [(read, [ReadSettings]), (learn, [LearnSettings, ReadSettings]), (judge, [LearnSettings, ReadSettings])],
+    [
+        (read, [ReadSettings]),
+        (learn, [LearnSettings, ReadSettings]),
+        (judge, [LearnSettings, ReadSettings]),
+    ],
 )
 def test_verbs_have_every_setting_by_its_name_with_the_same_default(verb, kinds):
     expected = {each.name: each.default for kind in kinds for each in fields(kind)}
     assert defaults(verb).items() >= expected.items()
-    assert not any(each.kind == each.VAR_KEYWORD for each in inspect.signature(verb).parameters.values())
+    assert not any(
+        each.kind == each.VAR_KEYWORD for each in inspect.signature(verb).parameters.values()
+    )
 
 
 def test_the_estimator_has_every_setting_of_one_network():
     from qubayes.learning.estimator import BayesianNetworkEstimator
 
-    ours = {"score": "score_name", "seed": "random_state"}  # `score` is a method, and scikit-learn names seeds
-    expected = {ours.get(name, name) for name in defaults(LearnSettings) if name not in ("best", "within")}
+    ours = {
+        "score": "score_name",
+        "seed": "random_state",
+    }  # `score` is a method, and scikit-learn names seeds
+    expected = {
+        ours.get(name, name) for name in defaults(LearnSettings) if name not in ("best", "within")
+    }
     given = {"max_parents": 1, "score_name": "bic", "moves": 500, "random_state": 3}
     estimator = BayesianNetworkEstimator(**given)
     assert set(estimator.get_params()) == expected | {"workers"}
     assert estimator.get_params() == {**BayesianNetworkEstimator().get_params(), **given}
     settings = estimator.fit(np.arange(40).reshape(20, 2) % 3).result_.settings
-    assert (settings.max_parents, settings.score, settings.moves, settings.seed) == (1, "bic", 500, 3)
+    assert (settings.max_parents, settings.score, settings.moves, settings.seed) == (
+        1,
+        "bic",
+        500,
+        3,
+    )
 
 
 @pytest.mark.parametrize("kind", [ReadSettings, LearnSettings, SolveSettings, FormulateSettings])
@@ -222,7 +267,9 @@ class Outside:
 
     text: Annotated[str | None, Option("Text.", ("--text", "-t"), "TEXT")] = None
     number: Annotated[int, Option("Number.", least=0)] = 1
-    parts: Annotated[list[str] | None, Option("Parts.", given_as=str | None, parse=lambda text: text.split("+"))] = None
+    parts: Annotated[
+        list[str] | None, Option("Parts.", given_as=str | None, parse=lambda text: text.split("+"))
+    ] = None
     inside: Inside | None = None
 
 
@@ -231,7 +278,10 @@ class Outside:
     [
         ([], Outside(inside=Inside(None))),
         (["-t", "x", "--number", "3"], Outside("x", 3, inside=Inside(None))),
-        (["--parts", "a+b", "--low", "1", "--low", "2"], Outside(parts=["a", "b"], inside=Inside([1, 2]))),
+        (
+            ["--parts", "a+b", "--low", "1", "--low", "2"],
+            Outside(parts=["a", "b"], inside=Inside([1, 2])),
+        ),
     ],
 )
 def test_a_class_of_settings_becomes_options(given, expected):

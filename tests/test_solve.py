@@ -36,7 +36,9 @@ from qubayes.search import run as run_module
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
 CLOCK = [0.0]
-NAMES = list(registered())  # those of plug-ins too, such as the package in benchmarks/paper/baselines
+NAMES = list(
+    registered()
+)  # those of plug-ins too, such as the package in benchmarks/paper/baselines
 COUNTING = [name for name in NAMES if solver_named(name).counts]
 
 
@@ -63,7 +65,11 @@ def solver_of(name: str) -> Solver:
 def enough(name: str, seed: int = 1) -> Limits:
     """Limits within which small problems are solved, however busy the machine is."""
     moves = 5_000_000 if name == "sa" else 100_000  # single flips are cheap, and many are needed
-    return Limits(None, moves=moves, seed=seed) if solver_named(name).counts else Limits(20.0, seed=seed)
+    return (
+        Limits(None, moves=moves, seed=seed)
+        if solver_named(name).counts
+        else Limits(20.0, seed=seed)
+    )
 
 
 def searched(name: str, candidates: Candidates, **more: Any) -> Solution:
@@ -142,7 +148,9 @@ def test_no_time_returns_the_start(name):
 def test_the_same_seed_and_moves_give_the_same_result_on_any_number_of_threads(name):
     candidates = random_candidates(12, 5, sets=20)
     results = [
-        searched(name, candidates, limits=Limits(None, moves=2000, seed=3), workers=Workers(threads))
+        searched(
+            name, candidates, limits=Limits(None, moves=2000, seed=3), workers=Workers(threads)
+        )
         for threads in (1, 2, 2)
     ]
     assert len({result.parents for result in results}) == 1
@@ -213,7 +221,9 @@ def test_an_interrupt_while_bounding_keeps_the_bound_so_far():
         told.append(progress.stage)
         os.kill(os.getpid(), signal.SIGINT)
 
-    solution = solve(candidates, "anneal", limits=Limits(600.0), bound_seconds=600.0, on_progress=interrupt)
+    solution = solve(
+        candidates, "anneal", limits=Limits(600.0), bound_seconds=600.0, on_progress=interrupt
+    )
     assert told and solution.interrupted and set(told) == {"bound"}
     assert solution.status == "interrupted before the search; the start is returned"
     assert solution.bound >= solve(candidates, "anneal", limits=Limits(None, 20_000)).score
@@ -254,7 +264,9 @@ def test_unknown_names_are_refused():
         solver_named("anneal", magic=1)
 
 
-@pytest.mark.parametrize("limits", [{"seconds": -1.0}, {"seconds": math.nan}, {"moves": -1}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "limits", [{"seconds": -1.0}, {"seconds": math.nan}, {"moves": -1}, {"seed": -1}]
+)
 def test_limits_out_of_range(limits):
     with pytest.raises(SettingError):
         Limits(**limits)
@@ -303,7 +315,9 @@ def test_a_solver_is_prepared_before_the_clock_starts(monkeypatch):
     solution = solve(random_candidates(4, 0), Prepared(), limits=Limits(30.0))
     assert solution.status == "ready" and solution.statistics["seconds"] == 0.0
     assert CLOCK[0] == began + 100.0
-    assert solve(random_candidates(4, 0), Prepared(), limits=Limits(0.0)).status.startswith("no time")
+    assert solve(random_candidates(4, 0), Prepared(), limits=Limits(0.0)).status.startswith(
+        "no time"
+    )
     assert CLOCK[0] == began + 100.0
 
 
@@ -323,7 +337,9 @@ def test_any_model_of_the_candidates_is_a_problem(tmp_path):
     problem = OneBitEach(random_candidates(5, 0))
     solution = solve(problem, "exact", limits=Limits(60.0))
     assert solution.energy == pytest.approx(-solution.score)
-    assert solution.bits is not None and np.flatnonzero(solution.bits).tolist() == sorted(solution.choice.tolist())
+    assert solution.bits is not None and np.flatnonzero(solution.bits).tolist() == sorted(
+        solution.choice.tolist()
+    )
     write_solution(solution, tmp_path / "solution.json")
     again = read_solution(tmp_path / "solution.json", problem)
     assert again.energy == solution.energy and again.statistics == solution.statistics
@@ -336,7 +352,17 @@ def test_a_solution_that_is_written_is_read_again(reason, tmp_path):
     write_solution(solution, tmp_path / "solution.json")
     again = read_solution(tmp_path / "solution.json", candidates)
     assert again.choice.tolist() == solution.choice.tolist()
-    for name in ("score", "bound", "solver", "seed", "seconds", "status", "reason", "trace", "statistics"):
+    for name in (
+        "score",
+        "bound",
+        "solver",
+        "seed",
+        "seconds",
+        "status",
+        "reason",
+        "trace",
+        "statistics",
+    ):
         assert getattr(again, name) == getattr(solution, name), name
 
 
@@ -344,6 +370,8 @@ def test_a_solution_that_is_written_is_read_again(reason, tmp_path):
 def test_a_report_without_a_note_tells_the_score(note, told, monkeypatch):
     monkeypatch.setattr(run_module, "REPORT_EVERY", 0.0)
     reports = []
-    run = run_module.Run(random_candidates(5, 0), Limits(10.0), Workers(1), on_progress=reports.append)
+    run = run_module.Run(
+        random_candidates(5, 0), Limits(10.0), Workers(1), on_progress=reports.append
+    )
     run.report(note)
     assert reports[-1].note.startswith(told)

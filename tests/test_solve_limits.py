@@ -25,7 +25,9 @@ def test_a_bound_that_is_reached_ends_the_search(name, limits):
 def test_a_bound_that_is_found_on_the_way_ends_the_search(name):
     candidates = random_candidates(5, 1)
     moves = 20_000_000 if name == "sa" else 4_000_000
-    solution = solve(formulated(candidates), name, limits=Limits(None, moves), bound=best_score(candidates))
+    solution = solve(
+        formulated(candidates), name, limits=Limits(None, moves), bound=best_score(candidates)
+    )
     assert solution.proved and solution.status.startswith("the bound was reached: proved optimal; ")
     counted = solution.statistics["flips_tried" if name == "sa" else "iterations"]
     assert 0 < counted < moves
@@ -34,10 +36,14 @@ def test_a_bound_that_is_found_on_the_way_ends_the_search(name):
 def test_samples_are_read_until_the_bound_is_reached():
     candidates = random_candidates(5, 1)
     formulation, best = formulated(candidates), best_score(candidates)
-    solver = solver_named("dimod", parameters={"num_reads": 100, "num_sweeps": 1000, "time_limit": None})
+    solver = solver_named(
+        "dimod", parameters={"num_reads": 100, "num_sweeps": 1000, "time_limit": None}
+    )
     solution = solve(formulation, solver, bound=best)
     assert solution.proved and solution.statistics["read"] < solution.statistics["samples"]
-    assert solution.status.startswith("the bound was reached: proved optimal; SimulatedAnnealingSampler returned")
+    assert solution.status.startswith(
+        "the bound was reached: proved optimal; SimulatedAnnealingSampler returned"
+    )
     again = solve(formulation, solver, bound=best, start=solution.network)
     assert again.status.endswith("SimulatedAnnealingSampler was not asked")
 
@@ -52,7 +58,9 @@ def test_moves_are_what_progress_counts(name):
             raise KeyboardInterrupt
 
     problem = formulated(random_candidates(25, 7, sets=60))
-    solution = solve(problem, name, limits=Limits(None, moves=2**32), on_progress=enough, workers=Workers(1))
+    solution = solve(
+        problem, name, limits=Limits(None, moves=2**32), on_progress=enough, workers=Workers(1)
+    )
     assert solution.interrupted
     parts = [progress.done / progress.total for progress in told]
     assert parts == sorted(parts) and 0 < parts[-1] < 1
@@ -68,7 +76,12 @@ def test_our_samplers_tell_how_far_they_are(sampler):
             raise KeyboardInterrupt
 
     solver = solver_named("dimod", sampler=f"qubayes.qubo.samplers.dimod_bridge:{sampler}")
-    solve(formulated(random_candidates(12, 7, sets=20)), solver, limits=Limits(600.0), on_progress=enough)
+    solve(
+        formulated(random_candidates(12, 7, sets=20)),
+        solver,
+        limits=Limits(600.0),
+        on_progress=enough,
+    )
     parts = [progress.done / progress.total for progress in told[:4]]
     assert len(parts) == 4 and parts == sorted(parts) and 0 < parts[-1] < 1
 

@@ -78,12 +78,24 @@ def test_a_setting_of_the_right_kind(name, settings):
 @pytest.mark.parametrize("name", registered())
 def test_every_setting_accepts_its_default(name):
     solver = solver_named(name)
-    assert solver_named(name, **{field: getattr(solver, field) for field in solver.__slots__}) == solver
+    assert (
+        solver_named(name, **{field: getattr(solver, field) for field in solver.__slots__})
+        == solver
+    )
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [("1",), (True,), (None, 1.5), (None, "3"), (None, True), (1.0, None, 0.5), (1.0, None, None), (math.inf,)],
+    [
+        ("1",),
+        (True,),
+        (None, 1.5),
+        (None, "3"),
+        (None, True),
+        (1.0, None, 0.5),
+        (1.0, None, None),
+        (math.inf,),
+    ],
 )
 def test_limits_of_the_wrong_kind(wrong):
     with pytest.raises(SettingError, match="give "):
@@ -127,7 +139,9 @@ def test_the_default_solver_is_that_of_learn(files):
     candidates = random_candidates(7, 0)
     found = solve(candidates)
     assert (found.solver, found.status, found.reason) == ("auto", "optimal", Reason.PROVED)
-    assert solve(candidates, limits=Limits(None, moves=10)).solver == "anneal"  # a proof counts no moves
+    assert (
+        solve(candidates, limits=Limits(None, moves=10)).solver == "anneal"
+    )  # a proof counts no moves
     assert SolveSettings().solver == LearnSettings().solver == "auto"
     assert SolveSettings(moves=10).solver_name == "anneal"
     done = CliRunner().invoke(app, ["solve", str(files / "x.qbc")])
@@ -140,7 +154,10 @@ def test_the_default_solver_is_that_of_learn(files):
         ("--certificate p.json --solver anneal", "--certificate needs --solver exact"),
         ("--certificate p.json --solver auto", "--certificate needs --solver exact"),
         ("--certificate p.json --presolve 3", "--certificate takes no --presolve"),
-        ("--set certificate=p.json --solver exact --presolve 3", "--certificate takes no --presolve"),
+        (
+            "--set certificate=p.json --solver exact --presolve 3",
+            "--certificate takes no --presolve",
+        ),
         ("--best 2 --solver anneal", "--solver anneal makes no list"),
         ("--within 2 --solver auto", "--solver auto makes no list"),
         ("--best 2 --bound 3", "--bound has no effect"),
@@ -194,7 +211,9 @@ def plugin(tmp_path, monkeypatch):
     (tmp_path / "a_solver_from_elsewhere.py").write_text(PLUGIN)
     facts = tmp_path / "a_solver_from_elsewhere-1.0.dist-info"
     facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: a-solver-from-elsewhere\nVersion: 1.0\n")
+    (facts / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: a-solver-from-elsewhere\nVersion: 1.0\n"
+    )
     points = "plugged = a_solver_from_elsewhere:Best\nwrong = a_solver_from_elsewhere:NoSolver\n"
     (facts / "entry_points.txt").write_text("[qubayes.solvers]\n" + points)
     monkeypatch.syspath_prepend(tmp_path)
@@ -213,7 +232,9 @@ def test_a_solver_of_another_package(plugin):
 
 @pytest.mark.parametrize("name", ["order-sa", "asobs", "hillclimb", "bqp"])
 def test_a_solver_that_has_moved_says_where_it_is(monkeypatch, name):
-    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])  # as if nothing else were installed
+    monkeypatch.setattr(
+        "qubayes.search.run.entry_points", lambda group: []
+    )  # as if nothing else were installed
     with pytest.raises(MissingPackageError) as caught:
         solver_named(name)
     assert str(caught.value) == (

@@ -25,19 +25,25 @@ from qubayes.qubo.subsets.smallest_cover import ProgramSolution
 from reference.covers import covers, optimum
 from subset_cases import set_system
 
-cover_module = import_module("qubayes.qubo.subsets.cover")  # the package has a function of this name
+cover_module = import_module(
+    "qubayes.qubo.subsets.cover"
+)  # the package has a function of this name
 
 
 def candidates_of(*lists):
     """Candidates whose vertices have these sets, each list ending with its base."""
     families = Families.of([[tuple(sorted(members)) for members in sets] for sets in lists])
-    return Candidates(tuple(f"x{i}" for i in range(len(lists))), families, np.zeros(len(families.set_start) - 1))
+    return Candidates(
+        tuple(f"x{i}" for i in range(len(lists))), families, np.zeros(len(families.set_start) - 1)
+    )
 
 
 def cover_of(sets, **settings):
     """(members, lower bound) of the cover of one family."""
     result = cover(candidates_of([*sets, ()]), **{"workers": Workers(1), **settings})
-    return [frozenset(members) for members in result.families.sets_of(0)], int(result.lower_bounds[0])
+    return [frozenset(members) for members in result.families.sets_of(0)], int(
+        result.lower_bounds[0]
+    )
 
 
 def random_family(rng, *, elements=5, largest=3, count=7):
@@ -47,7 +53,9 @@ def random_family(rng, *, elements=5, largest=3, count=7):
 def triples(rng, *, elements=14, count=150):
     """A family as candidates are: most singletons, some pairs, many triples."""
     singles = [frozenset({e}) for e in range(elements) if rng.random() < 0.8]
-    return singles + [frozenset(rng.sample(range(elements), rng.choice((2, 3, 3)))) for _ in range(count)]
+    return singles + [
+        frozenset(rng.sample(range(elements), rng.choice((2, 3, 3)))) for _ in range(count)
+    ]
 
 
 families = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=8)
@@ -109,13 +117,21 @@ def test_methods_agree_on_families_of_triples():
         sets = triples(rng, elements=9, count=40)
         results = {method: cover_of(sets, method=method) for method in METHODS}
         assert all(covers(sets, members) for members, _ in results.values())
-        assert len(results["ilp"][0]) == len(results["ilp-only"][0]) == results["ilp"][1] == len(results["auto"][0])
+        assert (
+            len(results["ilp"][0])
+            == len(results["ilp-only"][0])
+            == results["ilp"][1]
+            == len(results["auto"][0])
+        )
         assert max(bound for _, bound in results.values()) == len(results["ilp"][0])
 
 
 def test_more_effort_is_never_worse_on_a_hard_family():
     sets = triples(random.Random(1), elements=20, count=700)
-    sizes = [len(cover_of(sets, method="search", budget=Budget(effort=effort))[0]) for effort in (0.001, 1.0)]
+    sizes = [
+        len(cover_of(sets, method="search", budget=Budget(effort=effort))[0])
+        for effort in (0.001, 1.0)
+    ]
     assert sizes[1] < sizes[0]
 
 
@@ -126,7 +142,10 @@ def test_rounds_of_cuts_raise_the_bound():
     incidence = incidence_of(set_system(sets))
     _, (core,) = reduce_to_cores(incidence)
     bounds = [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 3)]
-    assert bounds == [7, 9]  # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
+    assert bounds == [
+        7,
+        9,
+    ]  # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -159,9 +178,14 @@ def test_sets_of_more_than_64_elements(method):
 
 
 @settings(max_examples=12)
-@given(sets=st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=5))
+@given(
+    sets=st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=5)
+)
 def test_closed_subsets_suffice_when_sets_are_large(sets):
-    sets = [*sets, frozenset({*range(100, 107)})]  # one set of seven: only closed subsets are looked at
+    sets = [
+        *sets,
+        frozenset({*range(100, 107)}),
+    ]  # one set of seven: only closed subsets are looked at
     members, bound = cover_of(sets)
     assert covers(sets, members)
     assert bound == len(members) == 1 + optimum(sets[:-1])
@@ -196,9 +220,13 @@ def test_a_row_keeps_the_subsets_that_most_rows_share(names, monkeypatch):
         monkeypatch.setattr(instance, "MOST_POSITIONS", positions)
         system = set_system(sets)
         incidence = incidence_of(system)
-        row = [frozenset(system.elements[list(own)].tolist()) for own in system.sets()].index(sets[0])
+        row = [frozenset(system.elements[list(own)].tolist()) for own in system.sets()].index(
+            sets[0]
+        )
         columns = incidence.row_columns[slice(*incidence.row_start[row : row + 2])].tolist()
-        found = [incidence.members[slice(*incidence.set_start[c : c + 2])].tolist() for c in columns]
+        found = [
+            incidence.members[slice(*incidence.set_start[c : c + 2])].tolist() for c in columns
+        ]
         assert {frozenset(system.elements[own].tolist()) for own in found} == kept | {sets[0]}
 
 
@@ -212,7 +240,9 @@ def test_more_elements_than_a_key_of_six_has_room_for():
 def test_a_poor_search_proves_nothing(method, monkeypatch):
     monkeypatch.setattr(cover_module, "TREE", 1)
     monkeypatch.setattr(
-        cover_module, "search", lambda core, incidence, work, seed: np.ones(len(core.columns), np.bool_)
+        cover_module,
+        "search",
+        lambda core, incidence, work, seed: np.ones(len(core.columns), np.bool_),
     )
     rng, worse = random.Random(5), 0
     for _ in range(20):
@@ -252,13 +282,26 @@ def test_full_searches_follow_the_best_trials(method, bound, trials, more, best,
     for effort in (1.0, 2.0):
         searches = Searches(len(core.columns), [*trials, *more])
         monkeypatch.setattr(cover_module, "search", searches)
-        monkeypatch.setattr(cover_module, "packing_bound", lambda core: min(bound, 35) if method == "auto" else bound)
-        monkeypatch.setattr(cover_module, "relaxation_bound", lambda core, incidence, size, rounds: min(size, bound))
-        task = cover_module.CoverTask(method, Budget(effort=effort, program=0), 0, np.zeros(1, np.bool_))
+        monkeypatch.setattr(
+            cover_module,
+            "packing_bound",
+            lambda core: min(bound, 35) if method == "auto" else bound,
+        )
+        monkeypatch.setattr(
+            cover_module, "relaxation_bound", lambda core, incidence, size, rounds: min(size, bound)
+        )
+        task = cover_module.CoverTask(
+            method, Budget(effort=effort, program=0), 0, np.zeros(1, np.bool_)
+        )
         chosen, lower = cover_module._solve_core(task, core, incidence)
-        assert (chosen.sum(), lower) == (best, bound) and len(searches.calls) == len(trials) + len(more)
+        assert (chosen.sum(), lower) == (best, bound) and len(searches.calls) == len(trials) + len(
+            more
+        )
         first, full = searches.calls[: len(trials)], searches.calls[len(trials) :]
-        assert len({seed for _, seed, _ in first}) == len(trials) and len({work for work, _, _ in first}) == 1
+        assert (
+            len({seed for _, seed, _ in first}) == len(trials)
+            and len({work for work, _, _ in first}) == 1
+        )
         ranked = sorted(first, key=lambda call: call[2])
         assert [seed for _, seed, _ in full] == [seed for _, seed, _ in ranked[: len(more)]]
         assert all(work > first[0][0] for work, _, _ in full)
@@ -269,7 +312,9 @@ def test_full_searches_follow_the_best_trials(method, bound, trials, more, best,
 @pytest.mark.parametrize("method", ["ilp", "ilp-only"])
 def test_a_program_that_stops_early_is_not_believed(method, monkeypatch):
     """Its choice covers nothing; its bound is that of the optimum."""
-    sets = [frozenset(own) for own in combinations(range(4), 3)] + [frozenset({e}) for e in range(4)]
+    sets = [frozenset(own) for own in combinations(range(4), 3)] + [
+        frozenset({e}) for e in range(4)
+    ]
     best, closed = optimum(sets), 4 if method == "ilp" else 0  # the singletons
 
     def stopped(program, *, start, seconds, nodes, stop):
@@ -296,9 +341,9 @@ def test_equal_families_share_their_cover():
 
 
 def same(one: Subsets, other: Subsets) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one.families, other.families, strict=True)) and np.array_equal(
-        one.lower_bounds, other.lower_bounds
-    )
+    return all(
+        np.array_equal(a, b) for a, b in zip(one.families, other.families, strict=True)
+    ) and np.array_equal(one.lower_bounds, other.lower_bounds)
 
 
 @pytest.mark.parametrize("method", ["auto", "search", "ilp"])
@@ -315,7 +360,9 @@ def test_a_cluster_gives_the_same_result():
     candidates = candidates_of(*([*triples(rng, elements=9, count=40), ()] for _ in range(3)))
     here = cover(candidates)
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         assert same(here, cover(candidates, workers=Workers(cluster=client)))
@@ -326,7 +373,9 @@ def test_progress_ends_at_its_total():
     cover(candidates_of([(1, 2), (1,), ()], [(2,), ()], [()]), on_progress=reports.append)
     assert reports and {report.stage for report in reports} == {"subsets"}
     assert reports[-1].done == reports[-1].total
-    assert [report.note for report in reports] == [f"{number} of 3 vertices" for number in (1, 2, 3)]
+    assert [report.note for report in reports] == [
+        f"{number} of 3 vertices" for number in (1, 2, 3)
+    ]
     assert [report.done for report in reports] == sorted(report.done for report in reports)
 
 
@@ -341,7 +390,9 @@ def test_an_interrupt_between_vertices_keeps_what_was_found():
     sizes = [len({members for members in sets if members}) for sets in lists]
     for vertex, sets in enumerate(lists):
         assert covers(sets, [frozenset(members) for members in result.families.sets_of(vertex)])
-    assert sum(int(size) == most for size, most in zip(result.families.sizes, sizes, strict=True)) == 3
+    assert (
+        sum(int(size) == most for size, most in zip(result.families.sizes, sizes, strict=True)) == 3
+    )
 
 
 def test_an_interrupt_stops_the_integer_program(monkeypatch):
@@ -384,8 +435,13 @@ def test_the_parts_of_the_time_add_up(method, monkeypatch):
     """By a clock that advances by one second whenever it is read."""
     clock = count(10**6)
     monkeypatch.setattr(cover_module.time, "perf_counter", lambda: float(next(clock)))
-    result = cover(candidates_of([*triples(random.Random(4), elements=8, count=30), ()]), method=method)
-    assert min(result.preparing, result.solving) > 0 and result.preparing + result.solving < result.seconds < 50
+    result = cover(
+        candidates_of([*triples(random.Random(4), elements=8, count=30), ()]), method=method
+    )
+    assert (
+        min(result.preparing, result.solving) > 0
+        and result.preparing + result.solving < result.seconds < 50
+    )
 
 
 def test_the_check_finds_what_is_missing():
@@ -408,16 +464,23 @@ def test_the_check_sees_every_two_members(count):
         left = [own for own in members if own != gone]
         missing = {own for own in sets if {*gone} <= {*own}}
         found = uncovered(set_system(sets), left)
-        assert {own for own, no in zip(set_system(sets).sets(), found, strict=True) if no} == missing
+        assert {
+            own for own, no in zip(set_system(sets).sets(), found, strict=True) if no
+        } == missing
 
 
-@given(sets=families, members=st.lists(st.frozensets(st.integers(0, 5), min_size=1, max_size=3), max_size=6))
+@given(
+    sets=families,
+    members=st.lists(st.frozensets(st.integers(0, 5), min_size=1, max_size=3), max_size=6),
+)
 def test_the_check_is_the_definition(sets, members):
     sets = [*sets, frozenset(range(6))]  # so that elements keep their numbers
     family = set_system(sets)
     missing = {
         frozenset(whole)
-        for whole, gone in zip(family.sets(), uncovered(family, [tuple(sorted(m)) for m in members]), strict=True)
+        for whole, gone in zip(
+            family.sets(), uncovered(family, [tuple(sorted(m)) for m in members]), strict=True
+        )
         if gone
     }
     unions = {a | b for a in members for b in members}

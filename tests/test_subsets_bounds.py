@@ -48,7 +48,9 @@ def largest_core(sets):
 def family(seed, *, elements, count):
     rng = random.Random(seed)
     singles = [{e} for e in range(elements) if rng.random() < 0.8]
-    return singles + [set(rng.sample(range(elements), rng.choice((2, 3, 3, 3)))) for _ in range(count)]
+    return singles + [
+        set(rng.sample(range(elements), rng.choice((2, 3, 3, 3)))) for _ in range(count)
+    ]
 
 
 def exact_relaxation(program):
@@ -83,10 +85,14 @@ def test_disjoint_rows_need_a_column_each(elements):
     """As many as counting one by one finds, and never more than the smallest cover has."""
     with_closed = 0
     for seed in range(30):
-        cores = reduce_to_cores(incidence_of(set_system(family(seed, elements=elements, count=3 * elements))))[1]
+        cores = reduce_to_cores(
+            incidence_of(set_system(family(seed, elements=elements, count=3 * elements)))
+        )[1]
         for core in cores:
             with_closed += bool((core.row_columns < 0).any())
-            size = solve_program(program_of(core), start=np.ones(len(core.columns), dtype=bool)).chosen.sum()
+            size = solve_program(
+                program_of(core), start=np.ones(len(core.columns), dtype=bool)
+            ).chosen.sum()
             assert packing_bound(core) == disjoint_rows(core) <= size
     assert with_closed
 
@@ -97,7 +103,9 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
     program, triples = program_of(core), triples_of(core, incidence)
     relaxation = CoverRelaxation.of(program)
     advance(relaxation, 500, enough=np.inf)
-    found = violated_cuts(triples, relaxation.values[: program.choices], np.random.default_rng(seed))
+    found = violated_cuts(
+        triples, relaxation.values[: program.choices], np.random.default_rng(seed)
+    )
     assert found and all(len(part.lower) for part in found)
     longer = with_cuts(program, triples, found)
     start = np.ones(program.choices, dtype=bool)
@@ -115,7 +123,9 @@ def test_cuts_hold_for_a_smallest_cover_and_raise_the_relaxation(seed):
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), rounds=st.integers(0, 4))
 def test_the_bound_is_never_above_the_optimum(seed, rounds):
-    incidence, core = largest_core([*family(seed, elements=8, count=25), {20, 21}, {20, 22}, {21, 22}, {20, 21, 22}])
+    incidence, core = largest_core(
+        [*family(seed, elements=8, count=25), {20, 21}, {20, 22}, {21, 22}, {20, 21, 22}]
+    )
     start = np.ones(len(core.columns), dtype=bool)
     outcome = solve_program(program_of(core), start=start)
     size = int(outcome.chosen.sum())
@@ -126,9 +136,15 @@ def test_the_bound_is_never_above_the_optimum(seed, rounds):
 def some_core(seed, *, elements=7):
     """Sets of three with some of their subsets closed or excluded, often all of one element or of two."""
     rng, smallest = random.Random(seed), 1 + seed % 3
-    incidence = incidence_of(set_system([own for k in (2, 3) for own in combinations(range(elements), k)]))
+    incidence = incidence_of(
+        set_system([own for k in (2, 3) for own in combinations(range(elements), k)])
+    )
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
-    sizes, closing, excluding = np.diff(incidence.set_start), rng.choice((0.0, 0.1)), rng.choice((0.0, 0.3))
+    sizes, closing, excluding = (
+        np.diff(incidence.set_start),
+        rng.choice((0.0, 0.1)),
+        rng.choice((0.0, 0.3)),
+    )
     for column, size in enumerate(sizes.tolist()):
         if size < smallest:
             status[column] = EXCLUDED if size == 2 else rng.choice((CLOSED, EXCLUDED))
@@ -154,21 +170,29 @@ def test_cuts_name_every_open_pair_and_triple_inside_their_elements(seed):
     fixed = [
         {frozenset(own) for p, own in enumerate(incidence.sets(columns)) if mask >> p & 1}
         for mask, columns in zip(
-            core.fixed.tolist(), np.split(core_columns(core, incidence), core.row_start[1:-1]), strict=True
+            core.fixed.tolist(),
+            np.split(core_columns(core, incidence), core.row_start[1:-1]),
+            strict=True,
         )
     ]
-    known = {row for row, own in zip(rows, fixed, strict=True) if not any(len(part) == 2 for part in own)}
+    known = {
+        row for row, own in zip(rows, fixed, strict=True) if not any(len(part) == 2 for part in own)
+    }
     names = sorted(set().union(*known)) if known else []
     for a, b, c in combinations(range(len(names)), 3):
         own = frozenset({names[a], names[b], names[c]})
         expected = number.get(own, len(core.columns)) if own in known else -1
         assert {int(triples.itself[order]) for order in permutations((a, b, c))} == {expected}
     for a, b in permutations(range(len(names)), 2):
-        assert triples.column[a, b] == number.get(frozenset({names[a], names[b]}), len(core.columns))
+        assert triples.column[a, b] == number.get(
+            frozenset({names[a], names[b]}), len(core.columns)
+        )
     if len(names) == 7:
         cut = ElementCuts(np.arange(7, dtype=np.int32)[None, :], np.ones(1))
         added = with_cuts(program, triples, [cut]).matrix[[-1]].indices.tolist()
-        assert sorted(added) == sorted(place for own, place in number.items() if len(own) == 2 or own in known)
+        assert sorted(added) == sorted(
+            place for own, place in number.items() if len(own) == 2 or own in known
+        )
 
 
 def core_columns(core, incidence):
@@ -197,9 +221,14 @@ def test_the_best_duals_attain_the_relaxation(seed):
 def test_no_duals_give_more_than_the_optimum():
     """v >= y, y >= 1, v + w >= 0: the smallest v + w is 1."""
     program = CoverProgram(
-        csr_array([[1.0, 0.0, -1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), np.array([0.0, 1.0, 0.0]), 2
+        csr_array([[1.0, 0.0, -1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]),
+        np.array([0.0, 1.0, 0.0]),
+        2,
     )
-    bounds = [dual_bound(program, np.array(duals)) for duals in product((-2.0, -1.0, 0.0, 0.5, 1.0, 2.0), repeat=3)]
+    bounds = [
+        dual_bound(program, np.array(duals))
+        for duals in product((-2.0, -1.0, 0.0, 0.5, 1.0, 2.0), repeat=3)
+    ]
     assert max(bounds) == dual_bound(program, np.array([1.0, 1.0, 0.0])) == 1.0
 
 
@@ -246,9 +275,8 @@ def test_the_number_of_pairs_inside_six_to_eight_elements(size):
 def grown_by_definition(triples, weight, noise, start, number, most):
     """Elements that are added to three, and the weight of the pairs and triples inside, by size.
 
-    Next comes the element with which the pairs that are needed exceed the weight most; of more than six elements a
-    third of the added triples stands for the pairs.
-    """
+    Next comes the element with which the pairs that are needed exceed the weight most; of more than
+    six elements a third of the added triples stands for the pairs."""
 
     def inside(own):
         pairs = sum(weight[triples.column[a, b]] for a, b in combinations(own, 2))
@@ -278,7 +306,9 @@ def test_sets_of_elements_grow_by_the_most_violated(seed, elements):
     noise = rng.uniform(0.0, 1e-3, len(triples.column))
     grown, loads = np.zeros((12, 8), np.int32), np.zeros((12, 9))
     grown[:, :3] = triples.rows[rng.choice(len(triples.rows), 12)]
-    bounds._grow(triples.itself, triples.column, weight, bounds.smallest_edge_covers(), noise, grown, loads)
+    bounds._grow(
+        triples.itself, triples.column, weight, bounds.smallest_edge_covers(), noise, grown, loads
+    )
     for number in range(12):
         start = grown[number, :3].tolist()
         own, load = grown_by_definition(triples, weight, noise, start, number, 8)
@@ -289,15 +319,22 @@ def test_sets_of_elements_grow_by_the_most_violated(seed, elements):
 
 def test_cuts_are_violated_and_come_once():
     """The most violated first, by the excess of what is needed over the values of the pairs and triples inside."""
-    incidence, core = largest_core([{e} for e in range(9)] + [set(own) for own in combinations(range(9), 3)])
-    triples, values = triples_of(core, incidence), np.random.default_rng(1).uniform(0.0, 0.3, len(core.columns))
+    incidence, core = largest_core(
+        [{e} for e in range(9)] + [set(own) for own in combinations(range(9), 3)]
+    )
+    triples, values = (
+        triples_of(core, incidence),
+        np.random.default_rng(1).uniform(0.0, 0.3, len(core.columns)),
+    )
     weight, found = np.append(values, 0.0), violated_cuts(triples, values, np.random.default_rng(0))
     assert [cuts.elements.shape[1] for cuts in found] == [6, 7, 8]
     for cuts in found:
         size, excess = cuts.elements.shape[1], []
         for own, lower in zip(cuts.elements.tolist(), cuts.lower, strict=True):
             pairs, inside = combinations(own, 2), combinations(own, 3)
-            load = sum(weight[triples.column[pair]] for pair in pairs) + sum(weight[triples.itself[t]] for t in inside)
+            load = sum(weight[triples.column[pair]] for pair in pairs) + sum(
+                weight[triples.itself[t]] for t in inside
+            )
             excess.append(lower - load)
             assert own == sorted(set(own)) and lower == size * (size - 1) // 2 - size * size // 4
         assert len({tuple(own) for own in cuts.elements.tolist()}) == len(cuts.lower) > 1
@@ -310,7 +347,10 @@ def test_steps_of_the_first_order_method_are_its_definition(seed):
     rng = np.random.default_rng(seed)
     _, core = largest_core(family(seed, elements=8, count=30))
     relaxation = CoverRelaxation.of(program_of(core))
-    relaxation.values[:], relaxation.duals[:] = rng.random(len(relaxation.values)), rng.random(len(relaxation.duals))
+    relaxation.values[:], relaxation.duals[:] = (
+        rng.random(len(relaxation.values)),
+        rng.random(len(relaxation.duals)),
+    )
     state, _ = PrimalDual.of(relaxation)
     matrix, lower, choices = relaxation.program
     x, y = relaxation.values, relaxation.duals
@@ -325,27 +365,49 @@ def test_steps_of_the_first_order_method_are_its_definition(seed):
     ):
         np.testing.assert_allclose(found, expected, atol=1e-12)
     lengths = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=len(x))
-    products = np.outer(state.row_steps * np.maximum(lengths[0], 1), state.column_steps * np.maximum(lengths[1], 1))
+    products = np.outer(
+        state.row_steps * np.maximum(lengths[0], 1), state.column_steps * np.maximum(lengths[1], 1)
+    )
     np.testing.assert_allclose(products, 1.0)  # steps for which the method converges
 
 
 def test_all_triples_need_as_many_pairs_as_turan_says():
     for size in (6, 7, 8):
-        assert needed(combinations(range(size), 3), size) == size * (size - 1) // 2 - size * size // 4
+        assert (
+            needed(combinations(range(size), 3), size) == size * (size - 1) // 2 - size * size // 4
+        )
 
 
 def test_six_elements_are_enough_for_a_cut():
     """All twenty triples: 20 / 4 without a cut, 15 pairs less the 9 of a graph without triangles with one (Turan)."""
-    incidence, core = largest_core([{e} for e in range(6)] + [set(own) for own in combinations(range(6), 3)])
-    assert [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 1)] == [5, 6]
+    incidence, core = largest_core(
+        [{e} for e in range(6)] + [set(own) for own in combinations(range(6), 3)]
+    )
+    assert [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 1)] == [
+        5,
+        6,
+    ]
 
 
 def test_too_many_elements_leave_the_relaxation_without_cuts(monkeypatch):
-    incidence, core = largest_core([{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)])
-    assert [relaxation_bound(core, incidence, size=size, rounds=3) for size in (99, 9, 8)] == [9, 9, 8]
+    incidence, core = largest_core(
+        [{e} for e in range(7)] + [set(own) for own in combinations(range(7), 3)]
+    )
+    assert [relaxation_bound(core, incidence, size=size, rounds=3) for size in (99, 9, 8)] == [
+        9,
+        9,
+        8,
+    ]
     monkeypatch.setattr(bounds, "MOST_ELEMENTS", 6)
     assert relaxation_bound(core, incidence, size=99, rounds=3) == 7
 
 
 def test_the_whole_number_of_a_bound():
-    assert [rounded_up(bound) for bound in (0.0, 2.9, 3.0, 3.0 + 1e-9, 3.01, 3.3)] == [0, 3, 3, 3, 4, 4]
+    assert [rounded_up(bound) for bound in (0.0, 2.9, 3.0, 3.0 + 1e-9, 3.01, 3.3)] == [
+        0,
+        3,
+        3,
+        3,
+        4,
+        4,
+    ]

@@ -27,7 +27,13 @@ def run(tmp_path):
     (tmp_path / "x.jkl").write_text(FILE)
 
     def call(*arguments):
-        command = [sys.executable, "-c", "from qubayes.cli import main; main()", "subsets", *arguments]
+        command = [
+            sys.executable,
+            "-c",
+            "from qubayes.cli import main; main()",
+            "subsets",
+            *arguments,
+        ]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
 
     return call
@@ -45,7 +51,9 @@ def test_json(run):
 def test_text_and_methods(run):
     for method in ("search", "ilp", "ilp-only"):
         done = run("x.jkl", "--cover", method)
-        assert done.returncode == 0 and done.stdout.startswith("3 subsets for 3 vertices"), done.stderr
+        assert done.returncode == 0 and done.stdout.startswith("3 subsets for 3 vertices"), (
+            done.stderr
+        )
 
 
 def test_an_unknown_method_is_one_line(run):
@@ -58,8 +66,16 @@ def test_the_subsets_are_written(run, tmp_path):
     done = run("x.jkl", "-o", "x.qbs", "--threads", "1", "--seed", "1")
     assert done.returncode == 0 and done.stdout.endswith("written: x.qbs\n"), done.stderr
     found = read_subsets(tmp_path / "x.qbs")
-    assert [list(found.families.sets_of(vertex)) for vertex in range(3)] == [[(1,), (2,)], [], [(0, 1)]]
-    assert found.names == ("a", "b", "c") and found.lower_bounds.tolist() == [2, 0, 1] and found.complete
+    assert [list(found.families.sets_of(vertex)) for vertex in range(3)] == [
+        [(1,), (2,)],
+        [],
+        [(0, 1)],
+    ]
+    assert (
+        found.names == ("a", "b", "c")
+        and found.lower_bounds.tolist() == [2, 0, 1]
+        and found.complete
+    )
 
 
 @pytest.mark.parametrize("name", ["x.jkl", "none/x.qbs"])

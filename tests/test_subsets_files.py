@@ -18,8 +18,21 @@ from qubayes.foundation.families import Families
 from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
 
 LISTS = [[(1,), (1, 2)], [], [(0, 1)]]
-SMALL = Subsets(("a", "b b", "\N{GREEK SMALL LETTER GAMMA}"), Families.of(LISTS), np.array([2, 0, 1]), "auto", 0.1)
-FACTS = {"names": ["a", "b"], "method": "auto", "seconds": 0.5, "status": "finished", "sets": 1, "members": 1}
+SMALL = Subsets(
+    ("a", "b b", "\N{GREEK SMALL LETTER GAMMA}"),
+    Families.of(LISTS),
+    np.array([2, 0, 1]),
+    "auto",
+    0.1,
+)
+FACTS = {
+    "names": ["a", "b"],
+    "method": "auto",
+    "seconds": 0.5,
+    "status": "finished",
+    "sets": 1,
+    "members": 1,
+}
 ARRAYS = ([0, 1, 1], [0, 1], [1, 0], [1])  # vertex_start, set_start, lower_bounds, members
 
 
@@ -31,16 +44,29 @@ def subsets(draw: st.DrawFn) -> Subsets:
     lists = []
     for vertex in range(n):
         others = [v for v in range(n) if v != vertex]
-        chosen = draw(st.sets(st.frozensets(st.sampled_from(others), min_size=1), max_size=6)) if others else set()
+        chosen = (
+            draw(st.sets(st.frozensets(st.sampled_from(others), min_size=1), max_size=6))
+            if others
+            else set()
+        )
         lists.append([tuple(sorted(members)) for members in chosen])
     bounds = np.array([draw(st.integers(0, len(sets))) for sets in lists], dtype=np.int64)
     seconds = draw(st.floats(0, allow_infinity=False, allow_nan=False))
-    return Subsets(tuple(names), Families.of(lists), bounds, draw(st.text(max_size=5)), seconds, draw(st.booleans()))
+    return Subsets(
+        tuple(names),
+        Families.of(lists),
+        bounds,
+        draw(st.text(max_size=5)),
+        seconds,
+        draw(st.booleans()),
+    )
 
 
 def assert_same(a: Subsets, b: Subsets) -> None:
     assert (a.names, a.method, a.seconds, a.status) == (b.names, b.method, b.seconds, b.status)
-    for mine, other in zip((*a.families, a.lower_bounds), (*b.families, b.lower_bounds), strict=True):
+    for mine, other in zip(
+        (*a.families, a.lower_bounds), (*b.families, b.lower_bounds), strict=True
+    ):
         assert mine.dtype == other.dtype and mine.tolist() == other.tolist()
 
 
@@ -61,10 +87,15 @@ def test_a_cover_survives_and_bytes_repeat(tmp_path: Path) -> None:
     assert (tmp_path / "x.qbs").read_bytes() == (tmp_path / "y.QBS").read_bytes()
 
 
-def packed(facts: object, arrays: object = ARRAYS, magic: bytes = b"\x93qubayes-subsets", version: int = 1) -> bytes:
+def packed(
+    facts: object, arrays: object = ARRAYS, magic: bytes = b"\x93qubayes-subsets", version: int = 1
+) -> bytes:
     """A file with a right checksum, whatever it says."""
     header = json.dumps(facts).encode()
-    parts = [struct.pack(f"<{len(values)}{kind}", *values) for values, kind in zip(arrays, "qqqi", strict=True)]
+    parts = [
+        struct.pack(f"<{len(values)}{kind}", *values)
+        for values, kind in zip(arrays, "qqqi", strict=True)
+    ]
     body = struct.pack("<16sII", magic, version, len(header)) + header + b"".join(parts)
     return body + struct.pack("<I", zlib.crc32(body))
 
@@ -72,7 +103,9 @@ def packed(facts: object, arrays: object = ARRAYS, magic: bytes = b"\x93qubayes-
 def test_layout_is_what_the_docstring_says(tmp_path: Path) -> None:
     (tmp_path / "x.qbs").write_bytes(packed(FACTS))
     found = read_subsets(tmp_path / "x.qbs")
-    assert_same(found, Subsets(("a", "b"), Families.of([[(1,)], []]), np.array([1, 0]), "auto", 0.5))
+    assert_same(
+        found, Subsets(("a", "b"), Families.of([[(1,)], []]), np.array([1, 0]), "auto", 0.5)
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +130,13 @@ def test_layout_is_what_the_docstring_says(tmp_path: Path) -> None:
         (packed(FACTS, ([0, 1, 1], [0, 1], [1, 0], [2])), "ascending sets"),
         (packed(FACTS, ([0, 1, 1], [0, 1], [1, 0], [-1])), "ascending sets"),
         (packed(FACTS, ([0, 1, 1], [0, 1], [1, 0], [0])), "ascending sets"),
-        (packed({**FACTS, "names": ["a", "b", "c"], "members": 2}, ([0, 1, 1, 1], [0, 2], [0] * 3, [2, 1])), "ascend"),
+        (
+            packed(
+                {**FACTS, "names": ["a", "b", "c"], "members": 2},
+                ([0, 1, 1, 1], [0, 2], [0] * 3, [2, 1]),
+            ),
+            "ascend",
+        ),
         (packed({**FACTS, "sets": 2}, ([0, 2, 2], [0, 1, 1], [1, 0], [1])), "one parent or more"),
         (packed(FACTS, ([0, 1, 1], [0, 1], [2, 0], [1])), "lower bound"),
         (packed(FACTS, ([0, 1, 1], [0, 1], [1, -1], [1])), "lower bound"),
@@ -117,7 +156,10 @@ def test_every_cut_and_every_changed_bit_is_noticed(tmp_path: Path) -> None:
     write_subsets(SMALL, path)
     content = path.read_bytes()
     broken = [content[:length] for length in range(len(content))]
-    broken += [content[:k] + bytes([content[k] ^ 1 << k % 8]) + content[k + 1 :] for k in range(len(content))]
+    broken += [
+        content[:k] + bytes([content[k] ^ 1 << k % 8]) + content[k + 1 :]
+        for k in range(len(content))
+    ]
     for bad in broken:
         path.write_bytes(bad)
         with pytest.raises(FormatError, match=r"x\.qbs: "):
@@ -125,7 +167,11 @@ def test_every_cut_and_every_changed_bit_is_noticed(tmp_path: Path) -> None:
 
 
 @given(
-    edits=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4),
+    edits=st.lists(
+        st.tuples(st.integers(0, 400), st.integers(0, 3), st.binary(max_size=3)),
+        min_size=1,
+        max_size=4,
+    ),
     checksum=st.booleans(),
 )
 def test_mutated_files_raise_our_errors_only(
@@ -152,7 +198,9 @@ def test_mutated_files_raise_our_errors_only(
 def test_one_kind_of_file_in_the_place_of_another(tmp_path: Path) -> None:
     write_candidates(Candidates(("a",), Families.of([[()]]), np.zeros(1)), tmp_path / "x.qbc")
     write_subsets(SMALL, tmp_path / "x.qbs")
-    with pytest.raises(FormatError, match=r"x\.qbc: not a file of subsets .* `qubayes subsets FILE -o x\.qbs`"):
+    with pytest.raises(
+        FormatError, match=r"x\.qbc: not a file of subsets .* `qubayes subsets FILE -o x\.qbs`"
+    ):
         read_subsets(tmp_path / "x.qbc")
     (tmp_path / "x.qbs").rename(tmp_path / "y.qbc")
     with pytest.raises(FormatError, match="not a file of candidate sets"):
@@ -162,11 +210,28 @@ def test_one_kind_of_file_in_the_place_of_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (Subsets(("a", "b"), Families.of([[()], []]), np.zeros(2, np.int64), "auto", 0.0), "one parent or more"),
-        (Subsets(("a", "b"), Families.of([[(1,)], []]), np.array([2, 0]), "auto", 0.0), "lower bound"),
-        (Subsets(("a", "b"), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", float("nan")), "finite"),
-        (Subsets(("a", "a"), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", 0.0), "different names"),
-        (Subsets(("a",), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", 0.0), "belong together"),
+        (
+            Subsets(("a", "b"), Families.of([[()], []]), np.zeros(2, np.int64), "auto", 0.0),
+            "one parent or more",
+        ),
+        (
+            Subsets(("a", "b"), Families.of([[(1,)], []]), np.array([2, 0]), "auto", 0.0),
+            "lower bound",
+        ),
+        (
+            Subsets(
+                ("a", "b"), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", float("nan")
+            ),
+            "finite",
+        ),
+        (
+            Subsets(("a", "a"), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", 0.0),
+            "different names",
+        ),
+        (
+            Subsets(("a",), Families.of([[(1,)], []]), np.zeros(2, np.int64), "auto", 0.0),
+            "belong together",
+        ),
     ],
 )
 def test_what_could_not_be_read_is_not_written(tmp_path: Path, bad: Subsets, reason: str) -> None:

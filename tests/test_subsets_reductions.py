@@ -10,7 +10,14 @@ from qubayes.qubo.subsets import reductions
 from qubayes.qubo.subsets.bounds import TRIPLES, smallest_edge_covers
 from qubayes.qubo.subsets.cover_search import _pivots, search, walk_of
 from qubayes.qubo.subsets.instance import incidence_of, pivot_table, table_starts
-from qubayes.qubo.subsets.reductions import CLOSED, OPEN, core_of, covering_positions, reduce_exactly, reduce_to_cores
+from qubayes.qubo.subsets.reductions import (
+    CLOSED,
+    OPEN,
+    core_of,
+    covering_positions,
+    reduce_exactly,
+    reduce_to_cores,
+)
 from qubayes.qubo.subsets.smallest_cover import program_of, solve_program
 from reference.covers import covers, optimum, subsets_of
 from subset_cases import problem, set_system
@@ -21,12 +28,18 @@ ROWS = ["exclude_lonely", "close_forced", "drop_covered", "drop_useless", "close
 def random_family(rng):
     elements = rng.randint(3, 6)
     count, largest = rng.randint(1, 8), min(elements, 4)
-    return sorted({frozenset(rng.sample(range(elements), rng.randint(1, largest))) for _ in range(count)}, key=sorted)
+    return sorted(
+        {frozenset(rng.sample(range(elements), rng.randint(1, largest))) for _ in range(count)},
+        key=sorted,
+    )
 
 
 def named(sets, incidence, columns):
     elements = set_system(sets).elements
-    return [frozenset(elements[list(members)].tolist()) for members in incidence.sets(np.asarray(columns))]
+    return [
+        frozenset(elements[list(members)].tolist())
+        for members in incidence.sets(np.asarray(columns))
+    ]
 
 
 def least(sets, incidence, status, row_open, *, with_rows):
@@ -62,7 +75,9 @@ def test_each_row_of_algorithm_2_does_something():
         for row in [*ROWS, *ROWS, "reopen"]:
             before = state[1].copy(), state[2].copy()
             getattr(reductions, row)(*state)
-            changes[row] += any(not np.array_equal(a, b) for a, b in zip(before, state[1:], strict=True))
+            changes[row] += any(
+                not np.array_equal(a, b) for a, b in zip(before, state[1:], strict=True)
+            )
     assert all(changes.values()), changes
 
 
@@ -70,7 +85,11 @@ def printed_row_2(sets, closed, space):
     """Row 2 of Algorithm 1 by the letter: representations by two open sets are ignored."""
     forced = set()
     for whole in sets:
-        only = [part for part in space if part == whole or any(part | other == whole for other in closed)]
+        only = [
+            part
+            for part in space
+            if part == whole or any(part | other == whole for other in closed)
+        ]
         forced |= set(only) if len(only) == 1 else set()
     return forced
 
@@ -97,7 +116,9 @@ def test_exact_reductions_keep_an_optimum(seed):
         assert least(sets, *state, with_rows=False) == optimum(sets), sets
 
 
-@pytest.mark.parametrize("seed", [195, 295, 344, 352, 944, 988, 1246, 1315, 1495, 1664, 1752, 1852, 2679, 2859])
+@pytest.mark.parametrize(
+    "seed", [195, 295, 344, 352, 944, 988, 1246, 1315, 1495, 1664, 1752, 1852, 2679, 2859]
+)
 def test_rows_that_others_imply_keep_an_optimum(seed):
     """One family in 200 has such a row: it is dropped, and no closed columns cover it."""
     rng = random.Random(seed)
@@ -107,7 +128,10 @@ def test_rows_that_others_imply_keep_an_optimum(seed):
     assert (~row_open & ~covering_positions(incidence, status)[2]).any()
     assert least(sets, incidence, status, row_open, with_rows=False) == optimum(sets)
     closed, cores = reduce_to_cores(incidence)
-    sizes = [solve_program(program_of(core), start=np.ones(len(core.columns), bool)).chosen for core in cores]
+    sizes = [
+        solve_program(program_of(core), start=np.ones(len(core.columns), bool)).chosen
+        for core in cores
+    ]
     assert len(closed) + sum(int(chosen.sum()) for chosen in sizes) == optimum(sets)
 
 
@@ -120,14 +144,21 @@ def test_cores_add_up():
         incidence = incidence_of(set_system(sets))
         closed, cores = reduce_to_cores(incidence)
         several += len(cores) > 1
-        chosen = [closed] + [core.columns[search(core, incidence, work=10_000, seed=0)] for core in cores]
+        chosen = [closed] + [
+            core.columns[search(core, incidence, work=10_000, seed=0)] for core in cores
+        ]
         members = named(sets, incidence, np.concatenate(chosen))
         assert covers(sets, members)
         if cores:
             exact = len(closed) + sum(
-                round(solve_program(program_of(core), start=np.zeros(len(core.columns), bool)).bound) for core in cores
+                round(
+                    solve_program(program_of(core), start=np.zeros(len(core.columns), bool)).bound
+                )
+                for core in cores
             )
-            assert exact == optimum([s for s in sets if max(s) < 10]) + optimum([s for s in sets if min(s) >= 10])
+            assert exact == optimum([s for s in sets if max(s) < 10]) + optimum(
+                [s for s in sets if min(s) >= 10]
+            )
     assert several
 
 
@@ -164,7 +195,10 @@ def test_six_element_cuts_are_true(seed):
     needed = next(
         k
         for k in range(16)
-        if any(all(any(pair <= set(TRIPLES[t]) for pair in own) for t in chosen) for own in combinations(pairs, k))
+        if any(
+            all(any(pair <= set(TRIPLES[t]) for pair in own) for t in chosen)
+            for own in combinations(pairs, k)
+        )
     )
     assert smallest_edge_covers()[sum(1 << t for t in chosen)] == needed
     assert smallest_edge_covers()[2**20 - 1] == 6

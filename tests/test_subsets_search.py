@@ -38,7 +38,9 @@ def slow_search(incidence, core, closed, seed):
               for a, b in zip(core.row_start[:-1], core.row_start[1:], strict=True)]  # fmt: skip
     kept = [frozenset(members) for members in incidence.sets(np.arange(incidence.columns))]
     rows = [frozenset(members) for members in incidence.sets(own)]
-    slow = Cover(rows, columns, [c for c in kept if closed(c)], inside, Draws(*random_stream(seed).tolist()))
+    slow = Cover(
+        rows, columns, [c for c in kept if closed(c)], inside, Draws(*random_stream(seed).tolist())
+    )
     groups = [[c] for c, members in enumerate(columns) if len(members) == 1]
     pairs = [c for c, members in enumerate(columns) if len(members) == 2]
     for e in sorted(frozenset().union(*(columns[c] for c in pairs))):
@@ -71,7 +73,9 @@ def test_every_step_is_its_definition(name, seed):
         assert walk.tally.tolist() == [len(slow.chosen), len(slow.uncovered), slow.work, slow.step]
         assert walk.chosen[: walk.tally[0]].tolist() == slow.chosen
         assert walk.uncovered[: walk.tally[1]].tolist() == slow.uncovered
-        assert walk.rows["weight"][:-1].tolist() == slow.weight and walk.stamp.tolist() == slow.stamp
+        assert (
+            walk.rows["weight"][:-1].tolist() == slow.weight and walk.stamp.tolist() == slow.stamp
+        )
         assert set(np.flatnonzero(walk.columns["best"][:-1]).tolist()) == slow.best
         assert walk.score.tolist() == [slow.score(c) for c in range(len(core.columns))]
 
@@ -87,7 +91,9 @@ def test_without_helpers_a_tenth_of_the_chosen_columns_is_flipped():
     assert groups[-1] == []
     slow.search(groups, 3000, 5)
     search_walk(walk, kicks_of(core, incidence, walk.score), 3000, 5)
-    assert walk.chosen[: walk.tally[0]].tolist() == slow.chosen and walk.stamp.tolist() == slow.stamp
+    assert (
+        walk.chosen[: walk.tally[0]].tolist() == slow.chosen and walk.stamp.tolist() == slow.stamp
+    )
 
 
 def test_the_search_covers_a_reduced_core():

@@ -13,7 +13,9 @@ from qubayes.qubo.subsets.smallest_cover import MOST_COLUMNS, representations_of
 from reference.covers import covers, optimum
 from subset_cases import problem, set_system
 
-cover_module = import_module("qubayes.qubo.subsets.cover")  # the package has a function of this name
+cover_module = import_module(
+    "qubayes.qubo.subsets.cover"
+)  # the package has a function of this name
 
 
 def whole(sets):
@@ -30,12 +32,16 @@ def test_the_tree_finds_and_proves_the_optimum_from_any_cover():
         assert len(core.columns) <= MOST_COLUMNS
         chosen, proved = smallest_cover(core, np.ones(len(core.columns), dtype=np.bool_), 10**6)
         elements = set_system(sets).elements
-        members = [frozenset(elements[list(own)].tolist()) for own in incidence.sets(core.columns[chosen])]
+        members = [
+            frozenset(elements[list(own)].tolist()) for own in incidence.sets(core.columns[chosen])
+        ]
         assert proved and covers(sets, members) and len(members) == optimum(sets), sets
 
 
 def test_a_tree_that_grows_too_large_says_nothing():
-    sets = [{e} for e in range(7)] + [{a, b, c} for a in range(7) for b in range(a) for c in range(b)]
+    sets = [{e} for e in range(7)] + [
+        {a, b, c} for a in range(7) for b in range(a) for c in range(b)
+    ]
     _, (core,) = reduce_to_cores(incidence_of(set_system(sets)))
     known = np.ones(len(core.columns), dtype=np.bool_)
     few, proved = smallest_cover(core, known, 2)
@@ -49,7 +55,11 @@ def test_the_representations_of_a_row():
     incidence, core = whole([{0, 1, 2}])
     rows = representations_of(core)
     sets = [frozenset(own) for own in incidence.sets(core.columns)]
-    found = {frozenset(own for p, own in enumerate(sets) if word >> p & 1) for word in rows.columns.tolist() if word}
+    found = {
+        frozenset(own for p, own in enumerate(sets) if word >> p & 1)
+        for word in rows.columns.tolist()
+        if word
+    }
     full = frozenset({0, 1, 2})
     assert len(sets) == 7 and rows.start.tolist() == [0, len(found)]
     assert found == {frozenset({full})} | {

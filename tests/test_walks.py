@@ -29,7 +29,9 @@ def test_long_runs_of_sets_with_one_member():
     n = 370
     pairs = [(1, *pair) for pair in combinations(range(2, n), 2)]
     assert len(pairs) > 65_535 + 100
-    problem = order_problem(Families.of([[*pairs, ()]] + [[()]] * (n - 1)), np.zeros(len(pairs) + n))
+    problem = order_problem(
+        Families.of([[*pairs, ()]] + [[()]] * (n - 1)), np.zeros(len(pairs) + n)
+    )
     left = len(pairs) - np.arange(len(pairs))
     assert problem.skip[: len(pairs), 0].tolist() == np.minimum(left, 65_535).tolist()
 

@@ -31,14 +31,29 @@ def dependent_data(n: int, rows: int, seed: int, states: int = 3) -> Dataset:
     codes = np.zeros((n, rows), dtype=np.uint8)
     for i in range(n):
         source = codes[random.integers(0, i)] + codes[random.integers(0, i)] if i else codes[0]
-        codes[i] = np.where(random.random(rows) < 0.3, random.integers(0, states, rows), source) % states
+        codes[i] = (
+            np.where(random.random(rows) < 0.3, random.integers(0, states, rows), source) % states
+        )
     return Dataset(tuple(f"v{i}" for i in range(n)), (tuple(map(str, range(states))),) * n, codes)
 
 
-def start(arguments: Sequence[object], before: Sequence[str] = (), **more: object) -> "subprocess.Popen[str]":
+def start(
+    arguments: Sequence[object], before: Sequence[str] = (), **more: object
+) -> "subprocess.Popen[str]":
     """The command line in a process group of its own; `before` is put in front of the command."""
-    command = [*before, sys.executable, "-c", "from qubayes.cli import main; main()", *map(str, arguments)]
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    command = [
+        *before,
+        sys.executable,
+        "-c",
+        "from qubayes.cli import main; main()",
+        *map(str, arguments),
+    ]
+    streams = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        **more,
+    }
     return subprocess.Popen(command, text=True, start_new_session=True, **streams)
 
 

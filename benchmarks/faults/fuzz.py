@@ -1,13 +1,13 @@
 """Damaged files for every reader: only success or a QubayesError may come out, in bounded time and memory.
 
     python -m benchmarks faults fuzz --inputs 1000000 --seed 0            # the whole experiment
-    python -m benchmarks faults fuzz --reader 'network .bif' --inputs 5000
-    python -m benchmarks faults fuzz --reader 'network .bif' --only 1234  # one input again, with its trace
+    python -m benchmarks faults fuzz --reader 'network .bif' --inputs 5000 python -m benchmarks
+    faults fuzz --reader 'network .bif' --only 1234  # one input again, with its trace
 
-Each reader works in a process of its own, on a file in memory, with a limit on its address space and, for each input,
-on its processor time. Input k of a reader depends on --seed, the reader and k alone. Prints a Markdown table; exit
-code 1 if anything else than a QubayesError came out, a limit was met, or a process died.
-"""
+Each reader works in a process of its own, on a file in memory, with a limit on its address space
+and, for each input, on its processor time. Input k of a reader depends on --seed, the reader and k
+alone. Prints a Markdown table; exit code 1 if anything else than a QubayesError came out, a limit
+was met, or a process died."""
 
 import argparse
 import faulthandler
@@ -26,7 +26,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-os.environ.update(POLARS_MAX_THREADS="1", NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+os.environ.update(
+    POLARS_MAX_THREADS="1", NUMBA_NUM_THREADS="1", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"
+)
 
 from fuzz_readers import READERS, Reader
 
@@ -34,7 +36,8 @@ from qubayes.foundation.errors import QubayesError
 
 SECONDS = 5.0  # of processor time, for one input
 MEMORY = 2 << 30  # bytes of address space beyond what the libraries take
-_SILENCE = 120.0  # seconds of wall clock without a sign of life: the process hangs where no signal reaches it
+# seconds of wall clock without a sign of life: the process hangs where no signal reaches it
+_SILENCE = 120.0
 
 
 class Tally(NamedTuple):
@@ -60,14 +63,18 @@ def main() -> int:
         return _repeat(options)
     if unknown := set(options.reader or ()) - set(READERS):
         sys.exit(f"no reader {min(unknown)!r}; there are: {', '.join(READERS)}")
-    chosen = {name: reader for name, reader in READERS.items() if name in (options.reader or READERS)}
+    chosen = {
+        name: reader for name, reader in READERS.items() if name in (options.reader or READERS)
+    }
     parts = sum(reader.share for reader in chosen.values())
     began = time.perf_counter()
     print("| reader | inputs | accepted | refused | slowest, ms (input) | memory, MB | failures |")
     print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
     tallies = []
     for name, reader in chosen.items():
-        tally = _fuzz(name, reader, max(1, math.ceil(options.inputs * reader.share / parts)), options.seed)
+        tally = _fuzz(
+            name, reader, max(1, math.ceil(options.inputs * reader.share / parts)), options.seed
+        )
         tallies.append(tally)
         print(
             f"| {name} | {tally.inputs:,} | {tally.accepted:,} | {tally.refused:,} "
@@ -76,10 +83,14 @@ def main() -> int:
         )
         for failure in tally.failures[: options.show]:
             print(f"{name}: {failure}", file=sys.stderr, flush=True)
-    inputs, accepted, refused = (sum(getattr(t, key) for t in tallies) for key in ("inputs", "accepted", "refused"))
+    inputs, accepted, refused = (
+        sum(getattr(t, key) for t in tallies) for key in ("inputs", "accepted", "refused")
+    )
     failures = sum(len(tally.failures) for tally in tallies)
     slowest, memory = max(t.slowest for t in tallies), max(t.memory for t in tallies)
-    print(f"| all | {inputs:,} | {accepted:,} | {refused:,} | {1000 * slowest:,.0f} | {memory:,.0f} | {failures} |")
+    print(
+        f"| all | {inputs:,} | {accepted:,} | {refused:,} | {1000 * slowest:,.0f} | {memory:,.0f} | {failures} |"
+    )
     print(
         f"\nSeed {options.seed}; at most {SECONDS:g} s of processor time an input and {MEMORY >> 20:,} MB of address "
         f"space a reader; {time.perf_counter() - began:,.0f} s in all."
@@ -88,11 +99,15 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--inputs", type=int, default=20_000, help="of all readers together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--reader", action="append", help="only this one; may be repeated")
-    parser.add_argument("--only", type=int, help="repeat this input of --reader, with its content and trace")
+    parser.add_argument(
+        "--only", type=int, help="repeat this input of --reader, with its content and trace"
+    )
     parser.add_argument("--show", type=int, default=20, help="failures of a reader to tell of")
     return parser.parse_args()
 
@@ -104,7 +119,9 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
     while done < inputs:
         folder = _folder()  # made and removed here: the process may die
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(folder, name, reader, (done, inputs), seed, sender))
+        process = context.Process(
+            target=_work, args=(folder, name, reader, (done, inputs), seed, sender)
+        )
         process.start()
         sender.close()
         at, tally = _followed(process, receiver)
@@ -116,13 +133,17 @@ def _fuzz(name: str, reader: Reader, inputs: int, seed: int) -> Tally:
         if at is None:
             failures.append(f"no valid files could be made and read: code {process.exitcode}")
             break
-        failures.append(f"input {at}: the process ended with code {process.exitcode}, or hung and was ended")
+        failures.append(
+            f"input {at}: the process ended with code {process.exitcode}, or hung and was ended"
+        )
         done = at + 1
     slowest = max(tallies, key=lambda t: t.slowest, default=Tally(0, 0, 0, 0.0, 0, 0.0, ()))
     accepted, refused = (sum(getattr(t, key) for t in tallies) for key in ("accepted", "refused"))
     failures += [failure for tally in tallies for failure in tally.failures]
     memory = max((t.memory for t in tallies), default=0.0)
-    return Tally(inputs, accepted, refused, slowest.slowest, slowest.slowest_input, memory, tuple(failures))
+    return Tally(
+        inputs, accepted, refused, slowest.slowest, slowest.slowest_input, memory, tuple(failures)
+    )
 
 
 def _followed(process: Any, receiver: Any) -> tuple[int | None, Tally | None]:
@@ -138,7 +159,9 @@ def _followed(process: Any, receiver: Any) -> tuple[int | None, Tally | None]:
             return at, tally
 
 
-def _work(folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any) -> None:
+def _work(
+    folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: int, sender: Any
+) -> None:
     """Read the inputs; before each its number is sent, and the tally so far."""
     seeds, read = _prepared(folder, reader)
     place = folder / f"input{reader.ending}"
@@ -150,7 +173,9 @@ def _work(folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: 
 
     def tally() -> Tally:
         done = accepted + refused + len(failures)
-        return Tally(done, accepted, refused, slowest, slowest_input, _peak() - base, tuple(failures))
+        return Tally(
+            done, accepted, refused, slowest, slowest_input, _peak() - base, tuple(failures)
+        )
 
     for number in range(*span):
         sender.send((number, tally()))
@@ -166,7 +191,9 @@ def _work(folder: Path, name: str, reader: Reader, span: tuple[int, int], seed: 
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            failures.append(f"input {number}: {type(error).__name__}: {str(error)[:150]!r} {_where(error)}")
+            failures.append(
+                f"input {number}: {type(error).__name__}: {str(error)[:150]!r} {_where(error)}"
+            )
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         seconds = time.process_time() - began
@@ -221,7 +248,9 @@ def _time_is_up(signal_number: int, frame: object) -> None:
 
 def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    return " < ".join(
+        f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-4:])
+    )
 
 
 def _repeat(options: argparse.Namespace) -> int:

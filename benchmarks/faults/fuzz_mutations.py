@@ -1,8 +1,8 @@
 """Damage to files: what disks, editors, other programs and enemies do to them. The same random stream, the same damage.
 
-`mutated` knows text and bytes alike; `gzip_damage`, `zip_damage` and `checked_damage` know containers and damage what
-is inside them, with sums and sizes made right again, so that the reader gets past its first check.
-"""
+`mutated` knows text and bytes alike; `gzip_damage`, `zip_damage` and `checked_damage` know
+containers and damage what is inside them, with sums and sizes made right again, so that the reader
+gets past its first check."""
 
 import gzip
 import hashlib
@@ -30,16 +30,40 @@ _NAMES = (
     "雨".encode(), "\u202e".encode(), "\u2028".encode(), b"\\ud800", b"\\u0000", b"x" * 300, b"y" * 40_000,
     b"__class__", b"NA", b"missing", b"inf", b"1", b"0", b"obj", b"End", b"VAR", b"META", b"node", b"table",
 )  # fmt: skip
-_NESTS = ((b"[", b"]"), (b"{", b"}"), (b"(", b")"), (b'{"a":', b"}"), (b"<a>", b"</a>"), (b'"', b'"'), (b"[1,", b"]"))
+_NESTS = (
+    (b"[", b"]"),
+    (b"{", b"}"),
+    (b"(", b")"),
+    (b'{"a":', b"}"),
+    (b"<a>", b"</a>"),
+    (b'"', b'"'),
+    (b"[1,", b"]"),
+)
 _DEPTHS = (3, 30, 120, 400, 900, 980, 1000, 3000, 20_000)
-_TOKEN = re.compile(rb'[A-Za-z_][A-Za-z0-9_]*|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|"[^"\n]{0,200}"|\s+|.', re.DOTALL)
+_TOKEN = re.compile(
+    rb'[A-Za-z_][A-Za-z0-9_]*|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|"[^"\n]{0,200}"|\s+|.', re.DOTALL
+)
 _NUMBER = re.compile(rb"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _VALUES = (
     None, True, 0, 1, -1, 3, 201, 1 << 63, 10**400, 0.5, -1e308, float("inf"), float("-inf"), float("nan"),
     "", "1", "3", "ff", "-1", "0x1", "1e99999999", "f" * 5000, "v0", "root",
     "search", "branch", [], {}, [[]], [0, 1], ["v1", "v0"],
 )  # fmt: skip
-_WORDS = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63), 10**12, 255, 65536)
+_WORDS = (
+    0,
+    1,
+    -1,
+    2**31 - 1,
+    -(2**31),
+    2**31,
+    2**32 - 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    10**12,
+    255,
+    65536,
+)
 
 
 def mutated(seeds: Sequence[bytes], random: Random) -> bytes:
@@ -70,10 +94,16 @@ def zip_damage(seeds: Sequence[bytes], random: Random) -> bytes:
     if random.random() < 0.1:
         del members[random.choice(list(members))]
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+    with zipfile.ZipFile(
+        packed, "w", random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    ) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    head = mutated([whole[:start]], random) if start > 0 and random.random() < 0.2 else whole[: max(start, 0)]
+    head = (
+        mutated([whole[:start]], random)
+        if start > 0 and random.random() < 0.2
+        else whole[: max(start, 0)]
+    )
     return head + packed.getvalue()
 
 
@@ -113,7 +143,9 @@ def certificate_damage(seeds: Sequence[bytes], random: Random) -> bytes:
     scores, certificate = rest[: int(line)], rest[int(line) :]
     kind = random.random()
     if kind < 0.3:
-        scores = mutated([scores], random) if random.random() < 0.5 else gzip_damage([scores], random)
+        scores = (
+            mutated([scores], random) if random.random() < 0.5 else gzip_damage([scores], random)
+        )
     elif kind < 0.6:
         certificate = signed(mutated([certificate], random))
     else:
@@ -146,7 +178,9 @@ def _other_value(value: Any, random: Random) -> Any:
     if isinstance(value, list) and value and random.random() < 0.9:
         at = random.randrange(len(value))
         kind = random.randrange(8)
-        middle = [] if kind == 0 else [value[at]] * 2 if kind == 1 else [_other_value(value[at], random)]
+        middle = (
+            [] if kind == 0 else [value[at]] * 2 if kind == 1 else [_other_value(value[at], random)]
+        )
         return value[:at] + middle + value[at + 1 :]
     if type(value) is int and random.random() < 0.5:
         return value + random.choice((-1, 1, 2, -value - 1, 1 << 64, 10 ** random.randrange(4000)))
@@ -291,7 +325,10 @@ def _words(content: bytes, seeds: Sequence[bytes], random: Random) -> bytes:
         word = random.choice(_WORDS) if random.random() < 0.6 else random.randrange(-3, 12)
         bits = 8 * width
         struct.pack_into(
-            sign, changed, 4 * random.randrange(places + 1), (word + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+            sign,
+            changed,
+            4 * random.randrange(places + 1),
+            (word + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1),
         )
     return bytes(changed)
 

@@ -31,8 +31,14 @@ def _table(states: int = 3, n: int = 4, rows: int = 30, names: Sequence[str] = (
     rng = np.random.default_rng(states)
     codes = np.zeros((n, rows), dtype=np.uint8)
     for i in range(n):
-        codes[i] = np.where(rng.random(rows) < 0.4, rng.integers(0, states, rows), codes[i - 1]) % states
-    return Dataset(tuple(names) or tuple(f"v{i}" for i in range(n)), (tuple(map(str, range(states))),) * n, codes)
+        codes[i] = (
+            np.where(rng.random(rows) < 0.4, rng.integers(0, states, rows), codes[i - 1]) % states
+        )
+    return Dataset(
+        tuple(names) or tuple(f"v{i}" for i in range(n)),
+        (tuple(map(str, range(states))),) * n,
+        codes,
+    )
 
 
 def _bytes(folder: Path, name: str, write: Callable[[Path], object]) -> bytes:
@@ -50,7 +56,11 @@ def _csv(folder: Path, separator: str = ",") -> tuple[list[bytes], Read]:
     ending = ".csv" if separator == "," else ".tsv"
     seeds = [
         _bytes(folder, ending, lambda path: write(_table(2), path)),
-        _bytes(folder, ending, lambda path: write(_table(3, names=('a "q"', "b,c", "d\te", "f\ng")), path)),
+        _bytes(
+            folder,
+            ending,
+            lambda path: write(_table(3, names=('a "q"', "b,c", "d\te", "f\ng")), path),
+        ),
         b"age,sex,x\n1.5,f,NA\n2.5,m,1\n-3e2,,2\n7,f,3\n".replace(b",", separator.encode()),
         b'"a","b"\n"x""y","1"\n"p\nq","2"\n'.replace(b",", separator.encode()),
     ]
@@ -74,7 +84,12 @@ def _dat(folder: Path) -> tuple[list[bytes], Read]:
         b"1 3 5\n2 3\n\n1 2 5 9\n10\n",
         b"a b\n3 2\nx y\nz y\nw q\n",
     ]
-    variants = [ReadSettings(), ReadSettings(), ReadSettings(format="fimi"), ReadSettings(format="gobnilp")]
+    variants = [
+        ReadSettings(),
+        ReadSettings(),
+        ReadSettings(format="fimi"),
+        ReadSettings(format="gobnilp"),
+    ]
     return seeds, lambda path, random: read(path, random.choice(variants))
 
 
@@ -139,10 +154,10 @@ def _arities_bif(folder: Path) -> tuple[list[bytes], Read]:
 
 
 def _candidates(seed: int = 3) -> Any:
-    from qubayes.candidates import Search, identify
+    from qubayes.candidates import CandidateSearch, identify
     from qubayes.scores import Score
 
-    return identify(_table(seed, rows=200), Search(3, Score("bdeu", 1.0)))
+    return identify(_table(seed, rows=200), CandidateSearch(3, Score("bdeu", 1.0)))
 
 
 def _scores(folder: Path, kind: str) -> tuple[list[bytes], Read]:
@@ -153,7 +168,9 @@ def _scores(folder: Path, kind: str) -> tuple[list[bytes], Read]:
         _bytes(folder, kind, lambda path: write_candidates(_candidates(3), path)),
     ]
     if kind == ".jkl":
-        seeds.append(b"3\n# made by hand\na 2\n-1.5 0\n-1 1 b\nb 1\n-2 0\nc 4\n-9 0\n-8 1 a\n-7 1 b\n-3 2 a b\n")
+        seeds.append(
+            b"3\n# made by hand\na 2\n-1.5 0\n-1 1 b\nb 1\n-2 0\nc 4\n-9 0\n-8 1 a\n-7 1 b\n-3 2 a b\n"
+        )
     if kind == ".pss":
         seeds.append(
             b"META pss_version = 0.1\n\nVAR a\nMETA arity=2\n-1.5\n-1 b\n\nVAR b\n-2\n\nVAR c\n-9\n-8 a\n-3 a b\n"
@@ -192,12 +209,12 @@ _KEPT: dict[str, Any] = {}
 
 def _blocks(folder: Path) -> tuple[list[bytes], Read]:
     """Finished blocks of a search that was killed: read, and gone on with."""
-    from qubayes.candidates import Search, identify
+    from qubayes.candidates import CandidateSearch, identify
     from qubayes.candidates.checkpoint import Checkpoint
     from qubayes.foundation.workers import Workers
     from qubayes.scores import Score
 
-    table, search = _table(3, n=5, rows=60), Search(2, Score("bdeu", 1.0))
+    table, search = _table(3, n=5, rows=60), CandidateSearch(2, Score("bdeu", 1.0))
     place, kept = folder / "kept.blocks", []
     plain = Checkpoint.add
 
@@ -228,7 +245,8 @@ def _graph(names: str) -> Any:
     from qubayes.network import Network
 
     return Network(
-        tuple(names), tuple(() if not i else ((0,) if i == 1 else (i - 2, i - 1)) for i in range(len(names)))
+        tuple(names),
+        tuple(() if not i else ((0,) if i == 1 else (i - 2, i - 1)) for i in range(len(names))),
     )
 
 
@@ -245,7 +263,10 @@ def _networks(folder: Path, kind: str) -> tuple[list[bytes], Read]:
     odd = Network(("x y", "p.q", "ä"), ((), (0,), ()), (("a b", "c"), ("1", "2", "3"), ("only",)))
     tables = (np.array([0.25, 0.75]), np.array([[0.1, 0.2, 0.7], [1.0, 0.0, 0.0]]), np.array([1.0]))
     odd = Network(odd.names, odd.parents, odd.states, tables)
-    seeds = [_bytes(folder, kind, lambda path, one=one: write_network(one, path)) for one in (fitted, odd)]
+    seeds = [
+        _bytes(folder, kind, lambda path, one=one: write_network(one, path))
+        for one in (fitted, odd)
+    ]
     seeds += _BY_HAND.get(kind, [])
     back = folder / "back.json"
 
@@ -277,7 +298,9 @@ _BY_HAND = {
         b'<?xml version="1.0"?><graphml><key id="d0" for="node"/><graph id="G" edgedefault="directed"><node id="n0">'
         b'<data key="d0">1</data></node><node id="n1"/><edge id="e0" source="n0" target="n1"/></graph></graphml>'
     ],
-    ".dot": [b'strict digraph G { node [shape=box]; rankdir=LR; a -> b -> "c d" [weight=2]; # x\n e; /* f */ }\n'],
+    ".dot": [
+        b'strict digraph G { node [shape=box]; rankdir=LR; a -> b -> "c d" [weight=2]; # x\n e; /* f */ }\n'
+    ],
     ".bnlearn": [b"[A][C][B|A][D|A:C]\n", b"[A] [B|A]"],
     ".csv": [b'"","a","b"\n"a",0,1\n"b",0,0\n', b"a,b,c\n0,1,1\n0,0,1\n0,0,0\n"],
 }
@@ -301,14 +324,20 @@ def _knowledge(folder: Path) -> tuple[list[bytes], Read]:
 def _polynomial(folder: Path) -> tuple[list[bytes], Read]:
     from qubayes.quadratize import read_polynomial
 
-    seeds = [b'[[1.5, ["a", "b", "c"]], [-2, ["a"]], [3, []], [0.25, ["b", "d"]]]', b"[[1, [0, 1, 2]], [2, [3, 10]]]"]
+    seeds = [
+        b'[[1.5, ["a", "b", "c"]], [-2, ["a"]], [3, []], [0.25, ["b", "d"]]]',
+        b"[[1, [0, 1, 2]], [2, [3, 10]]]",
+    ]
     return seeds, lambda path, random: read_polynomial(path)
 
 
 def _decoder(folder: Path) -> tuple[list[bytes], Read]:
     from qubayes.quadratize import Decoder, quadratize
 
-    made = [quadratize({("a", "b", "c"): 1.0, ("b", "c", "d"): -2.0, ("a",): 1.0}), quadratize({(0, 1, 2): 1.0})]
+    made = [
+        quadratize({("a", "b", "c"): 1.0, ("b", "c", "d"): -2.0, ("a",): 1.0}),
+        quadratize({(0, 1, 2): 1.0}),
+    ]
     seeds = [one.decoder.to_json().encode() for one in made]
 
     def read(path: Path, random: Random) -> object:
@@ -342,7 +371,11 @@ def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
         from dimod import ConstrainedQuadraticModel, Integer, Real, quicksum
 
         model = ConstrainedQuadraticModel()
-        i, j, x = Integer("i", upper_bound=7), Integer("j", lower_bound=-3, upper_bound=3), Real("x", upper_bound=9)
+        i, j, x = (
+            Integer("i", upper_bound=7),
+            Integer("j", lower_bound=-3, upper_bound=3),
+            Real("x", upper_bound=9),
+        )
         model.set_objective(i * j + 2 * i + x + 1)
         model.add_constraint(quicksum([i, j]) <= 5, label="c0")
         model.add_constraint(x - 2 * i >= -1, label="limit")
@@ -378,7 +411,8 @@ def _formulations(folder: Path) -> tuple[list[bytes], Read]:
     ]
     made = [formulate(candidates, cover(candidates), workers=workers, **more) for more in variants]
     seeds = [
-        _bytes(folder, ".qbf", lambda path, one=one: formulation_files.write_formulation(one, path)) for one in made
+        _bytes(folder, ".qbf", lambda path, one=one: formulation_files.write_formulation(one, path))
+        for one in made
     ]
 
     def read(path: Path, random: Random) -> object:
@@ -410,7 +444,9 @@ def _certificates(folder: Path) -> tuple[list[bytes], Read]:
         for seed in range(3):
             candidates = _random_candidates(6, seed)
             solve(candidates, solver_named("exact", certificate=place), limits=Limits(None))
-            scores = _bytes(folder, ".jkl", lambda path, these=candidates: write_candidates(these, path))
+            scores = _bytes(
+                folder, ".jkl", lambda path, these=candidates: write_candidates(these, path)
+            )
             found.append(b"%d\n" % len(scores) + scores + read_bytes(place))
             searched = json.loads(read_bytes(place))
             for part in searched["parts"]:
@@ -476,7 +512,9 @@ def _solutions(folder: Path) -> tuple[list[bytes], Read]:
     seeds = [_bytes(folder, ".json", lambda path: write_solution(solution, path))]
 
     def read(path: Path, random: Random) -> object:
-        found = read_solution(path, formulation if random.random() < 0.3 else formulation.candidates)
+        found = read_solution(
+            path, formulation if random.random() < 0.3 else formulation.candidates
+        )
         return json.dumps(found.as_json(), allow_nan=False)
 
     return seeds, read
@@ -502,7 +540,9 @@ def _trials(folder: Path) -> tuple[list[bytes], Read]:
     from benchmarks.paper.bench import QUICK, tables_of
     from benchmarks.paper.store import Store
 
-    plan = replace(QUICK, tables=("1", "2", "3", "D.2", "D.5", "growth"), solvers=("anneal", "exact"))
+    plan = replace(
+        QUICK, tables=("1", "2", "3", "D.2", "D.5", "growth"), solvers=("anneal", "exact")
+    )
     result = {
         "candidates": {"n": 3, "total": 17, "seconds": 0.5},
         "bits": {"n": 3, "bits": {"total": 9}, "prepare": 0.1, "cover": 0.2, "assemble": 0.3},
@@ -516,11 +556,16 @@ def _trials(folder: Path) -> tuple[list[bytes], Read]:
             "statistics": {"raw_score": -9.75, "repaired_score": -9.5, "repaired": 1},
         },
     }
-    records = [{"trial": asdict(trial), "result": {**result[trial.kind], "peak_mb": 100}} for trial in plan.trials()]
+    records = [
+        {"trial": asdict(trial), "result": {**result[trial.kind], "peak_mb": 100}}
+        for trial in plan.trials()
+    ]
     records.append({**records.pop(), "error": "no memory"})
     lines = [json.dumps(record) for record in records]
     solved = [json.dumps(record) for record in records if record["trial"]["kind"] == "solve"]
-    seeds = ["\n".join(some).encode() + b"\n" for some in (lines[:12], lines[-12:], solved, lines[:2])]
+    seeds = [
+        "\n".join(some).encode() + b"\n" for some in (lines[:12], lines[-12:], solved, lines[:2])
+    ]
 
     def read(path: Path, random: Random) -> object:
         store = Store(path)
@@ -538,7 +583,9 @@ def _answers(folder: Path) -> tuple[list[bytes], Read]:
     from qubayes.machines.qubo import qubo_from_couplers
 
     os.environ[KEY_VARIABLE] = key = "secret-4711"
-    problem = problem_of(qubo_from_couplers(np.ones(3), np.array([0]), np.array([1]), np.array([2.0])))
+    problem = problem_of(
+        qubo_from_couplers(np.ones(3), np.array([0]), np.array([1]), np.array([2.0]))
+    )
     client = DigitalAnnealer("http://localhost:1", patience=Patience(1.0, 1, 0.0, 0.0))
     done = {
         "status": "Done",
@@ -593,7 +640,13 @@ def _runs(folder: Path) -> tuple[list[bytes], Read]:
     from qubayes.learning import learn
 
     table, run = _table(2, n=3, rows=30), folder / "run"
-    settings: dict[str, Any] = {"max_parents": 2, "time_limit": None, "moves": 50, "solver": "anneal", "run_dir": run}
+    settings: dict[str, Any] = {
+        "max_parents": 2,
+        "time_limit": None,
+        "moves": 50,
+        "solver": "anneal",
+        "run_dir": run,
+    }
     learn(table, **settings)
     other = folder / "other"
     learn(_table(3, n=4, rows=30), **{**settings, "run_dir": other})
@@ -636,14 +689,20 @@ READERS = {
     "arities .json": Reader(".json", 25, _arities),
     "arities .bif": Reader(".bif", 20, _arities_bif),
     "scores .jkl": Reader(".jkl", 50, lambda folder: _scores(folder, ".jkl")),
-    "scores .jkl.gz": Reader(".jkl.gz", 20, lambda folder: _scores(folder, ".jkl"), damage.gzip_damage),
+    "scores .jkl.gz": Reader(
+        ".jkl.gz", 20, lambda folder: _scores(folder, ".jkl"), damage.gzip_damage
+    ),
     "scores .pss": Reader(".pss", 50, lambda folder: _scores(folder, ".pss")),
     "scores, ending unknown": Reader(".scr", 15, lambda folder: _scores(folder, ".jkl")),
-    "native .qbc": Reader(".qbc", 50, lambda folder: _scores(folder, ".qbc"), damage.checked_damage),
+    "native .qbc": Reader(
+        ".qbc", 50, lambda folder: _scores(folder, ".qbc"), damage.checked_damage
+    ),
     "native .qbs": Reader(".qbs", 30, _subsets, damage.checked_damage),
     "native .blocks": Reader(".blocks", 8, _blocks, damage.records_damage),
     "network .bif": Reader(".bif", 60, lambda folder: _networks(folder, ".bif")),
-    "network .bif.gz": Reader(".bif.gz", 15, lambda folder: _networks(folder, ".bif"), damage.gzip_damage),
+    "network .bif.gz": Reader(
+        ".bif.gz", 15, lambda folder: _networks(folder, ".bif"), damage.gzip_damage
+    ),
     "network .xmlbif": Reader(".xmlbif", 50, lambda folder: _networks(folder, ".xmlbif")),
     "network .graphml": Reader(".graphml", 40, lambda folder: _networks(folder, ".graphml")),
     "network .dot": Reader(".dot", 40, lambda folder: _networks(folder, ".dot")),
@@ -655,14 +714,18 @@ READERS = {
     "decoder .json": Reader(".json", 20, _decoder),
     "model .bqm": Reader(".bqm", 25, lambda folder: _models(folder, ".bqm")),
     "model .coo": Reader(".coo", 20, lambda folder: _models(folder, ".coo")),
-    "model .coo.gz": Reader(".coo.gz", 8, lambda folder: _models(folder, ".coo"), damage.gzip_damage),
+    "model .coo.gz": Reader(
+        ".coo.gz", 8, lambda folder: _models(folder, ".coo"), damage.gzip_damage
+    ),
     "model .npz": Reader(".npz", 12, lambda folder: _models(folder, ".npz"), damage.zip_damage),
     "model .cqm": Reader(".cqm", 8, lambda folder: _models(folder, ".cqm"), damage.zip_damage),
     "model .lp": Reader(".lp", 40, lambda folder: _models(folder, ".lp")),
     "model .json (Digital Annealer)": Reader(".json", 30, lambda folder: _models(folder, ".json")),
     "answers of the Digital Annealer": Reader(".json", 60, _answers),
     "formulation .qbf": Reader(".qbf", 12, _formulations, damage.formulation_damage),
-    "certificate and scores (checker)": Reader(".proof", 40, _certificates, damage.certificate_damage),
+    "certificate and scores (checker)": Reader(
+        ".proof", 40, _certificates, damage.certificate_damage
+    ),
     "solution .json": Reader(".json", 20, _solutions),
     "bootstrap .json": Reader(".json", 15, _bootstraps),
     "run folder of learn": Reader(".run", 2, _runs, _run_damage),

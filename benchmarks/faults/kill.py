@@ -2,12 +2,12 @@
 
     python -m benchmarks faults kill --kills 120 --seed 0
 
-Half of the kills come at a moment that is uniform over the time of an undisturbed run, half at a change of a file
-(before one is made, locked, written, given its permissions, renamed or removed, or some milliseconds into it). After
-each kill every file must be readable by the product's own reader, and unfinished ones must be private. A run that was
-killed up to three times is then left to end: the files must be those of an undisturbed run, with the user's
-permissions, equal byte for byte; where a file holds times (`essence`), equal in all else.
-"""
+Half of the kills come at a moment that is uniform over the time of an undisturbed run, half at a
+change of a file (before one is made, locked, written, given its permissions, renamed or removed, or
+some milliseconds into it). After each kill every file must be readable by the product's own reader,
+and unfinished ones must be private. A run that was killed up to three times is then left to end:
+the files must be those of an undisturbed run, with the user's permissions, equal byte for byte;
+where a file holds times (`essence`), equal in all else."""
 
 import argparse
 import csv
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from common import Run, dependent_data, files_in, finish, start, table
 
-from qubayes.candidates import Search, fingerprint, read_candidates
+from qubayes.candidates import CandidateSearch, fingerprint, read_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.data import read, write
 from qubayes.foundation.files import json_object, read_text
@@ -55,7 +55,7 @@ class Case:
     name: str
     arguments: Callable[[Path, Path], Sequence[object]]
     share: float  # of all kills
-    search: Search | None = None  # what a file of blocks belongs to
+    search: CandidateSearch | None = None  # what a file of blocks belongs to
 
 
 @dataclass
@@ -81,26 +81,60 @@ def _formulate(inputs: Path, out: Path) -> Sequence[object]:
 
 
 def _learn(inputs: Path, out: Path) -> Sequence[object]:
-    search = ("-m", 3, "--score", "bds", "--solver", "anneal", "--moves", 200_000, "--bootstrap", 2, "--threads", 1)
+    search = (
+        "-m",
+        3,
+        "--score",
+        "bds",
+        "--solver",
+        "anneal",
+        "--moves",
+        200_000,
+        "--bootstrap",
+        2,
+        "--threads",
+        1,
+    )
     written = ("-o", out / "x.bif", "--trace", out / "trace.csv", "--report", out / "x.html")
     return "learn", inputs / "data.csv", *search, "--run-dir", out / "run", *written
 
 
 CASES = (
-    Case("candidates", _candidates, 0.4, Search(4, Score("bds"))),
+    Case("candidates", _candidates, 0.4, CandidateSearch(4, Score("bds"))),
     Case("formulate", _formulate, 0.4),
-    Case("learn", _learn, 0.2, Search(3, Score("bds"))),
+    Case("learn", _learn, 0.2, CandidateSearch(3, Score("bds"))),
 )
 
 
 def make_inputs(folder: Path, n: int, seed: int) -> None:
     """Data, candidate sets and a network for the commands to work on."""
     write(dependent_data(n, 400, seed), folder / "data.csv")
-    small = learn(dependent_data(10, 300, seed), 2, run_dir=folder / "small", workers=Workers(1), time_limit=1.0)
+    small = learn(
+        dependent_data(10, 300, seed),
+        2,
+        run_dir=folder / "small",
+        workers=Workers(1),
+        time_limit=1.0,
+    )
     write_network(small.network, folder / "alarm.bif")
     (folder / "networks").mkdir()
-    (folder / "networks" / "alarm.bif.gz").write_bytes(gzip.compress((folder / "alarm.bif").read_bytes(), mtime=0))
-    finish(start(["candidates", folder / "data.csv", "-m", 3, "--score", "bds", "-o", folder / "sets.qbc"]))
+    (folder / "networks" / "alarm.bif.gz").write_bytes(
+        gzip.compress((folder / "alarm.bif").read_bytes(), mtime=0)
+    )
+    finish(
+        start(
+            [
+                "candidates",
+                folder / "data.csv",
+                "-m",
+                3,
+                "--score",
+                "bds",
+                "-o",
+                folder / "sets.qbc",
+            ]
+        )
+    )
 
 
 # What the files say
@@ -155,7 +189,9 @@ def _read_blocks(path: Path, case: Case, inputs: Path) -> None:
     assert case.search is not None
     with tempfile.TemporaryDirectory() as folder:
         copy = shutil.copy(path, folder)
-        with Checkpoint(Path(copy), fingerprint(read(inputs / "data.csv"), case.search), resume=True):
+        with Checkpoint(
+            Path(copy), fingerprint(read(inputs / "data.csv"), case.search), resume=True
+        ):
             pass
 
 
@@ -165,14 +201,18 @@ def _read_blocks(path: Path, case: Case, inputs: Path) -> None:
 class Experiment:
     """Runs of one command, its inputs, the files of an undisturbed run, and the count of what was seen."""
 
-    def __init__(self, case: Case, inputs: Path, scratch: Path, random: np.random.Generator) -> None:
+    def __init__(
+        self, case: Case, inputs: Path, scratch: Path, random: np.random.Generator
+    ) -> None:
         self.case, self.inputs, self.scratch, self.random = case, inputs, scratch, random
         self.count = Count()
         self.out = scratch / "out"
         began = time.monotonic()
         self._expect(finish(self._started(aim=0)))
         self.count.seconds, self.count.changes = time.monotonic() - began, self._changes()
-        self.expected = {str(path.relative_to(self.out)): essence(path) for path in files_in(self.out)}
+        self.expected = {
+            str(path.relative_to(self.out)): essence(path) for path in files_in(self.out)
+        }
 
     def kill_one_run(self, kills: int) -> None:
         """Kill a new run at most so many times, let it end, and compare."""
@@ -198,15 +238,27 @@ class Experiment:
     def _killed_at_a_write(self) -> Run:
         (self.scratch / "changes").unlink(missing_ok=True)
         delay = self.random.choice([0.0, self.random.uniform(0, LONGEST_DELAY)])
-        return finish(self._started(aim=int(self.random.integers(1, self.count.changes + 1)), delay=float(delay)))
+        return finish(
+            self._started(
+                aim=int(self.random.integers(1, self.count.changes + 1)), delay=float(delay)
+            )
+        )
 
     def _started(self, aim: int | None = None, delay: float = 0.0) -> Any:
         arguments = self.case.arguments(self.inputs, self.out)
         environment = dict(os.environ)
         if aim is not None:
-            aims = {"FOLDER": self.out, "COUNT": self.scratch / "changes", "AT": aim, "DELAY": delay}
+            aims = {
+                "FOLDER": self.out,
+                "COUNT": self.scratch / "changes",
+                "AT": aim,
+                "DELAY": delay,
+            }
             environment |= {f"AIM_{key}": str(value) for key, value in aims.items()}
-            path = [str(Path(__file__).with_name("aim")), *filter(None, [environment.get("PYTHONPATH")])]
+            path = [
+                str(Path(__file__).with_name("aim")),
+                *filter(None, [environment.get("PYTHONPATH")]),
+            ]
             environment["PYTHONPATH"] = os.pathsep.join(path)
         return start(arguments, env=environment, umask=UMASK)
 
@@ -232,7 +284,10 @@ class Experiment:
             mode = stat.S_IMODE(path.stat().st_mode)
             if path.suffix == ".part":
                 self.count.strays += 1
-                allowed = {0o600, 0o666 & ~UMASK}  # killed between being given its permissions and its name
+                allowed = {
+                    0o600,
+                    0o666 & ~UMASK,
+                }  # killed between being given its permissions and its name
             else:
                 allowed = {0o600 if unfinished else 0o666 & ~UMASK}
                 self._read(path)
@@ -259,7 +314,9 @@ class Experiment:
 
 def main() -> int:
     """0 if nothing was lost, else 1."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=12, help="in all")
     parser.add_argument("--commands", default=",".join(case.name for case in CASES))
     parser.add_argument("--variables", type=int, default=24, help="of the data")
@@ -274,7 +331,9 @@ def main() -> int:
         for number, case in enumerate(cases):
             scratch = Path(folder, case.name)
             (scratch / "out").mkdir(parents=True)
-            experiment = Experiment(case, inputs, scratch, np.random.default_rng([asked.seed, number]))
+            experiment = Experiment(
+                case, inputs, scratch, np.random.default_rng([asked.seed, number])
+            )
             wanted = math.ceil(asked.kills * case.share / sum(each.share for each in cases))
             while (done := experiment.count.kills.total()) < wanted:
                 experiment.kill_one_run(wanted - done)
@@ -296,7 +355,15 @@ def report(counts: dict[str, Count]) -> str:
 def row_of(count: Count) -> tuple[object, ...]:
     """The figures of one command."""
     kills = count.kills["time"], count.kills["write"]
-    return f"{count.seconds:.1f} s", count.changes, *kills, count.strays, count.checked, count.runs, len(count.faults)
+    return (
+        f"{count.seconds:.1f} s",
+        count.changes,
+        *kills,
+        count.strays,
+        count.checked,
+        count.runs,
+        len(count.faults),
+    )
 
 
 if __name__ == "__main__":

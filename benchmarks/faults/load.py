@@ -2,10 +2,10 @@
 
     python -m benchmarks faults load --calls 1000 --cycles 300 --seed 0
 
-Prints memory, threads and open files of a process that calls `qubayes.learn` again and again; what two processes do on
-one numba cache and one run folder; and what a run comes to that is interrupted after a random time and resumed, cycle
-after cycle. Exit code 1 if something grows, differs or breaks.
-"""
+Prints memory, threads and open files of a process that calls `qubayes.learn` again and again; what
+two processes do on one numba cache and one run folder; and what a run comes to that is interrupted
+after a random time and resumed, cycle after cycle. Exit code 1 if something grows, differs or
+breaks."""
 
 import argparse
 import json
@@ -24,7 +24,8 @@ from common import dependent_data, files_in, finish, start, table
 import qubayes
 from qubayes.data import write
 
-GROWTH = 20.0  # MB, by a straight line through all but the first tenth of the calls: noise of the allocator
+# MB, by a straight line through all but the first tenth of the calls: noise of the allocator
+GROWTH = 20.0
 REFUSED = "another run works in"
 
 
@@ -51,7 +52,9 @@ def call_often(calls: int, seed: int) -> tuple[str, bool]:
     solvers = ("anneal", "hillclimb", "order-sa", "asobs", "auto", "digital")
     scores = ("bdeu", "bds", "bic", "k2")
     states = []
-    for call in range(-12, calls):  # what is loaded for each solver and score at its first use is no growth
+    for call in range(
+        -12, calls
+    ):  # what is loaded for each solver and score at its first use is no growth
         data = dependent_data(4 + call % 5, 60 + 20 * (call % 7), seed + call % 50)
         solver = solvers[call % len(solvers)]
         moves = None if solver == "auto" else 500
@@ -67,9 +70,17 @@ def call_often(calls: int, seed: int) -> tuple[str, bool]:
         if call >= 0 and (call + 1) % every == 0:
             states.append(state(call + 1))
     later = states[1:] or states
-    slope = float(np.polyfit([s.calls for s in later], [s.memory for s in later], 1)[0]) if len(later) > 1 else 0.0
+    slope = (
+        float(np.polyfit([s.calls for s in later], [s.memory for s in later], 1)[0])
+        if len(later) > 1
+        else 0.0
+    )
     grown = slope * (later[-1].calls - later[0].calls)
-    fine = grown < GROWTH and later[-1].threads <= states[0].threads + 2 and later[-1].files <= states[0].files
+    fine = (
+        grown < GROWTH
+        and later[-1].threads <= states[0].threads + 2
+        and later[-1].files <= states[0].files
+    )
     rows = [[s.calls, f"{s.memory:.1f}", s.threads, s.files] for s in states]
     title = f"\n{calls} calls of `learn`; after the first tenth of them memory grows by {grown:.2f} MB\n\n"
     return title + table(["calls", "MB resident", "threads", "open files"], rows), fine
@@ -80,16 +91,36 @@ def run_twice(folder: Path, seed: int, *, warm: bool) -> tuple[str, bool]:
     data = folder / "twice.csv"
     write(dependent_data(9, 400, seed), data)
     cache = {**os.environ} if warm else {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
-    command = ["learn", data, "-m", "2", "--solver", "anneal", "--moves", "20000", "--threads", "1", "--json"]
+    command = [
+        "learn",
+        data,
+        "-m",
+        "2",
+        "--solver",
+        "anneal",
+        "--moves",
+        "20000",
+        "--threads",
+        "1",
+        "--json",
+    ]
     together = [finish(process) for process in [start(command, env=cache) for _ in range(2)]]
-    found = [(json.loads(run.out)["score"], json.loads(run.out)["network"]) for run in together if run.code == 0]
+    found = [
+        (json.loads(run.out)["score"], json.loads(run.out)["network"])
+        for run in together
+        if run.code == 0
+    ]
     equal = len(found) == 2 and found[0] == found[1]
     shared = [*command[:-1], "--run-dir", folder / "shared", "--json"]
     runs = [finish(process) for process in [start(shared) for _ in range(4)]]
     refused = sum(run.told and REFUSED in run.err for run in runs)
     done = [json.loads(run.out) for run in runs if run.code == 0]
     after = finish(start(shared))
-    same = all((d["score"], d["network"]) == found[0] for d in [*done, json.loads(after.out)]) if equal else False
+    same = (
+        all((d["score"], d["network"]) == found[0] for d in [*done, json.loads(after.out)])
+        if equal
+        else False
+    )
     fine = equal and same and len(done) + refused == 4 and len(done) >= 1
     rows = [
         [
@@ -109,7 +140,13 @@ def interrupt_often(folder: Path, cycles: int, seed: int) -> tuple[str, bool]:
     """`learn` with a run folder, interrupted (SIGINT) after a random time and resumed; a finished one begins anew."""
     rng = np.random.default_rng(seed)
     data = dependent_data(12, 2000, seed)
-    settings = {"score": "bdeu", "solver": "anneal", "time_limit": None, "moves": 100_000, "seed": 3}
+    settings = {
+        "score": "bdeu",
+        "solver": "anneal",
+        "time_limit": None,
+        "moves": 100_000,
+        "seed": 3,
+    }
     workers = qubayes.Workers(1)
     undisturbed = qubayes.learn(data, 3, workers=workers, **settings)
     began = time.perf_counter()  # all is compiled now
@@ -123,7 +160,9 @@ def interrupt_often(folder: Path, cycles: int, seed: int) -> tuple[str, bool]:
         timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
         try:
             timer.start()  # it may be over before this returns
-            result = qubayes.learn(data, 3, run_dir=place / str(number), workers=workers, **settings)
+            result = qubayes.learn(
+                data, 3, run_dir=place / str(number), workers=workers, **settings
+            )
             timer.cancel()
             timer.join()
             ends["best so far" if result.solution.interrupted else "finished"] += 1
@@ -147,18 +186,27 @@ def interrupt_often(folder: Path, cycles: int, seed: int) -> tuple[str, bool]:
 
 def same_result(one: qubayes.Learned, other: qubayes.Learned) -> bool:
     """Whether both found the same network with the same score."""
-    return one.solution.score == other.solution.score and one.solution.parents == other.solution.parents
+    return (
+        one.solution.score == other.solution.score
+        and one.solution.parents == other.solution.parents
+    )
 
 
 def main() -> int:
     """Run the experiment; 1 if something grew, differed or broke."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--calls", type=int, default=50, help="of learn in one process")
     parser.add_argument("--cycles", type=int, default=10, help="interruptions of one run")
-    parser.add_argument("--warm", action="store_true", help="do not compile everything twice on an empty cache")
+    parser.add_argument(
+        "--warm", action="store_true", help="do not compile everything twice on an empty cache"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what is in the background without one
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell starts what is in the background without one
     fine = True
     with tempfile.TemporaryDirectory() as name:
         for report, good in (

@@ -2,15 +2,19 @@
 
     python -m benchmarks faults outages --rounds 3 --seed 0
 
-- worker: a worker process of a Dask cluster is killed in the middle. The result must be that of a run without cluster.
-- scheduler: the scheduler is killed in the middle and started again at the same address. The command must either end
+- worker: a worker process of a Dask cluster is killed in the middle. The result must be that of a
+  run without cluster.
+- scheduler: the scheduler is killed in the middle and started again at the same address. The
+  command must either end
   with the right result or fail with one line; run again, it must end with the right result.
-- disk: the results go to a small file system in memory (needs the right to mount one), and to a disk where no file may
-  grow past a limit. One line, no half-written file; with room again, the same command ends with the right result. A
-  network whose file does not fit may stand beside it, in `x.bif.json`.
-- memory: `ulimit -v`, too small for the libraries; problem: enough for them, and too small for a large problem. One
-  line, and nothing but the lock of a run folder is left; under the same limit a small problem ends with the right
-  result.
+- disk: the results go to a small file system in memory (needs the right to mount one), and to a
+  disk where no file may
+  grow past a limit. One line, no half-written file; with room again, the same command ends with the
+  right result. A network whose file does not fit may stand beside it, in `x.bif.json`.
+- memory: `ulimit -v`, too small for the libraries; problem: enough for them, and too small for a
+  large problem. One
+  line, and nothing but the lock of a run folder is left; under the same limit a small problem ends
+  with the right result.
 
 Exit code 1 if anything else was seen.
 """
@@ -43,13 +47,26 @@ from qubayes.foundation.families import Families
 
 COMMANDS = ("candidates", "formulate", "learn")
 RESCUED = "x.bif.json"  # where `learn` puts a network whose own file cannot be written
-LEAST_MEMORY, LITTLE_MEMORY = 699, 1000  # MB: the libraries do not fit; they do, and the problem does not
+LEAST_MEMORY, LITTLE_MEMORY = (
+    699,
+    1000,
+)  # MB: the libraries do not fit; they do, and the problem does not
 
 
 def arguments_of(command: str, inputs: Path, out: Path) -> list[object]:
     """A command whose result depends on nothing but its input."""
     if command == "candidates":
-        return ["candidates", inputs / "data.csv", "-m", 3, "--score", "bds", "--resume", "-o", out / "x.jkl"]
+        return [
+            "candidates",
+            inputs / "data.csv",
+            "-m",
+            3,
+            "--score",
+            "bds",
+            "--resume",
+            "-o",
+            out / "x.jkl",
+        ]
     if command == "formulate":
         return ["formulate", inputs / "sets.qbc", "-o", out / "x.bqm"]
     search = ["-m", 3, "--score", "bds", "--solver", "anneal", "--moves", 20_000]
@@ -66,7 +83,18 @@ class Bench:
         self.faults: list[str] = []
         self.inputs.mkdir()
         write(dependent_data(variables, 400, seed), self.inputs / "data.csv")
-        made = run(["candidates", self.inputs / "data.csv", "-m", 3, "--score", "bds", "-o", self.inputs / "sets.qbc"])
+        made = run(
+            [
+                "candidates",
+                self.inputs / "data.csv",
+                "-m",
+                3,
+                "--score",
+                "bds",
+                "-o",
+                self.inputs / "sets.qbc",
+            ]
+        )
         assert made.code == 0, made.err
         self.expected: dict[str, dict[str, Any]] = {}  # undisturbed: the files and what they say
         self.seconds: dict[str, float] = {}
@@ -87,13 +115,19 @@ class Bench:
         return [*arguments_of(command, self.inputs, self.out), *more]
 
     def found(self) -> dict[str, Any]:
-        return {str(path.relative_to(self.out)): essence(path) for path in files_in(self.out) if path.name != RESCUED}
+        return {
+            str(path.relative_to(self.out)): essence(path)
+            for path in files_in(self.out)
+            if path.name != RESCUED
+        }
 
     def empty(self) -> None:
         for path in self.out.iterdir():  # not the folder itself: a file system may be mounted there
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def expect(self, fault: str, command: str, what: str, good: bool, ended: Run | None = None) -> None:
+    def expect(
+        self, fault: str, command: str, what: str, good: bool, ended: Run | None = None
+    ) -> None:
         """Count what was seen; if it is not good, keep it as a fault."""
         self.seen[fault, command, what if good else "FAULT"] += 1
         if not good:
@@ -102,7 +136,9 @@ class Bench:
             print(self.faults[-1], file=sys.stderr)
 
     def expect_result(self, fault: str, command: str, what: str, ended: Run) -> None:
-        self.expect(fault, command, what, ended.code == 0 and self.found() == self.expected[command], ended)
+        self.expect(
+            fault, command, what, ended.code == 0 and self.found() == self.expected[command], ended
+        )
 
     def expect_told(self, fault: str, command: str, *words: str, ended: Run) -> None:
         """One line that says so, and no half-written file."""
@@ -127,9 +163,17 @@ class Cluster:
         self.workers = self.start_workers()
 
     def _start(self, module: str, *arguments: object) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", f"distributed.cli.{module}", *map(str, arguments), "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            f"distributed.cli.{module}",
+            *map(str, arguments),
+            "--no-dashboard",
+        ]
         nothing = subprocess.DEVNULL
-        return subprocess.Popen(command, cwd=self.folder, stdin=nothing, stdout=nothing, stderr=nothing)
+        return subprocess.Popen(
+            command, cwd=self.folder, stdin=nothing, stdout=nothing, stderr=nothing
+        )
 
     def start_scheduler(self) -> "subprocess.Popen[bytes]":
         scheduler = self._start("dask_scheduler", "--host", "127.0.0.1", "--port", self.port)
@@ -160,7 +204,11 @@ class Cluster:
         self.workers = self.start_workers()
 
     def close(self) -> None:
-        processes = [self.scheduler, self.workers, *psutil.Process(self.workers.pid).children(recursive=True)]
+        processes = [
+            self.scheduler,
+            self.workers,
+            *psutil.Process(self.workers.pid).children(recursive=True),
+        ]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -178,11 +226,13 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         made.close()
 
 
-def disturbed(bench: Bench, command: str, cluster: Cluster, disturb: Callable[[], None]) -> tuple[Run, str]:
+def disturbed(
+    bench: Bench, command: str, cluster: Cluster, disturb: Callable[[], None]
+) -> tuple[Run, str]:
     """The command on the cluster, disturbed while it works there; how it ended, and " (too late)" if it had before.
 
-    `candidates` is disturbed at its first finished block, the others some time after they are connected.
-    """
+    `candidates` is disturbed at its first finished block, the others some time after they are
+    connected."""
     process = start(bench.arguments(command, "--cluster", cluster.address))
     while process.poll() is None and not works_there(bench, command, process.pid, cluster.port):
         time.sleep(0.002)
@@ -199,7 +249,9 @@ def works_there(bench: Bench, command: str, pid: int, port: int) -> bool:
         blocks = [path for path in files_in(bench.out) if path.suffix == ".blocks"]
         return any(path.stat().st_size > 1000 for path in blocks)
     with suppress(psutil.Error):
-        return any(link.raddr and link.raddr.port == port for link in psutil.Process(pid).net_connections())
+        return any(
+            link.raddr and link.raddr.port == port for link in psutil.Process(pid).net_connections()
+        )
     return False
 
 
@@ -227,11 +279,17 @@ def restart_schedulers(bench: Bench, commands: Sequence[str], rounds: int) -> No
                 made.wait_for_workers()
                 ended, late = disturbed(bench, command, made, made.restart)
                 if ended.code:
-                    bench.expect_told("scheduler restarted", command, "scheduler", "cluster", ended=ended)
+                    bench.expect_told(
+                        "scheduler restarted", command, "scheduler", "cluster", ended=ended
+                    )
                 else:
-                    bench.expect_result("scheduler restarted", command, "the same result at once" + late, ended)
+                    bench.expect_result(
+                        "scheduler restarted", command, "the same result at once" + late, ended
+                    )
                 again = run(bench.arguments(command, "--cluster", made.address))
-                bench.expect_result("scheduler restarted", command, "the same result when run again", again)
+                bench.expect_result(
+                    "scheduler restarted", command, "the same result when run again", again
+                )
                 bench.empty()
 
 
@@ -244,10 +302,15 @@ def fill_disks(bench: Bench, commands: Sequence[str], rounds: int) -> str:
         size = max(bench.sizes[command])
         for share in bench.random.uniform(0.02, 0.98, rounds):
             limit = int(share * size) // 1024  # the unit of ulimit -f in bash
-            ended = run(bench.arguments(command), ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "-"])
+            ended = run(
+                bench.arguments(command), ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "-"]
+            )
             no_room(bench, "file size limited", command, ended)
             bench.expect_result(
-                "file size limited", command, "the same result with room", run(bench.arguments(command))
+                "file size limited",
+                command,
+                "the same result with room",
+                run(bench.arguments(command)),
             )
             bench.empty()
     if not can_mount(bench.out):
@@ -267,18 +330,24 @@ def no_room(bench: Bench, fault: str, command: str, ended: Run) -> None:
 
 
 def can_mount(folder: Path) -> bool:
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True
+    )
     if mounted.returncode == 0:
         subprocess.run(["umount", folder], check=True)
     return mounted.returncode == 0
 
 
 def fill_disk(bench: Bench, command: str, pages: int) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={4 * pages}k", "tmpfs", bench.out], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={4 * pages}k", "tmpfs", bench.out], check=True
+    )
     try:
         no_room(bench, "disk full", command, run(bench.arguments(command)))
         subprocess.run(["mount", "-o", "remount,size=64m", bench.out], check=True)
-        bench.expect_result("disk full", command, "the same result with room", run(bench.arguments(command)))
+        bench.expect_result(
+            "disk full", command, "the same result with room", run(bench.arguments(command))
+        )
         bench.empty()
     finally:
         subprocess.run(["umount", bench.out], check=True)
@@ -300,7 +369,10 @@ def exceed_memory(bench: Bench, commands: Sequence[str]) -> None:
     make_large(bench)
     for command in commands:
         ended = run([*large(bench, command), "--threads", 1], limited_to(LITTLE_MEMORY))
-        words = (f"out of memory within the limit of {LITTLE_MEMORY} MB", "1.0 GB are here: take fewer parents")
+        words = (
+            f"out of memory within the limit of {LITTLE_MEMORY} MB",
+            "1.0 GB are here: take fewer parents",
+        )
         bench.expect_told("problem too large", command, *words, ended=ended)
         left = [path.name for path in files_in(bench.out) if path.name != "run.lock"]
         bench.expect("problem too large", command, "no result left behind", not left)
@@ -318,7 +390,9 @@ def make_large(bench: Bench) -> None:
     """Data and candidate sets that take little time and more than LITTLE_MEMORY."""
     write(dependent_data(700, 20, 0), bench.inputs / "wide.csv")
     n = 700
-    families = Families.of([[((v + 1) % n,), ()] for v in range(n)])  # one cycle: every pair needs an order
+    families = Families.of(
+        [[((v + 1) % n,), ()] for v in range(n)]
+    )  # one cycle: every pair needs an order
     write_candidates(
         Candidates(tuple(f"v{v}" for v in range(n)), families, frozen(np.tile([-1.0, -2.0], n))),
         bench.inputs / "cycle.qbc",
@@ -328,7 +402,9 @@ def make_large(bench: Bench) -> None:
 def large(bench: Bench, command: str) -> list[object]:
     changed = {"data.csv": "wide.csv", "sets.qbc": "cycle.qbc"}
     arguments = [
-        bench.inputs / changed[word.name] if isinstance(word, Path) and word.name in changed else word
+        bench.inputs / changed[word.name]
+        if isinstance(word, Path) and word.name in changed
+        else word
         for word in bench.arguments(command)
     ]
     return [*arguments, *(["--order", "scc"] if command == "formulate" else [])]
@@ -336,7 +412,9 @@ def large(bench: Bench, command: str) -> list[object]:
 
 def main() -> int:
     """0 if all was as it should be, else 1."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=1, help="of each fault and command")
     parser.add_argument("--faults", default="worker,scheduler,disk,memory,problem")
     parser.add_argument("--commands", default=",".join(COMMANDS))
@@ -351,7 +429,9 @@ def main() -> int:
         left_out = run_all(bench, commands, asked.faults.split(","), asked.rounds)
     rows = [(*key, count) for key, count in sorted(bench.seen.items())]
     print(table(("fault", "command", "seen", "times"), rows))
-    print(f"\n{sum(bench.seen.values())} observations, {len(bench.faults)} faults\n{left_out}".rstrip())
+    print(
+        f"\n{sum(bench.seen.values())} observations, {len(bench.faults)} faults\n{left_out}".rstrip()
+    )
     return 1 if bench.faults else 0
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks faults precision --tables 40 --rows 1000000 --seed 0
 
-Scores are compared with mpmath on enough digits, probabilities and energies with `fractions.Fraction`; the tables are
-counted in dictionaries. Prints the worst relative error of each kind; exit code 1 if one is above 1e-9.
-"""
+Scores are compared with mpmath on enough digits, probabilities and energies with
+`fractions.Fraction`; the tables are counted in dictionaries. Prints the worst relative error of
+each kind; exit code 1 if one is above 1e-9."""
 
 import argparse
 import math
@@ -23,7 +23,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 
-from qubayes.candidates import Candidates, Search, identify
+from qubayes.candidates import Candidates, CandidateSearch, identify
 from qubayes.cli import main as command_line
 from qubayes.data import Dataset, write
 from qubayes.foundation.progress import silent
@@ -40,7 +40,19 @@ from qubayes_baselines.hillclimb_kernels import climb_edges
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)
-WEIGHTS = (1e-100, 1e-20, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6, 1e12, 1e100)  # equivalent sample sizes
+WEIGHTS = (
+    1e-100,
+    1e-20,
+    1e-6,
+    1e-3,
+    0.1,
+    1.0,
+    10.0,
+    1e3,
+    1e6,
+    1e12,
+    1e100,
+)  # equivalent sample sizes
 FAMILIES = 6  # of each table
 
 
@@ -54,7 +66,9 @@ class Record:
     def add(self, kind: str, found: float, exact: mpmath.mpf | Fraction, where: str) -> None:
         """Compare a number with what it should be; where that is 0, the error is absolute."""
         error = abs(_exactly(found) - exact)
-        relative = float(error / abs(exact) if exact else error) if math.isfinite(found) else math.inf
+        relative = (
+            float(error / abs(exact) if exact else error) if math.isfinite(found) else math.inf
+        )
         self.counts[kind] += 1
         if relative >= self.worst.get(kind, (-1.0, ""))[0]:
             self.worst[kind] = (relative, where)
@@ -98,7 +112,9 @@ class Counted:
     def cells(self, *family: int) -> Counter[tuple[int, ...]]:
         """How often each joint state of the family occurs."""
         if family not in self._cells:
-            self._cells[family] = Counter(zip(*(self.dataset.codes[v].tolist() for v in family), strict=True))
+            self._cells[family] = Counter(
+                zip(*(self.dataset.codes[v].tolist() for v in family), strict=True)
+            )
         return self._cells[family]
 
 
@@ -111,27 +127,44 @@ def exact_score(counted: Counted, child: int, parents: Sequence[int], score: Sco
     declared = math.prod(len(dataset.states[v]) for v in parents)
     arity = len(dataset.states[child])
     if score.name in ("loglik", "aic", "bic"):
-        price = {"loglik": mpmath.mpf(0), "aic": mpmath.mpf(1), "bic": mpmath.log(dataset.rows) / 2}[score.name]
-        fitted = sum(count * mpmath.log(as_mpf(Fraction(count, states[cell[:-1]]))) for cell, count in cells.items())
+        price = {
+            "loglik": mpmath.mpf(0),
+            "aic": mpmath.mpf(1),
+            "bic": mpmath.log(dataset.rows) / 2,
+        }[score.name]
+        fitted = sum(
+            count * mpmath.log(as_mpf(Fraction(count, states[cell[:-1]])))
+            for cell, count in cells.items()
+        )
         return fitted - price * declared * (arity - 1)
     if score.name == "k2":
         per_state, per_cell = Fraction(arity), Fraction(1)
     elif score.name == "bdeu":
-        per_state, per_cell = Fraction(score.ess) / declared, Fraction(score.ess) / (declared * arity)
+        per_state, per_cell = (
+            Fraction(score.ess) / declared,
+            Fraction(score.ess) / (declared * arity),
+        )
     else:
         observed = len({cell[-1] for cell in cells})
-        per_state, per_cell = Fraction(score.ess) / len(states), Fraction(score.ess) / (len(states) * observed)
+        per_state, per_cell = (
+            Fraction(score.ess) / len(states),
+            Fraction(score.ess) / (len(states) * observed),
+        )
     return _sum_rising(cells, per_cell) - _sum_rising(states, per_state)
 
 
 def _sum_rising(counts: Counter[tuple[int, ...]], prior: Fraction) -> mpmath.mpf:
-    return sum((n * rising(count, prior) for count, n in Counter(counts.values()).items()), mpmath.mpf(0))
+    return sum(
+        (n * rising(count, prior) for count, n in Counter(counts.values()).items()), mpmath.mpf(0)
+    )
 
 
 # -- random tables
 
 
-def random_table(rng: np.random.Generator, rows: int, variables: int = 5, arities: Sequence[int] = ARITIES) -> Dataset:
+def random_table(
+    rng: np.random.Generator, rows: int, variables: int = 5, arities: Sequence[int] = ARITIES
+) -> Dataset:
     """Columns of many arities: skewed, constant, copies up to names, noisy functions of two others."""
     columns, states = [], []
     for v in range(variables):
@@ -161,7 +194,9 @@ def check_table(rng: np.random.Generator, rows: int, record: Record) -> None:
     """All kinds of score on one random table."""
     dataset = random_table(rng, rows)
     counted = Counted(dataset)
-    families = [rng.permutation(dataset.n)[: 1 + int(rng.integers(4))].tolist() for _ in range(FAMILIES)]
+    families = [
+        rng.permutation(dataset.n)[: 1 + int(rng.integers(4))].tolist() for _ in range(FAMILIES)
+    ]
     ess = float(rng.choice(WEIGHTS))
     sizes = "x".join(str(len(its)) for its in dataset.states)
     for name in NAMES:
@@ -170,26 +205,38 @@ def check_table(rng: np.random.Generator, rows: int, record: Record) -> None:
         for child, *parents in families:
             exact = exact_score(counted, child, parents, score)
             record.add(f"score {name}", local_score(dataset, child, parents, score), exact, where)
-        candidates = identify(dataset, Search(3, score), workers=Workers(1))
+        candidates = identify(dataset, CandidateSearch(3, score), workers=Workers(1))
         check_candidates(rng, counted, candidates, score, record, where)
     check_probabilities(rng, counted, ess, record)
 
 
 def check_candidates(
-    rng: np.random.Generator, counted: Counted, candidates: Candidates, score: Score, record: Record, where: str
+    rng: np.random.Generator,
+    counted: Counted,
+    candidates: Candidates,
+    score: Score,
+    record: Record,
+    where: str,
 ) -> None:
     """The scores that the search keeps, and those that the hill climber counts."""
     owners = np.repeat(np.arange(candidates.n), candidates.families.sizes)
     for number in rng.permutation(len(owners))[: 2 * FAMILIES].tolist():
         child = int(owners[number])
-        parents, found = list(candidates.of(child))[number - int(candidates.families.vertex_start[child])]
+        parents, found = list(candidates.of(child))[
+            number - int(candidates.families.vertex_start[child])
+        ]
         exact = exact_score(counted, child, parents, score)
         record.add(f"candidate {score.name}", found, exact, where)
     check_climber(rng, counted, candidates, score, record, where)
 
 
 def check_climber(
-    rng: np.random.Generator, counted: Counted, candidates: Candidates, score: Score, record: Record, where: str
+    rng: np.random.Generator,
+    counted: Counted,
+    candidates: Candidates,
+    score: Score,
+    record: Record,
+    where: str,
 ) -> None:
     """What the hill climber counts for one vertex of a random network, with each edge into it toggled."""
     edges = possible_edges(candidates)
@@ -210,14 +257,19 @@ def check_climber(
 # -- probabilities
 
 
-def check_probabilities(rng: np.random.Generator, counted: Counted, ess: float, record: Record) -> None:
+def check_probabilities(
+    rng: np.random.Generator, counted: Counted, ess: float, record: Record
+) -> None:
     """Tables of a random network, the log-likelihood, and what `qubayes score` prints."""
     dataset = counted.dataset
     order = rng.permutation(dataset.n).tolist()
     parents: list[tuple[int, ...]] = [()] * dataset.n
     for place, vertex in enumerate(order):
         parents[vertex] = tuple(sorted(order[max(0, place - int(rng.integers(3))) : place]))
-    if max(math.prod(len(dataset.states[v]) for v in (*its, i)) for i, its in enumerate(parents)) > 100_000:
+    if (
+        max(math.prod(len(dataset.states[v]) for v in (*its, i)) for i, its in enumerate(parents))
+        > 100_000
+    ):
         return
     score = Score(str(rng.choice(["bdeu", "bds", "k2", "loglik"])), ess)
     network = fit(Network(dataset.names, tuple(parents)), dataset, score)
@@ -230,7 +282,10 @@ def check_probabilities(rng: np.random.Generator, counted: Counted, ess: float, 
     for child, its in enumerate(parents):
         cells = counted.cells(*its, child)
         table = network.tables[child]
-        total += sum(count * mpmath.log(as_mpf(Fraction(float(table[cell])))) for cell, count in cells.items())
+        total += sum(
+            count * mpmath.log(as_mpf(Fraction(float(table[cell]))))
+            for cell, count in cells.items()
+        )
     record.add("log-likelihood", log_likelihood(network, dataset), total, where)
     if dataset.rows <= 10_000:
         check_command(counted, network, score, record, where)
@@ -245,11 +300,17 @@ def exact_table(
     observed, arity = {cell[-1] for cell in cells}, len(dataset.states[child])
     declared = math.prod(len(dataset.states[v]) for v in parents)
     weight = Fraction(score.ess)
-    prior = {"bdeu": weight / (declared * arity), "bds": weight / (len(seen) * len(observed)), "k2": Fraction(1)}
+    prior = {
+        "bdeu": weight / (declared * arity),
+        "bds": weight / (len(seen) * len(observed)),
+        "k2": Fraction(1),
+    }
     first = tuple(0 for _ in parents)
     for state in [*sorted(seen)[:50], *([] if first in seen else [first])]:
         priors = [
-            prior.get(score.name, Fraction(0)) if score.name != "bds" or (state in seen and k in observed) else 0
+            prior.get(score.name, Fraction(0))
+            if score.name != "bds" or (state in seen and k in observed)
+            else 0
             for k in range(arity)
         ]
         counts = [cells[(*state, k)] + priors[k] for k in range(arity)]
@@ -258,20 +319,35 @@ def exact_table(
             yield (*state, k), counts[k] / total if total else Fraction(1, arity)
 
 
-def check_command(counted: Counted, network: Network, score: Score, record: Record, where: str) -> None:
+def check_command(
+    counted: Counted, network: Network, score: Score, record: Record, where: str
+) -> None:
     """The score of the network as the command prints it, every state declared."""
     with tempfile.TemporaryDirectory() as folder:
         write(counted.dataset, Path(folder) / "data.csv")
         write_network(network, Path(folder) / "network.bif")
-        options = ["--score", score.name, "--ess", repr(score.ess), "--arities", f"{folder}/network.bif", "--json"]
+        options = [
+            "--score",
+            score.name,
+            "--ess",
+            repr(score.ess),
+            "--arities",
+            f"{folder}/network.bif",
+            "--json",
+        ]
         printed = StringIO()
-        arguments, sys.argv = sys.argv, ["qubayes", "score", f"{folder}/data.csv", f"{folder}/network.bif", *options]
+        arguments, sys.argv = (
+            sys.argv,
+            ["qubayes", "score", f"{folder}/data.csv", f"{folder}/network.bif", *options],
+        )
         try:
             with redirect_stdout(printed):
                 command_line()
         finally:
             sys.argv = arguments
-    exact = sum(exact_score(counted, child, its, score) for child, its in enumerate(network.parents))
+    exact = sum(
+        exact_score(counted, child, its, score) for child, its in enumerate(network.parents)
+    )
     record.add("qubayes score", loads(printed.getvalue())["score"], exact, where)
 
 
@@ -281,22 +357,33 @@ def check_command(counted: Counted, network: Network, score: Score, record: Reco
 def check_energies(rng: np.random.Generator, rows: int, states: int, record: Record) -> None:
     """Energies of the QUBOs of one random table: of networks, and of random bits."""
     dataset = random_table(rng, rows, 8, (2, 2, 3, 4))
-    score = Score(str(rng.choice(["bdeu", "bds", "bic", "k2"])), float(rng.choice([0.1, 1.0, 10.0])))
-    candidates = identify(dataset, Search(3, score), workers=Workers(1))
+    score = Score(
+        str(rng.choice(["bdeu", "bds", "bic", "k2"])), float(rng.choice([0.1, 1.0, 10.0]))
+    )
+    candidates = identify(dataset, CandidateSearch(3, score), workers=Workers(1))
     smaller = presolve(candidates, 5.0).candidates
     for penalty, order in (("tight", "chordal"), ("paper", "scc")):
         for given, how in ((candidates, ""), (smaller, ", presolved")):
             subsets = cover(given, workers=Workers(1))
-            formulation = formulate(given, subsets, order=order, penalty=penalty, workers=Workers(1))
+            formulation = formulate(
+                given, subsets, order=order, penalty=penalty, workers=Workers(1)
+            )
             where = f"{rows} rows, {score.name}, {formulation.qubo.bits} bits"
             for _ in range(states):
                 check_network(rng, formulation, f"{penalty}{how}", record, where)
                 bits = rng.random(formulation.qubo.bits) < rng.random()
                 kind = f"energy of random bits, {penalty}{how}"
-                record.add(kind, float(energy(formulation.qubo, bits)), exact_energy(formulation.qubo, bits), where)
+                record.add(
+                    kind,
+                    float(energy(formulation.qubo, bits)),
+                    exact_energy(formulation.qubo, bits),
+                    where,
+                )
 
 
-def check_network(rng: np.random.Generator, formulation: Formulation, kind: str, record: Record, where: str) -> None:
+def check_network(
+    rng: np.random.Generator, formulation: Formulation, kind: str, record: Record, where: str
+) -> None:
     """A random network of the candidate sets: energy = -score, by the coefficients and by the scores."""
     candidates = formulation.candidates
     chosen = random_network(rng, candidates)
@@ -343,17 +430,27 @@ def exact_energy(qubo: Qubo, bits: np.ndarray) -> Fraction:
 
 def main() -> int:
     """Run the experiment; 1 if some number is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=int, default=8, help="random tables")
-    parser.add_argument("--rows", type=int, default=10_000, help="of the largest tables; sizes vary up to this")
-    parser.add_argument("--states", type=int, default=20, help="networks and random states of each QUBO")
+    parser.add_argument(
+        "--rows", type=int, default=10_000, help="of the largest tables; sizes vary up to this"
+    )
+    parser.add_argument(
+        "--states", type=int, default=20, help="networks and random states of each QUBO"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     mpmath.mp.dps = 50
     record = Record()
     for stream in np.random.SeedSequence(options.seed).spawn(options.tables):
         rng = np.random.default_rng(stream)
-        rows = int(10 ** rng.uniform(0, math.log10(options.rows))) if rng.random() < 0.75 else options.rows
+        rows = (
+            int(10 ** rng.uniform(0, math.log10(options.rows)))
+            if rng.random() < 0.75
+            else options.rows
+        )
         check_table(rng, rows, record)
         check_energies(rng, min(rows, 5_000), options.states, record)
         rising.cache_clear()

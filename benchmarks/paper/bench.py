@@ -44,7 +44,9 @@ class Plan:
     vertex_seconds: float = 60.0  # of an integer program for one vertex
     rows: int = PAPER_ROWS
     threads: int | None = None
-    programs: dict[str, str] = field(default_factory=dict)  # paths of other programs, which are measured in Table 3 too
+    programs: dict[str, str] = field(
+        default_factory=dict
+    )  # paths of other programs, which are measured in Table 3 too
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -52,7 +54,9 @@ class Plan:
                 raise SettingError(f"table {table!r} is unknown; choose among {', '.join(TABLES)}")
         for approach in self.approaches:
             if approach not in APPROACHES:
-                raise SettingError(f"approach {approach!r} is unknown; choose among {', '.join(APPROACHES)}")
+                raise SettingError(
+                    f"approach {approach!r} is unknown; choose among {', '.join(APPROACHES)}"
+                )
 
     def trials(self) -> Iterator[Trial]:
         """All trials of the tables, cheap kinds first: candidate sets are kept for what follows."""
@@ -100,33 +104,48 @@ def check_installed(plan: Plan) -> None:
 
 
 def bench(
-    plan: Plan, data: Path, results: Path, *, workers: Workers | None = None, on_progress: OnProgress = silent
+    plan: Plan,
+    data: Path,
+    results: Path,
+    *,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
 ) -> Store:
     """Measure what is missing in `results`; return all that was measured there. Nothing is measured twice."""
     results.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(results)
     if lock is None:
-        raise QubayesError(f"another run measures in {results}; wait for its end, or give another --results")
+        raise QubayesError(
+            f"another run measures in {results}; wait for its end, or give another --results"
+        )
     try:
         return _measure_missing(plan, data, results, workers or Workers(1), on_progress)
     finally:
         lock.release()
 
 
-def _measure_missing(plan: Plan, data: Path, results: Path, workers: Workers, on_progress: OnProgress) -> Store:
+def _measure_missing(
+    plan: Plan, data: Path, results: Path, workers: Workers, on_progress: OnProgress
+) -> Store:
     store = Store(results / "trials.jsonl")
     missing = [trial for trial in plan.trials() if trial not in store]
     count = 0
     for turn in range(3):
         preparation = store.preparation("identifying"), store.preparation("formulating")
-        place = Place(str(data), str(results / "candidates"), store.optima(), *preparation, plan.programs)
+        place = Place(
+            str(data), str(results / "candidates"), store.optima(), *preparation, plan.programs
+        )
         trials = [trial for trial in missing if _turn(trial) == turn]
         for _, record in run_all(measure, place, trials, workers):
             store.add(record)
             count += 1
             trial = record["trial"]
             note = f"{trial['kind']} {trial['instance']}:{trial['max_parents']} {trial['approach']}"
-            on_progress(Progress("bench", count, len(missing), note + (" failed" if "error" in record else "")))
+            on_progress(
+                Progress(
+                    "bench", count, len(missing), note + (" failed" if "error" in record else "")
+                )
+            )
     return store
 
 
@@ -148,8 +167,13 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
         made.append(steps_table(store, plan.instances, "ilp-only"))
     if "3" in plan.tables:
         for seconds in _time_limits(store, plan):
-            solvers = (*plan.solvers, *(name for name in PROGRAMS if store.results(approach=name, seconds=seconds)))
-            tables = [make(store, plan.instances, solvers, seconds) for make in (wins_table, scores_table)]
+            solvers = (
+                *plan.solvers,
+                *(name for name in PROGRAMS if store.results(approach=name, seconds=seconds)),
+            )
+            tables = [
+                make(store, plan.instances, solvers, seconds) for make in (wins_table, scores_table)
+            ]
             ending = "" if seconds == plan.time_limit else f"-{seconds:g}s"
             made += [replace(table, name=table.name + ending) for table in tables if table.rows]
     if "growth" in plan.tables:
@@ -162,7 +186,9 @@ def tables_of(store: Store, plan: Plan) -> list[Table]:
 
 def _time_limits(store: Store, plan: Plan) -> list[float]:
     """The time limits of Table 3 that were measured, that of the plan first."""
-    others = {record["trial"]["seconds"] for record in store.results(kind="solve")} - {plan.time_limit}
+    others = {record["trial"]["seconds"] for record in store.results(kind="solve")} - {
+        plan.time_limit
+    }
     return [plan.time_limit, *sorted(others)]
 
 
@@ -171,7 +197,11 @@ def write_tables(store: Store, plan: Plan, results: Path, pages: Sequence[Path] 
     made: list[Path] = []
     tables = tables_of(store, plan)
     for table in tables:
-        for ending, text in ((".md", table.markdown()), (".csv", table.csv()), (".tex", table.latex())):
+        for ending, text in (
+            (".md", table.markdown()),
+            (".csv", table.csv()),
+            (".tex", table.latex()),
+        ):
             path = results / f"{table.name}{ending}"
             with replacing(path) as file:
                 file.write(text)
@@ -201,7 +231,9 @@ def parsed_instances(text: str) -> tuple[Instance, ...]:
     for word in text.split(","):
         name, colon, m = word.strip().partition(":")
         if not (name and colon and m.isascii() and m.isdigit()):
-            raise SettingError(f"instance {word!r}; give NAME:PARENTS, such as alarm:4, separated by commas")
+            raise SettingError(
+                f"instance {word!r}; give NAME:PARENTS, such as alarm:4, separated by commas"
+            )
         found.append(Instance(name, int(m)))
     return tuple(found)
 

@@ -23,18 +23,37 @@ class Axis:
     trials: tuple[Trial, ...]
 
 
-def _axis(name: str, symbol: str, title: str, field: str, values: Sequence[int], **fixed: Any) -> Axis:
+def _axis(
+    name: str, symbol: str, title: str, field: str, values: Sequence[int], **fixed: Any
+) -> Axis:
     base = {"instance": "andes", "max_parents": 2, "seed": 0, "rows": 1000, **fixed}
-    trials = [Trial(kind, **{**base, field: value}, approach=approach) for value in values for kind, approach in _KINDS]
+    trials = [
+        Trial(kind, **{**base, field: value}, approach=approach)
+        for value in values
+        for kind, approach in _KINDS
+    ]
     return Axis(name, symbol, title, field, tuple(trials))
 
 
 _KINDS = (("candidates", ""), ("bits", "auto"))
 AXES = (
     _axis(
-        "n", "n", "Variables: the first n of munin, m = 2", "columns", (32, 64, 128, 256, 512, 1041), instance="munin"
+        "n",
+        "n",
+        "Variables: the first n of munin, m = 2",
+        "columns",
+        (32, 64, 128, 256, 512, 1041),
+        instance="munin",
     ),
-    _axis("rows", "N", "Rows: alarm, m = 3", "rows", (100, 1000, 10_000, 100_000), instance="alarm", max_parents=3),
+    _axis(
+        "rows",
+        "N",
+        "Rows: alarm, m = 3",
+        "rows",
+        (100, 1000, 10_000, 100_000),
+        instance="alarm",
+        max_parents=3,
+    ),
     _axis("m", "m", "Parents: alarm, 1000 rows", "max_parents", (1, 2, 3, 4, 5), instance="alarm"),
 )
 
@@ -48,7 +67,11 @@ def points_of(store: Store, axis: Axis) -> list[tuple[int, dict[str, float]]]:
         result = store.result(trial)
         figures = found.setdefault(getattr(trial, axis.field), {})
         if trial.kind == "candidates":
-            figures |= {"seconds": result["seconds"], "peak_mb": result["peak_mb"], "sets": result["total"]}
+            figures |= {
+                "seconds": result["seconds"],
+                "peak_mb": result["peak_mb"],
+                "sets": result["total"],
+            }
         else:
             figures["bits"] = result["bits"]["total"]
     return sorted(found.items())
@@ -71,7 +94,10 @@ def growth_tables(store: Store) -> list[Table]:
         if not points:
             continue
         names = ("seconds", "peak_mb", "sets", "bits")
-        rows = [(f"{value:,}", *(_told(figures.get(name)) for name in names)) for value, figures in points]
+        rows = [
+            (f"{value:,}", *(_told(figures.get(name)) for name in names))
+            for value, figures in points
+        ]
         exponents = [
             f"{name} ~ {axis.symbol}^{slope([(x, f[name]) for x, f in points if name in f]):.2f}"
             for name in names

@@ -16,7 +16,13 @@ from .printed import BITS, STEPS, Instance
 from .store import Store
 from .tables import samples_of
 
-COLOURS = {"ogorman": "#9aa0a6", "ilp-only": "#c2a05a", "ilp": "#c2571a", "auto": "#2f6fb3", "paper": "#555555"}
+COLOURS = {
+    "ogorman": "#9aa0a6",
+    "ilp-only": "#c2a05a",
+    "ilp": "#c2571a",
+    "auto": "#2f6fb3",
+    "paper": "#555555",
+}
 
 
 def draw_all(
@@ -57,7 +63,12 @@ def _figure() -> Iterator[tuple[Any, Any]]:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    style: Any = {"svg.hashsalt": "qubayes", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9}
+    style: Any = {
+        "svg.hashsalt": "qubayes",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "font.size": 9,
+    }
     with pyplot.rc_context(style):
         figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
         try:
@@ -72,10 +83,26 @@ def _bits(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
     kinds = ("ogorman", "ilp-only", "ilp", "auto")
     for place, kind in enumerate(kinds):
         found = [samples_of(store, i, kind="bits", approach=kind) for i in shown]
-        heights = [np.mean([r["result"]["bits"]["total"] for r in records]) if records else 0 for records in found]
-        axes.bar(np.arange(len(shown)) + 0.2 * (place - 1.5), heights, 0.19, label=_label(kind), color=COLOURS[kind])
+        heights = [
+            np.mean([r["result"]["bits"]["total"] for r in records]) if records else 0
+            for records in found
+        ]
+        axes.bar(
+            np.arange(len(shown)) + 0.2 * (place - 1.5),
+            heights,
+            0.19,
+            label=_label(kind),
+            color=COLOURS[kind],
+        )
     paper = [BITS[i][4].mean if i in BITS else np.nan for i in shown]
-    axes.plot(np.arange(len(shown)), paper, "_", color=COLOURS["paper"], markersize=16, label="paper: IP + Algorithm 2")
+    axes.plot(
+        np.arange(len(shown)),
+        paper,
+        "_",
+        color=COLOURS["paper"],
+        markersize=16,
+        label="paper: IP + Algorithm 2",
+    )
     _by_instance(axes, shown, "bits")
     return bool(shown)
 
@@ -88,23 +115,39 @@ def _seconds(axes: Any, store: Store, instances: Sequence[Instance]) -> bool:
         heights = [_stage_seconds(store, i, stage) for i in shown]
         axes.bar(np.arange(len(shown)) + 0.25 * (place - 1), heights, 0.24, label=stage)
     paper = [sum(step.mean for step in STEPS[i]) if i in STEPS else np.nan for i in shown]
-    axes.plot(np.arange(len(shown)), paper, "_", color=COLOURS["paper"], markersize=16, label="paper: cover + assemble")
+    axes.plot(
+        np.arange(len(shown)),
+        paper,
+        "_",
+        color=COLOURS["paper"],
+        markersize=16,
+        label="paper: cover + assemble",
+    )
     _by_instance(axes, shown, "seconds")
     return bool(shown)
 
 
 def _stage_seconds(store: Store, instance: Instance, stage: str) -> float:
     if stage == "candidates":
-        values = [r["result"]["seconds"] for r in samples_of(store, instance, kind="candidates", score="bds")]
+        values = [
+            r["result"]["seconds"]
+            for r in samples_of(store, instance, kind="candidates", score="bds")
+        ]
     else:
         results = [r["result"] for r in samples_of(store, instance, kind="bits", approach="auto")]
-        values = [r["assemble"] if stage == "assemble" else r["prepare"] + r["cover"] for r in results]
+        values = [
+            r["assemble"] if stage == "assemble" else r["prepare"] + r["cover"] for r in results
+        ]
     return float(np.mean(values)) if values else 0.0
 
 
-def _scores(axes: Any, store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> bool:
+def _scores(
+    axes: Any, store: Store, instance: Instance, solvers: Sequence[str], seconds: float
+) -> bool:
     """What each solver lacks to the best score, over time, for the first sample that was solved."""
-    found = {s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
+    found = {
+        s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers
+    }
     first = {solver: records[0]["result"] for solver, records in found.items() if records}
     if not first:
         return False
@@ -115,7 +158,11 @@ def _scores(axes: Any, store: Store, instance: Instance, solvers: Sequence[str],
         times, scores = np.append(times, result["seconds"]), np.append(scores, scores[-1])
         lacks = np.maximum(100 * (best - scores) / gain, 1e-4)
         axes.step(
-            np.maximum(times, 1e-3), lacks, where="post", label=solver, linewidth=2.2 if solver == "anneal" else 1.2
+            np.maximum(times, 1e-3),
+            lacks,
+            where="post",
+            label=solver,
+            linewidth=2.2 if solver == "anneal" else 1.2,
         )
     axes.set(xscale="log", yscale="log", xlabel="seconds", ylabel="below the best, % of its gain")
     axes.set_title(f"{instance.name}, m = {instance.max_parents}")
@@ -132,7 +179,10 @@ def _growth(axes: Any, store: Store, axis: Axis) -> bool:
             continue
         x, y = np.array(line, dtype=float).T
         axes.plot(
-            x, np.maximum(y, 1e-3), "o-", label=f"{figure.replace('peak_mb', 'MB')} ~ {axis.symbol}^{slope(line):.2f}"
+            x,
+            np.maximum(y, 1e-3),
+            "o-",
+            label=f"{figure.replace('peak_mb', 'MB')} ~ {axis.symbol}^{slope(line):.2f}",
         )
     axes.set(xscale="log", yscale="log", xlabel=axis.symbol)
     axes.set_title(axis.title)
@@ -142,10 +192,17 @@ def _growth(axes: Any, store: Store, axis: Axis) -> bool:
 
 
 def _by_instance(axes: Any, shown: Sequence[Instance], label: str) -> None:
-    axes.set_xticks(np.arange(len(shown)), [str(instance) for instance in shown], rotation=45, ha="right")
+    axes.set_xticks(
+        np.arange(len(shown)), [str(instance) for instance in shown], rotation=45, ha="right"
+    )
     axes.set(yscale="log", ylabel=label)
     axes.legend(frameon=False)
 
 
 def _label(kind: str) -> str:
-    return {"ogorman": "O'Gorman", "ilp-only": "IP only", "ilp": "IP + Algorithm 2", "auto": "ours"}[kind]
+    return {
+        "ogorman": "O'Gorman",
+        "ilp-only": "IP only",
+        "ilp": "IP + Algorithm 2",
+        "auto": "ours",
+    }[kind]

@@ -21,7 +21,10 @@ class Instance(NamedTuple):
 
 
 def _pairs(*numbers: float) -> tuple[Printed, ...]:
-    return tuple(Printed(mean, deviation) for mean, deviation in zip(numbers[::2], numbers[1::2], strict=True))
+    return tuple(
+        Printed(mean, deviation)
+        for mean, deviation in zip(numbers[::2], numbers[1::2], strict=True)
+    )
 
 
 INSTANCES = tuple(
@@ -60,7 +63,8 @@ CANDIDATES = dict(
     )
 )
 
-# Table 1 (`decom1`): bits and seconds of O'Gorman's formulation, of IP only and of IP + Algorithm 2.
+# Table 1 (`decom1`): bits and seconds of O'Gorman's formulation, of IP only and of IP + Algorithm
+# 2.
 BITS = dict(
     zip(
         INSTANCES,

@@ -2,11 +2,14 @@
 
 Nothing of them is shipped. Their command lines, as their public sources have them:
 
-minobs   PATH SCORES SECONDS SEED OUTPUT; SCORES is .jkl with numbers for names and no comments. OUTPUT has a line BEST,
-         a line of headings, then two lines for each better order: milliseconds and minus a million times its score;
-         the order, parents first. (Lee and van Beek 2017.)
-gobnilp  PATH -f=jkl -g=SETTINGS SCORES; `limits/time` and the file of the solution are settings. The solution has a
-         line `child <- {parent,parent} score` for each vertex. SCIP prints `Dual Bound` at the end. (Cussens; on SCIP.)
+minobs   PATH SCORES SECONDS SEED OUTPUT; SCORES is .jkl with numbers for names and no comments.
+OUTPUT has a line BEST,
+         a line of headings, then two lines for each better order: milliseconds and minus a million
+         times its score; the order, parents first. (Lee and van Beek 2017.)
+gobnilp  PATH -f=jkl -g=SETTINGS SCORES; `limits/time` and the file of the solution are settings.
+The solution has a
+         line `child <- {parent,parent} score` for each vertex. SCIP prints `Dual Bound` at the end.
+         (Cussens; on SCIP.)
 
 The network is read, not the score: it is scored here, as the networks of all other solvers are.
 """
@@ -32,7 +35,9 @@ class Answer(NamedTuple):
     """What a program found."""
 
     choice: Sequence[int]  # for each vertex the number of a candidate set
-    trace: list[list[float]]  # seconds and score of each better network, as the program says; may be empty
+    trace: list[
+        list[float]
+    ]  # seconds and score of each better network, as the program says; may be empty
     bound: float = math.inf
 
 
@@ -40,7 +45,9 @@ class Program(NamedTuple):
     """How a program is called, and how its answer is read, in a folder with `scores.jkl`."""
 
     command: Callable[[str, Path, float, int], list[str]]  # of path, folder, seconds, seed
-    read: Callable[[Candidates, Path, str], Answer]  # of the candidates, the folder, what was printed
+    read: Callable[
+        [Candidates, Path, str], Answer
+    ]  # of the candidates, the folder, what was printed
 
 
 def parsed_peers(texts: Sequence[str]) -> dict[str, str]:
@@ -61,7 +68,9 @@ def parsed_peers(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def solve_by_program(name: str, path: str, candidates: Candidates, seconds: float, seed: int) -> dict[str, Any]:
+def solve_by_program(
+    name: str, path: str, candidates: Candidates, seconds: float, seed: int
+) -> dict[str, Any]:
     """Return score, bound and trace of another program on these candidate sets, as of a solver of ours."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -70,18 +79,32 @@ def solve_by_program(name: str, path: str, candidates: Candidates, seconds: floa
         began = time.perf_counter()
         try:
             done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds + PATIENCE
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=seconds + PATIENCE,
             )
         except subprocess.TimeoutExpired:
-            raise ServiceError(f"{name} did not end {PATIENCE:g} s after its limit of {seconds:g} s") from None
+            raise ServiceError(
+                f"{name} did not end {PATIENCE:g} s after its limit of {seconds:g} s"
+            ) from None
         taken = time.perf_counter() - began
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise ServiceError(f"{name} ended with exit code {done.returncode} and said: {said[:200]}")
+            raise ServiceError(
+                f"{name} ended with exit code {done.returncode} and said: {said[:200]}"
+            )
         answer = PROGRAMS[name].read(candidates, folder, done.stdout)
     if find_cycle(candidates.families.sets_at(answer.choice)):
-        raise ServiceError(f"the network of {name} has a cycle; its answer is not read as it was meant")
-    score, empty = math.fsum(candidates.scores[list(answer.choice)]), math.fsum(candidates.base_scores)
+        raise ServiceError(
+            f"the network of {name} has a cycle; its answer is not read as it was meant"
+        )
+    score, empty = (
+        math.fsum(candidates.scores[list(answer.choice)]),
+        math.fsum(candidates.base_scores),
+    )
     before = [[when, min(told, score)] for when, told in answer.trace if told < score - 1e-3]
     reached = next((when for when, told in answer.trace if told >= score - 1e-3), taken)
     proved = answer.bound <= score + 1e-6 * max(1.0, abs(score))
@@ -91,7 +114,8 @@ def solve_by_program(name: str, path: str, candidates: Candidates, seconds: floa
         "bound": max(answer.bound, score),
         "proved": proved,
         "seconds": taken,
-        "status": f"{name}: " + ("proved optimal, to its tolerances" if proved else "time limit, or its own end"),
+        "status": f"{name}: "
+        + ("proved optimal, to its tolerances" if proved else "time limit, or its own end"),
         "trace": [[0.0, empty], *before, [min(reached, taken), score]],
         "statistics": {"program": Path(path).name},
     }
@@ -114,8 +138,14 @@ def _read_minobs(candidates: Candidates, folder: Path, printed: str) -> Answer:
     lines = _text(folder / "output").partition("BEST\n")[2].splitlines()[1:]
     pairs = [line.split() for line in lines[::2]]
     orders = [[int(word) for word in line.split() if word.isdigit()] for line in lines[1::2]]
-    if not orders or sorted(orders[-1]) != list(range(candidates.n)) or any(len(pair) != 2 for pair in pairs):
-        raise ServiceError(f"the output of minobs does not end with an order of {candidates.n} variables")
+    if (
+        not orders
+        or sorted(orders[-1]) != list(range(candidates.n))
+        or any(len(pair) != 2 for pair in pairs)
+    ):
+        raise ServiceError(
+            f"the output of minobs does not end with an order of {candidates.n} variables"
+        )
     trace = [[int(when) / 1000, -int(cost) / 1e6] for when, cost in pairs]
     return Answer(candidates.families.best_of_order(orders[-1]).tolist(), trace)
 
@@ -126,13 +156,17 @@ def _call_gobnilp(path: str, folder: Path, seconds: float, seed: int) -> list[st
         "randomization/randomseedshift": str(seed),
         "gobnilp/outputfile/solution": '"solution"',
     }
-    (folder / "settings").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
+    (folder / "settings").write_text(
+        "".join(f"{name} = {value}\n" for name, value in settings.items())
+    )
     return [path, "-f=jkl", f"-g={folder / 'settings'}", str(folder / "scores.jkl")]
 
 
 def _read_gobnilp(candidates: Candidates, folder: Path, printed: str) -> Answer:
     rows = re.findall(r"^(\d+)\s*<-\s*\{([\d,\s]*)\}", _text(folder / "solution"), re.MULTILINE)
-    chosen = {int(child): tuple(sorted(map(int, re.findall(r"\d+", parents)))) for child, parents in rows}
+    chosen = {
+        int(child): tuple(sorted(map(int, re.findall(r"\d+", parents)))) for child, parents in rows
+    }
     choice = []
     for vertex in range(candidates.n):
         sets = list(candidates.families.sets_of(vertex))
@@ -150,7 +184,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text()
     except OSError as error:
-        raise ServiceError(f"the program wrote no {path.name} ({error.strerror}); is it the right one?") from None
+        raise ServiceError(
+            f"the program wrote no {path.name} ({error.strerror}); is it the right one?"
+        ) from None
 
 
 PROGRAMS: Mapping[str, Program] = {

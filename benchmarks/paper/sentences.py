@@ -11,19 +11,28 @@ from .table import spread
 from .tables import ANNEALERS, OURS, SAME, own_score, samples_of, sources, statistic
 
 PAPERS_COUNTERPARTS = ("order-sa", "exact", "hillclimb", "asobs")  # of SAO, GOB, HCS and ASO
-SAYING = ("README.md", "docs/paper.md", "docs/results/README.md")  # pages of the repository that have sentences
+SAYING = (
+    "README.md",
+    "docs/paper.md",
+    "docs/results/README.md",
+)  # pages of the repository that have sentences
 LARGE_FACTOR = 14.0  # samples on which the range is fewer times smaller are named
 NEEDED = (OURS, *ANNEALERS, *PAPERS_COUNTERPARTS)
 
 
-def sentences_of(store: Store, instances: Sequence[Instance], limits: Sequence[float]) -> dict[str, str]:
+def sentences_of(
+    store: Store, instances: Sequence[Instance], limits: Sequence[float]
+) -> dict[str, str]:
     """Return the sentences by name; a sentence about solvers is about one time limit, and has it in its name."""
     found: dict[str, str] = {}
     for seconds in limits:
         if not all(store.results(kind="solve", approach=name, seconds=seconds) for name in NEEDED):
             continue
         ending = "" if seconds == limits[0] else f"-{seconds:g}s"
-        made = {f"said-{name}{ending}": make(store, instances, seconds) for name, make in SOLVING.items()}
+        made = {
+            f"said-{name}{ending}": make(store, instances, seconds)
+            for name, make in SOLVING.items()
+        }
         found |= {name: text for name, text in made.items() if text}
     made = {f"said-{name}": make(store, instances) for name, make in FORMULATING.items()}
     return found | {name: text for name, text in made.items() if text}
@@ -33,7 +42,9 @@ def with_sentences(page: str, sentences: dict[str, str]) -> str:
     """Return the page with each sentence in its places, between <!-- NAME --> and <!-- /NAME -->."""
     for name, text in sentences.items():
         begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        page = re.sub(f"{begin}.*?{end}", lambda _, new=f"{begin}{text}{end}": new, page, flags=re.DOTALL)
+        page = re.sub(
+            f"{begin}.*?{end}", lambda _, new=f"{begin}{text}{end}": new, page, flags=re.DOTALL
+        )
     return page
 
 
@@ -48,10 +59,14 @@ def _samples(
     return found
 
 
-def _best(store: Store, instances: Sequence[Instance], seconds: float) -> dict[tuple[Instance, int], float]:
+def _best(
+    store: Store, instances: Sequence[Instance], seconds: float
+) -> dict[tuple[Instance, int], float]:
     """The best score that any solver found, by instance and seed."""
     best: dict[tuple[Instance, int], float] = {}
-    for solver in sorted({r["trial"]["approach"] for r in store.results(kind="solve", seconds=seconds)}):
+    for solver in sorted(
+        {r["trial"]["approach"] for r in store.results(kind="solve", seconds=seconds)}
+    ):
         for sample, record in _samples(store, instances, solver, seconds).items():
             best[sample] = max(best.get(sample, -math.inf), own_score(record))
     return best
@@ -61,7 +76,10 @@ def _solving(store: Store, instances: Sequence[Instance], seconds: float) -> str
     """On how many samples the first solver is first or level, and how many are proved."""
     best, ours = _best(store, instances, seconds), _samples(store, instances, OURS, seconds)
     level = sum(own_score(record) >= best[sample] - SAME for sample, record in ours.items())
-    proved = sum(bool(r["result"].get("proved")) for r in _samples(store, instances, "exact", seconds).values())
+    proved = sum(
+        bool(r["result"].get("proved"))
+        for r in _samples(store, instances, "exact", seconds).values()
+    )
     return (
         f"After {seconds:g} s `{OURS}` is first or level on {level} of {len(ours)} samples, and `exact` proves the "
         f"optimum among networks with at most m parents of each variable on {proved} of them."
@@ -88,10 +106,14 @@ def _comparison(store: Store, instances: Sequence[Instance], seconds: float) -> 
     raw, repaired = [], []
     for other in PAPERS_COUNTERPARTS:
         theirs = _samples(store, instances, other, seconds)
-        wanted = {sample: own_score(theirs[sample]) + SAME for sample in annealed if sample in theirs}
+        wanted = {
+            sample: own_score(theirs[sample]) + SAME for sample in annealed if sample in theirs
+        }
         scores = {sample: statistic(annealed[sample], "raw_score") for sample in wanted}
         raw.append(sum(scores[s] is not None and scores[s] > least for s, least in wanted.items()))
-        repaired.append(sum(own_score(annealed[sample]) > least for sample, least in wanted.items()))
+        repaired.append(
+            sum(own_score(annealed[sample]) > least for sample, least in wanted.items())
+        )
     names = [f"`{name}`" for name in PAPERS_COUNTERPARTS]
     return (
         f"After {seconds:g} s the best feasible state of `digital` scores more than {_listed(names)} in "
@@ -111,7 +133,9 @@ def _behind(store: Store, instances: Sequence[Instance], seconds: float) -> str:
                 lacks.append(lack / (best[of, seed] - record["result"]["empty_score"]))
         if lacks:
             told = _listed([f"{100 * lack:.3f}" for lack in sorted(lacks, reverse=True)])
-            parts.append(f"{len(lacks)} of {instance.name} m = {instance.max_parents} (by {told} % of the gain)")
+            parts.append(
+                f"{len(lacks)} of {instance.name} m = {instance.max_parents} (by {told} % of the gain)"
+            )
     if not parts:
         return f"After {seconds:g} s no solver scores more than `{OURS}` on any sample."
     return f"After {seconds:g} s another solver scores more than `{OURS}` on {_listed(parts)}."
@@ -140,7 +164,9 @@ def _furthest(store: Store, instances: Sequence[Instance], seconds: float) -> st
             worst = max(means, key=lambda each: means[each][0])
             mean, trials = means[worst]
             where = f"{worst.name} m = {worst.max_parents}"
-            texts.append(f"{100 * mean:.1f} % {'after repair' if kind == 'repaired' else 'raw'} ({where}, {trials})")
+            texts.append(
+                f"{100 * mean:.1f} % {'after repair' if kind == 'repaired' else 'raw'} ({where}, {trials})"
+            )
         parts.append(f"`{solver}` {' and '.join(texts)}")
     return (
         f"Largest mean distance below the best score after {seconds:g} s, in parts of its gain (in parentheses where, "
@@ -153,13 +179,18 @@ def _ranges(store: Store, instances: Sequence[Instance]) -> str:
     times: list[tuple[float, str]] = []
     for instance in instances:
         kinds = [
-            {r["trial"]["seed"]: r["result"].get("range") for r in samples_of(store, instance, kind="bits", approach=a)}
+            {
+                r["trial"]["seed"]: r["result"].get("range")
+                for r in samples_of(store, instance, kind="bits", approach=a)
+            }
             for a in ("ilp", "auto")
         ]
         for seed in sorted(set(kinds[0]) & set(kinds[1])):
             paper, ours = kinds[0][seed], kinds[1][seed]
             if paper and ours:
-                times.append((paper / ours, f"{instance.name} m = {instance.max_parents}, seed {seed}"))
+                times.append(
+                    (paper / ours, f"{instance.name} m = {instance.max_parents}, seed {seed}")
+                )
     if not times:
         return ""
     median = statistics.median(factor for factor, _ in times)
@@ -179,9 +210,14 @@ def _proved(store: Store, instances: Sequence[Instance]) -> str:
     parts, all_proved = [], 0
     for instance in instances:
         results = [r["result"] for r in samples_of(store, instance, kind="bits", approach="auto")]
-        counts, n = [result["proved"] for result in results], max((result["n"] for result in results), default=0)
+        counts, n = (
+            [result["proved"] for result in results],
+            max((result["n"] for result in results), default=0),
+        )
         if counts and min(counts) < n:
-            span = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+            span = (
+                f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+            )
             parts.append(f"{span} of {n} (`{instance.name}` m = {instance.max_parents})")
         all_proved += bool(counts) and min(counts) == n
     if not parts:

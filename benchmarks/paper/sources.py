@@ -39,22 +39,42 @@ def _items(name: str, sha256: str) -> Source:
 # Checksums of the unpacked files.
 SOURCES = {
     "alarm": _network("alarm", "701e6c561f71b55669070c29614f0724b761289aa2c4a35bcc97b638ee881fa2"),
-    "barley": _network("barley", "1250e958b3d8ca87ccf8af9584de8baa18da667fbccbf4e0efa2a33e112fe346"),
-    "hailfinder": _network("hailfinder", "cf09960af33dd643771c61e23a89c7815448047f335ffa9ba7d57359bc755548"),
-    "hepar2": _network("hepar2", "d70ffdcc3b698235002898344c98d9645beb277969f29ba7af6f11d7db3f16cc"),
-    "win95pts": _network("win95pts", "14d2195e0c4613e0beb1f06e9199c8cd39a1154171a215c38b47c0fd773d0b36"),
-    "pathfinder": _network("pathfinder", "2c67a693139b417067d895077aa00b8610a97eadf8a6fbae544631729a7a6f24"),
-    "munin1": _network("munin1", "decf5ce383c6d1c3010ec3c8419a9fa7520efef924f27f98578bb5332968b6d2", "munin4"),
+    "barley": _network(
+        "barley", "1250e958b3d8ca87ccf8af9584de8baa18da667fbccbf4e0efa2a33e112fe346"
+    ),
+    "hailfinder": _network(
+        "hailfinder", "cf09960af33dd643771c61e23a89c7815448047f335ffa9ba7d57359bc755548"
+    ),
+    "hepar2": _network(
+        "hepar2", "d70ffdcc3b698235002898344c98d9645beb277969f29ba7af6f11d7db3f16cc"
+    ),
+    "win95pts": _network(
+        "win95pts", "14d2195e0c4613e0beb1f06e9199c8cd39a1154171a215c38b47c0fd773d0b36"
+    ),
+    "pathfinder": _network(
+        "pathfinder", "2c67a693139b417067d895077aa00b8610a97eadf8a6fbae544631729a7a6f24"
+    ),
+    "munin1": _network(
+        "munin1", "decf5ce383c6d1c3010ec3c8419a9fa7520efef924f27f98578bb5332968b6d2", "munin4"
+    ),
     "munin": _network("munin", "9235aff13057307e3f1b8aaea0c6cd072653e0cfbd0db8f9068094f8f18dbf11"),
     "andes": _network("andes", "2330f233405fbbdf2a485651edd4130d3d09f816e81cb7056842ae6021edabe4"),
     "chess": _items("chess", "a12ea887df58a396709430af5bf0a9a32d1f6eba8e7c13dd41f28b98572c5db2"),
-    "connect": _items("connect", "4af29e7a6e3dc9da6698ddd6440d619a76450623ee2166c011e317c58291fd8a"),
-    "mushroom": _items("mushroom", "6cf94bc482712c3936f0b40c921381ab2b776c3d9941880fecac4d83ca5cbeb5"),
+    "connect": _items(
+        "connect", "4af29e7a6e3dc9da6698ddd6440d619a76450623ee2166c011e317c58291fd8a"
+    ),
+    "mushroom": _items(
+        "mushroom", "6cf94bc482712c3936f0b40c921381ab2b776c3d9941880fecac4d83ca5cbeb5"
+    ),
 }
 
 
 def fetch(
-    names: list[str], folder: Path, *, sources: dict[str, Source] | None = None, on_progress: OnProgress = silent
+    names: list[str],
+    folder: Path,
+    *,
+    sources: dict[str, Source] | None = None,
+    on_progress: OnProgress = silent,
 ) -> None:
     """Make sure that the files of these instances are in the folder: what is there and right is not fetched again."""
     known = SOURCES if sources is None else sources
@@ -104,7 +124,9 @@ def _download(url: str, part: Path) -> None:
     except HTTPError as error:
         if error.code == 416:  # all of it was there; the checksum will tell
             return
-        raise ServiceError(f"{url} answers {error.code}; try later, or give a folder with --data") from None
+        raise ServiceError(
+            f"{url} answers {error.code}; try later, or give a folder with --data"
+        ) from None
     except (URLError, HTTPException, OSError) as error:
         reason = getattr(error, "reason", error)
         raise ServiceError(

@@ -53,9 +53,12 @@ class Store:
         found = [
             record
             for record in self._records.values()
-            if "result" in record and all(record["trial"].get(key) == value for key, value in wanted.items())
+            if "result" in record
+            and all(record["trial"].get(key) == value for key, value in wanted.items())
         ]
-        return sorted(found, key=lambda record: (record["trial"]["seed"], json.dumps(record["trial"])))
+        return sorted(
+            found, key=lambda record: (record["trial"]["seed"], json.dumps(record["trial"]))
+        )
 
     def result(self, trial: Trial) -> dict[str, Any]:
         """What was measured in the trial."""
@@ -64,7 +67,11 @@ class Store:
 
     def optima(self) -> dict[str, float]:
         """Scores that were proved optimal, by the name of the sample."""
-        proofs = [record for record in self.results(kind="solve", approach="exact") if record["result"].get("proved")]
+        proofs = [
+            record
+            for record in self.results(kind="solve", approach="exact")
+            if record["result"].get("proved")
+        ]
         return {Trial(**record["trial"]).sample: record["result"]["score"] for record in proofs}
 
     def preparation(self, step: str) -> dict[str, float]:
@@ -84,7 +91,9 @@ def _lines(path: Path) -> Iterator[Record]:
             fine = _is_record(record, Trial(**record["trial"]))
         except (ValueError, TypeError, KeyError, RecursionError):
             if number == 1 and not line.startswith(b"{"):
-                raise FormatError(f"{path}: no file of results; give another --results folder") from None
+                raise FormatError(
+                    f"{path}: no file of results; give another --results folder"
+                ) from None
             continue
         if fine:
             yield record
@@ -94,11 +103,17 @@ def _is_record(record: Record, trial: Trial) -> bool:
     """Whether it holds what the tables need of such a trial; what does not is as good as not measured."""
     texts = (trial.kind, trial.instance, trial.approach, trial.score)
     counts = (trial.max_parents, trial.seed, trial.rows, trial.columns or 0, trial.threads or 0)
-    if not (all(type(text) is str for text in texts) and all(type(count) is int for count in counts)):
+    if not (
+        all(type(text) is str for text in texts) and all(type(count) is int for count in counts)
+    ):
         return False
     result = record.get("result")
     if not _is_figure(trial.seconds) or "result" not in record or not isinstance(result, dict):
-        return _is_figure(trial.seconds) and "result" not in record and isinstance(record.get("error"), str)
+        return (
+            _is_figure(trial.seconds)
+            and "result" not in record
+            and isinstance(record.get("error"), str)
+        )
     if trial.kind == "solve":
         # Without a limit it was measured before solvers had the times that the paper gives them.
         figures = _are_figures(result, "score", "empty_score", "ahead", "limit")
@@ -114,8 +129,13 @@ def _is_record(record: Record, trial: Trial) -> bool:
 
 def _are_statistics(record: Record) -> bool:
     """Whether the scores of an annealer's states, where there are any, are numbers or none."""
-    statistics, added = record["result"].get("statistics", {}), record.get("before_annealing", {"score": 0.0})
-    if not (isinstance(statistics, dict) and isinstance(added, dict) and _is_figure(added.get("score"))):
+    statistics, added = (
+        record["result"].get("statistics", {}),
+        record.get("before_annealing", {"score": 0.0}),
+    )
+    if not (
+        isinstance(statistics, dict) and isinstance(added, dict) and _is_figure(added.get("score"))
+    ):
         return False
     scores = [statistics.get(name) for name in ("raw_score", "repaired_score", "before_annealing")]
     return all(score is None or _is_figure(score) for score in scores)
@@ -124,7 +144,9 @@ def _are_statistics(record: Record) -> bool:
 def _is_trace(result: Record) -> bool:
     """Whether the trace is a list of (seconds, score), and the bound a number, which may be infinite."""
     trace, bound = result.get("trace"), result.get("bound")
-    if not isinstance(trace, list) or not all(isinstance(point, list) and len(point) == 2 for point in trace):
+    if not isinstance(trace, list) or not all(
+        isinstance(point, list) and len(point) == 2 for point in trace
+    ):
         return False
     return all(map(_is_figure, chain(*trace))) and (bound == math.inf or _is_figure(bound))
 

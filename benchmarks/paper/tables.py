@@ -18,7 +18,11 @@ from .trial import Trial
 OURS = "anneal"
 SAME = 1e-6  # difference of scores that counts as none
 GROWTH = {trial for axis in AXES for trial in axis.trials}
-REPAIRED = ("digital", "sa", "dimod")  # a state that violates a constraint is read as a network nearby
+REPAIRED = (
+    "digital",
+    "sa",
+    "dimod",
+)  # a state that violates a constraint is read as a network nearby
 ANNEALERS = ("digital", "sa")  # of these, those that know a network before they anneal
 
 
@@ -43,7 +47,9 @@ def candidates_table(store: Store, instances: Iterable[Instance]) -> Table:
         "paper: seconds",
     )
     note = "Means and standard deviations over the samples. The paper's score is `bds` here (see the README)."
-    return Table("table-d2", "Candidate parent sets (the paper's Table D.2)", head, tuple(rows), note)
+    return Table(
+        "table-d2", "Candidate parent sets (the paper's Table D.2)", head, tuple(rows), note
+    )
 
 
 def bits_table(store: Store, instances: Iterable[Instance]) -> Table:
@@ -74,15 +80,25 @@ def steps_table(store: Store, instances: Iterable[Instance], approach: str) -> T
     """Table 2 or D.5: the seconds of preparing, solving, assembling."""
     name, title, printed = {
         "ilp": ("table-2", "Seconds of each step, IP + Algorithm 2 (the paper's Table 2)", STEPS),
-        "ilp-only": ("table-d5", "Seconds of each step, IP only (the paper's Table D.5)", STEPS_IP_ONLY),
+        "ilp-only": (
+            "table-d5",
+            "Seconds of each step, IP only (the paper's Table D.5)",
+            STEPS_IP_ONLY,
+        ),
     }[approach]
     rows = []
     for instance in instances:
         row = [instance.name, str(instance.max_parents)]
         for which in (approach, "auto"):
             found = samples_of(store, instance, kind="bits", approach=which)
-            row.append(", ".join(spread(_figures(found, step), 1) for step in ("prepare", "cover", "assemble")))
-        told = ", ".join(f"{step.mean:,g} ± {step.deviation:,g}" for step in printed.get(instance, ()))
+            row.append(
+                ", ".join(
+                    spread(_figures(found, step), 1) for step in ("prepare", "cover", "assemble")
+                )
+            )
+        told = ", ".join(
+            f"{step.mean:,g} ± {step.deviation:,g}" for step in printed.get(instance, ())
+        )
         rows.append((*row, told or "–"))
     head = ("instance", "m", f"{approach}: preparing, solving, assembling", "ours (auto)", "paper")
     note = (
@@ -92,7 +108,9 @@ def steps_table(store: Store, instances: Iterable[Instance], approach: str) -> T
     return Table(name, title, head, tuple(rows), note)
 
 
-def wins_table(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> Table:
+def wins_table(
+    store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float
+) -> Table:
     """Table 3: wins of each solver, with our annealer in the field and without it, and the paper's."""
     rows, counts = [], []
     for instance in instances:
@@ -105,7 +123,9 @@ def wins_table(store: Store, instances: Sequence[Instance], solvers: Sequence[st
         row = [instance.name, str(instance.max_parents), str(trials)]
         row += [f"{with_ours.get(solver, '–')} / {without.get(solver, '–')}" for solver in solvers]
         printed = WINS.get(instance, {})
-        told = ", ".join(f"{PAPER_SOLVERS[name]} {count}" for name, count in printed.items() if count)
+        told = ", ".join(
+            f"{PAPER_SOLVERS[name]} {count}" for name, count in printed.items() if count
+        )
         rows.append((*row, told or "–"))
     head = (
         "instance",
@@ -119,12 +139,18 @@ def wins_table(store: Store, instances: Sequence[Instance], solvers: Sequence[st
         "equal scores (within 1e-6) the one reached first, or proved first. The score of an annealer is that of its "
         "best annealed state. " + _repairs(store, solvers, seconds)
     )
-    samples = {1: "one sample of each"}.get(max(counts, default=0), f"up to {max(counts, default=0)} samples of each")
+    samples = {1: "one sample of each"}.get(
+        max(counts, default=0), f"up to {max(counts, default=0)} samples of each"
+    )
     title = f"Wins after {seconds:g} s, {samples} (the paper's Table 3)"
-    return Table("table-3", title, head, tuple(rows), note + _left_out(store, instances, solvers, seconds), 3)
+    return Table(
+        "table-3", title, head, tuple(rows), note + _left_out(store, instances, solvers, seconds), 3
+    )
 
 
-def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> Table:
+def scores_table(
+    store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float
+) -> Table:
     """How far each solver ends below the best of all, in parts of the best gain over the empty graph."""
     rows = []
     for instance in instances:
@@ -137,7 +163,9 @@ def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[
             row += _score_cells(solver, records.get(solver, []), best)
         gaps = [_gap(records, seed, score) for seed, score in best.items()]
         row.append(f"{100 * max(gaps):.3f} %" if gaps else "–")
-        ours = [r["result"]["score"] >= best[r["trial"]["seed"]] - SAME for r in records.get(OURS, ())]
+        ours = [
+            r["result"]["score"] >= best[r["trial"]["seed"]] - SAME for r in records.get(OURS, ())
+        ]
         rows.append((*row, f"{sum(ours)} of {len(ours)}" if ours else "–"))
     head = ("instance", "m", *chain(*map(_score_heads, solvers)), "gap", f"{OURS} first or level")
     note = (
@@ -146,19 +174,33 @@ def scores_table(store: Store, instances: Sequence[Instance], solvers: Sequence[
         "Raw: the best state of annealing that violates nothing; in parentheses, in how many samples there was one. "
         "Before annealing: the better network of two that `solve` reads before the first move, that of the all-zero "
         "state (repaired if it violates a constraint) and that of the local minimum below it; in parentheses, in how "
-        "many samples annealing found nothing above it. " + _added_later(store, solvers, seconds) + "Gap: how far at "
+        "many samples annealing found nothing above it. "
+        + _added_later(store, solvers, seconds)
+        + "Gap: how far at "
         "most the best score is below the optimum, by the best bound; the largest over the samples. "
         f"Last: in how many samples no solver that was run on it scored more than `{OURS}`. "
     )
     return Table(
-        "scores", f"Scores after {seconds:g} s", head, tuple(rows), note + _left_out(store, instances, solvers, seconds)
+        "scores",
+        f"Scores after {seconds:g} s",
+        head,
+        tuple(rows),
+        note + _left_out(store, instances, solvers, seconds),
     )
 
 
-def _solved(store: Store, instance: Instance, solvers: Sequence[str], seconds: float) -> dict[str, list[Record]]:
+def _solved(
+    store: Store, instance: Instance, solvers: Sequence[str], seconds: float
+) -> dict[str, list[Record]]:
     """The records of each solver; empty if none was run. Another program counts only where it was run."""
-    found = {s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers}
-    return {s: records for s, records in found.items() if records or s not in PROGRAMS} if any(found.values()) else {}
+    found = {
+        s: samples_of(store, instance, kind="solve", approach=s, seconds=seconds) for s in solvers
+    }
+    return (
+        {s: records for s, records in found.items() if records or s not in PROGRAMS}
+        if any(found.values())
+        else {}
+    )
 
 
 def _score_heads(solver: str) -> tuple[str, ...]:
@@ -173,13 +215,26 @@ def _score_cells(solver: str, records: Sequence[Record], best: dict[int, float])
     """The cells of a solver's columns: its mean distances, and of how many samples."""
     if solver not in REPAIRED:
         return [_mean_lack(best, [(record, record["result"]["score"]) for record in records])]
-    repaired = [(record, score) for record in records if (score := statistic(record, "repaired_score")) is not None]
-    raw = [(record, score) for record in records if (score := statistic(record, "raw_score")) is not None]
-    before = [(record, score) for record in records if (score := before_annealing(record)) is not None]
+    repaired = [
+        (record, score)
+        for record in records
+        if (score := statistic(record, "repaired_score")) is not None
+    ]
+    raw = [
+        (record, score)
+        for record in records
+        if (score := statistic(record, "raw_score")) is not None
+    ]
+    before = [
+        (record, score) for record in records if (score := before_annealing(record)) is not None
+    ]
     counts = Counter(map(source, records))
     shown = [(repaired, counts["repaired"]), (raw, len(raw)), (before, counts["before"])]
     columns = len(_score_heads(solver))
-    return [f"{_mean_lack(best, found)} ({n} of {len(records)})" if records else "–" for found, n in shown[:columns]]
+    return [
+        f"{_mean_lack(best, found)} ({n} of {len(records)})" if records else "–"
+        for found, n in shown[:columns]
+    ]
 
 
 def statistic(record: Record, name: str) -> float | None:
@@ -222,8 +277,12 @@ def sources(store: Store, solver: str, seconds: float) -> Counter[str]:
 def _repairs(store: Store, solvers: Sequence[str], seconds: float) -> str:
     """In how many trials the solvers of QUBOs owe their score to a repaired state, and in how many they found none."""
     found = {s: sources(store, s, seconds) for s in solvers if s in REPAIRED}
-    repaired = [f"`{s}` {counts['repaired']} of {counts.total()}" for s, counts in found.items() if counts]
-    none = [f"`{s}` {counts['before']} of {counts.total()}" for s, counts in found.items() if counts]
+    repaired = [
+        f"`{s}` {counts['repaired']} of {counts.total()}" for s, counts in found.items() if counts
+    ]
+    none = [
+        f"`{s}` {counts['before']} of {counts.total()}" for s, counts in found.items() if counts
+    ]
     if not repaired:
         return ""
     return (
@@ -234,7 +293,12 @@ def _repairs(store: Store, solvers: Sequence[str], seconds: float) -> str:
 
 def _added_later(store: Store, solvers: Sequence[str], seconds: float) -> str:
     """What to know of trials that did not record the score before annealing."""
-    records = [r for s in solvers if s in ANNEALERS for r in store.results(kind="solve", approach=s, seconds=seconds)]
+    records = [
+        r
+        for s in solvers
+        if s in ANNEALERS
+        for r in store.results(kind="solve", approach=s, seconds=seconds)
+    ]
     old = sum("before_annealing" in record for record in records)
     if not old:
         return ""
@@ -245,7 +309,9 @@ def _added_later(store: Store, solvers: Sequence[str], seconds: float) -> str:
     )
 
 
-def _left_out(store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float) -> str:
+def _left_out(
+    store: Store, instances: Sequence[Instance], solvers: Sequence[str], seconds: float
+) -> str:
     """The rule for what the table leaves out, and what that is."""
     rule = (
         "Samples are measured in the order of their seeds, all solvers on all instances before the next sample; the "
@@ -268,7 +334,9 @@ def _mean_lack(best: dict[int, float], found: Sequence[tuple[Record, float]]) ->
 
 def _gap(records: dict[str, list[Record]], seed: int, score: float) -> float:
     """How far the least bound that any solver gave for the sample is above the score, in parts of its gain."""
-    results = [r["result"] for found in records.values() for r in found if r["trial"]["seed"] == seed]
+    results = [
+        r["result"] for found in records.values() for r in found if r["trial"]["seed"] == seed
+    ]
     bound = min(result["bound"] for result in results)
     return float((bound - score) / max(1e-300, score - results[0]["empty_score"]))
 
@@ -284,12 +352,15 @@ def _best_by_seed(records: dict[str, list[Record]]) -> dict[int, float]:
 def _wins(records: dict[str, list[Record]]) -> tuple[dict[str, int], int]:
     """Wins of each solver, and the number of samples that all of them were run on."""
     results = {
-        s: {r["trial"]["seed"]: {**r["result"], "score": own_score(r)} for r in found} for s, found in records.items()
+        s: {r["trial"]["seed"]: {**r["result"], "score": own_score(r)} for r in found}
+        for s, found in records.items()
     }
     common = set.intersection(*map(set, results.values())) if results else set()
     wins = dict.fromkeys(results, 0)
     for seed in common:
-        wins[min(results, key=_rank({solver: found[seed] for solver, found in results.items()}))] += 1
+        wins[
+            min(results, key=_rank({solver: found[seed] for solver, found in results.items()}))
+        ] += 1
     return wins, len(common)
 
 
@@ -298,7 +369,9 @@ def _rank(results: dict[str, Any]) -> Callable[[str], tuple[bool, float]]:
 
     def rank(solver: str) -> tuple[bool, float]:
         result = results[solver]
-        reached = next((seconds for seconds, score in result["trace"] if score >= best - SAME), float("inf"))
+        reached = next(
+            (seconds for seconds, score in result["trace"] if score >= best - SAME), float("inf")
+        )
         return result["score"] < best - SAME, reached + result["ahead"]
 
     return rank

@@ -16,7 +16,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from qubayes.candidates import Candidates, Search, example, identify, read_candidates, write_candidates
+from qubayes.candidates import (
+    Candidates,
+    CandidateSearch,
+    example,
+    identify,
+    read_candidates,
+    write_candidates,
+)
 from qubayes.data import Dataset
 from qubayes.foundation.arrays import frozen
 from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
@@ -66,10 +73,16 @@ class Place:
 
     data: str
     cache: str
-    optima: dict[str, float] = field(default_factory=dict)  # proved best scores, by the name of the sample
-    identifying: dict[str, float] = field(default_factory=dict)  # seconds of the candidate sets, by the same name
+    optima: dict[str, float] = field(
+        default_factory=dict
+    )  # proved best scores, by the name of the sample
+    identifying: dict[str, float] = field(
+        default_factory=dict
+    )  # seconds of the candidate sets, by the same name
     formulating: dict[str, float] = field(default_factory=dict)  # seconds of the QUBO
-    programs: dict[str, str] = field(default_factory=dict)  # paths of other programs, by their names in programs.py
+    programs: dict[str, str] = field(
+        default_factory=dict
+    )  # paths of other programs, by their names in programs.py
 
 
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
@@ -78,11 +91,17 @@ def measure(place: Place, trial: Trial) -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", "benchmarks.paper.trial"]
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    done = subprocess.run(command, input=request, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        command, input=request, capture_output=True, text=True, check=False, env=environment
+    )
     record: dict[str, Any] = {"trial": asdict(trial), **circumstances()}
     if done.returncode == 0:
         return {**record, "result": json.loads(done.stdout)}
-    last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    last = (
+        done.stderr.strip().splitlines()[-1]
+        if done.stderr.strip()
+        else f"exit code {done.returncode}"
+    )
     return {**record, "error": last}
 
 
@@ -92,8 +111,15 @@ def circumstances() -> dict[str, Any]:
     packages = ("qubayes", "numpy", "numba", "scipy", "highspy")
     return {
         "commit": _commit(),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "machine": {"system": platform.system(), "processor": _processor(), "cores": os.cpu_count()},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "machine": {
+            "system": platform.system(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+        },
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -103,20 +129,26 @@ def _commit() -> str:
     folder = Path(__file__).parent
     try:
         head = _git(folder, "rev-parse", "--short=12", "HEAD")
-        return head + ("+" if _git(folder, "status", "--porcelain", "--", str(folder.parent)) else "")
+        return head + (
+            "+" if _git(folder, "status", "--porcelain", "--", str(folder.parent)) else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.processor() or "unknown"
 
@@ -127,7 +159,9 @@ def sample_of(place: Place, trial: Trial) -> Dataset:
     if trial.columns is None:
         return whole
     kept = slice(trial.columns)
-    return Dataset(whole.names[kept], whole.states[kept], frozen(whole.codes[kept]), whole.arities_from)
+    return Dataset(
+        whole.names[kept], whole.states[kept], frozen(whole.codes[kept]), whole.arities_from
+    )
 
 
 def prepared(place: Place, trial: Trial) -> Candidates:
@@ -139,7 +173,11 @@ def prepared(place: Place, trial: Trial) -> Candidates:
         except QubayesError:
             pass  # damaged: as good as absent
     dataset = sample_of(place, trial)
-    found = identify(dataset, Search(trial.max_parents, Score(trial.score)), workers=Workers(trial.threads))
+    found = identify(
+        dataset,
+        CandidateSearch(trial.max_parents, Score(trial.score)),
+        workers=Workers(trial.threads),
+    )
     _keep(found, path)
     return found
 
@@ -155,17 +193,28 @@ def _keep(candidates: Candidates, path: Path) -> None:
 
 def run(place: Place, trial: Trial) -> dict[str, Any]:
     """What the trial measures, here."""
-    measures = {"candidates": _candidates, "bits": _bits, "preparation": _preparation, "solve": _solve}
+    measures = {
+        "candidates": _candidates,
+        "bits": _bits,
+        "preparation": _preparation,
+        "solve": _solve,
+    }
     result = measures[trial.kind](place, trial)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1024 if sys.platform != "darwin" else 1024**2
+    )
     return {**result, "peak_mb": round(peak)}
 
 
 def _candidates(place: Place, trial: Trial) -> dict[str, Any]:
     """Number of candidate sets and seconds; kernels are compiled, or loaded, before the clock starts."""
-    search, workers = Search(trial.max_parents, Score(trial.score)), Workers(trial.threads)
+    search, workers = CandidateSearch(trial.max_parents, Score(trial.score)), Workers(trial.threads)
     dataset = sample_of(place, trial)
-    identify(sample_of(place, replace(trial, rows=10, columns=5)), Search(1, Score(trial.score)), workers=workers)
+    identify(
+        sample_of(place, replace(trial, rows=10, columns=5)),
+        CandidateSearch(1, Score(trial.score)),
+        workers=workers,
+    )
     began = time.perf_counter()
     found = identify(dataset, search, workers=workers)
     seconds = time.perf_counter() - began
@@ -185,8 +234,12 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     paper = trial.approach in ("ilp", "ilp-only")
     order, penalty = ("scc", "paper") if paper else ("chordal", "tight")
     small = example()
-    formulate(small, cover(small, method=trial.approach), order=order, penalty=penalty)  # loads the kernels
-    subsets = cover(candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers)
+    formulate(
+        small, cover(small, method=trial.approach), order=order, penalty=penalty
+    )  # loads the kernels
+    subsets = cover(
+        candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers
+    )
     found: dict[str, Any] = {
         "n": candidates.n,
         "lower_bound": int(subsets.lower_bounds.sum()),
@@ -222,8 +275,8 @@ def _ogorman_bits(candidates: Candidates) -> dict[str, Any]:
 def _preparation(place: Place, trial: Trial) -> dict[str, Any]:
     """Seconds of identifying the candidate sets and of formulating the QUBO with the default cover.
 
-    Solvers without a QUBO get them on top of their time limit, as in the paper. The subsets are kept for the others.
-    """
+    Solvers without a QUBO get them on top of their time limit, as in the paper. The subsets are
+    kept for the others."""
     from qubayes.qubo import formulate
     from qubayes.qubo.subsets import cover, write_subsets
 
@@ -241,33 +294,44 @@ def _preparation(place: Place, trial: Trial) -> dict[str, Any]:
 def _solve(place: Place, trial: Trial) -> dict[str, Any]:
     """Score, bound and trace of a solver under the paper's rules.
 
-    A solver of QUBOs has the time limit. A solver of candidate sets, and another program, also has the seconds of
-    formulating the QUBO, and hill climbing, which climbs on the data, those of identifying the candidate sets as well.
-    Nothing can be gained after a proved optimum: the solver ends when it reaches one. `ahead` is what its clock is
-    behind that of the others: the seconds of formulating, or minus those of identifying.
-    """
+    A solver of QUBOs has the time limit. A solver of candidate sets, and another program, also has
+    the seconds of formulating the QUBO, and hill climbing, which climbs on the data, those of
+    identifying the candidate sets as well. Nothing can be gained after a proved optimum: the solver
+    ends when it reaches one. `ahead` is what its clock is behind that of the others: the seconds of
+    formulating, or minus those of identifying."""
     from qubayes.qubo import formulate
     from qubayes.qubo.subsets import read_subsets
     from qubayes.search import Limits, solve, solver_named
 
     candidates, workers = prepared(place, trial), Workers(trial.threads)
-    identifying, formulating = (times.get(trial.sample, 0.0) for times in (place.identifying, place.formulating))
+    identifying, formulating = (
+        times.get(trial.sample, 0.0) for times in (place.identifying, place.formulating)
+    )
     problem: Any = candidates
     seconds, ahead = trial.seconds + formulating, 0.0
     if trial.approach in PROGRAMS:
         path = place.programs[trial.approach]
         found_there = solve_by_program(trial.approach, path, candidates, seconds, trial.seed)
-        return {**found_there, "limit": seconds, "ahead": ahead, "trace": _thinned(found_there["trace"])}
+        return {
+            **found_there,
+            "limit": seconds,
+            "ahead": ahead,
+            "trace": _thinned(found_there["trace"]),
+        }
     solver: Any = solver_named(trial.approach)
     if solver.takes == "formulation":
         seconds, ahead = trial.seconds, formulating
         kept = _kept_at(place, trial).with_suffix(".qbs")
-        problem = formulate(candidates, read_subsets(kept) if kept.exists() else None, workers=workers)
+        problem = formulate(
+            candidates, read_subsets(kept) if kept.exists() else None, workers=workers
+        )
     elif trial.approach == "hillclimb":
         seconds, ahead = seconds + identifying, -identifying
         solver = replace(solver, dataset=sample_of(place, trial))
     best = place.optima.get(trial.sample, math.inf)
-    found = solve(problem, solver, limits=Limits(seconds, seed=trial.seed), bound=best, workers=workers)
+    found = solve(
+        problem, solver, limits=Limits(seconds, seed=trial.seed), bound=best, workers=workers
+    )
     return {
         "score": found.score,
         "empty_score": found.empty_score,
@@ -278,7 +342,11 @@ def _solve(place: Place, trial: Trial) -> dict[str, Any]:
         "ahead": ahead,
         "status": found.status,
         "trace": _thinned(found.trace),
-        "statistics": {key: value for key, value in found.statistics.items() if isinstance(value, int | float | str)},
+        "statistics": {
+            key: value
+            for key, value in found.statistics.items()
+            if isinstance(value, int | float | str)
+        },
     }
 
 

@@ -1,12 +1,12 @@
 """Structure learning of Bayesian networks, with a proof or a gap, and as a compact QUBO.
 
     data ──> candidates ──┬──> search ──> network ──> report      which network is best?   (learn)
-                          └──> qubo ────> samplers, machines      the same as a QUBO       (formulate)
+                          └──> qubo ────> samplers, machines      the same as a QUBO
+                          (formulate)
 
-One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network, `fit` its
-parameters, `score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an annealer's answer. `learn`
-walks the upper wing in one call.
-"""
+One verb for each room: `read` data, `identify` candidate parent sets, `solve` for the best network,
+`fit` its parameters, `score`, `judge` or `compare` networks; `formulate` the QUBO and `decode` an
+annealer's answer. `learn` walks the upper wing in one call."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from .foundation.errors import QubayesError
 
 if TYPE_CHECKING:
-    from .candidates import Candidates, Knowledge, Search, read_candidates, write_candidates
+    from .candidates import (
+        Candidates,
+        CandidateSearch,
+        Knowledge,
+        read_candidates,
+        write_candidates,
+    )
     from .candidates.identify import identify
     from .data import Dataset, ReadSettings
     from .data.read import read
@@ -24,7 +30,17 @@ if TYPE_CHECKING:
     from .learning.estimator import BayesianNetworkEstimator as BayesianNetworkEstimator
     from .learning.judge import judge
     from .learning.pipeline import learn
-    from .network import Network, compare, cpdag, fit, log_likelihood, read_network, sample, score, write_network
+    from .network import (
+        Network,
+        compare,
+        cpdag,
+        fit,
+        log_likelihood,
+        read_network,
+        sample,
+        score,
+        write_network,
+    )
     from .quadratize import quadratize
     from .qubo import Formulation, decode, formulate
     from .qubo.subsets import Subsets
@@ -40,13 +56,30 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Where each name lives. Loaded on first use: importing qubayes alone loads no numba, polars or dimod.
+# Where each name lives. Loaded on first use: importing qubayes alone loads no numba, polars or
+# dimod.
 _HOMES = {
-    "candidates": ("Candidates", "Knowledge", "Search", "identify", "read_candidates", "write_candidates"),
+    "candidates": (
+        "Candidates",
+        "Knowledge",
+        "CandidateSearch",
+        "identify",
+        "read_candidates",
+        "write_candidates",
+    ),
     "foundation.workers": ("Workers",),
     "data": ("Dataset", "ReadSettings", "read"),
     "qubo": ("Formulation", "decode", "formulate"),
-    "learning": ("Confidence", "Judgement", "Learned", "LearnSettings", "bootstrap", "judge", "learn", "plan"),
+    "learning": (
+        "Confidence",
+        "Judgement",
+        "Learned",
+        "LearnSettings",
+        "bootstrap",
+        "judge",
+        "learn",
+        "plan",
+    ),
     "learning.estimator": ("BayesianNetworkEstimator",),
     "network": (
         "Network",
@@ -69,6 +102,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Alternatives",
+    "CandidateSearch",
     "Candidates",
     "Confidence",
     "Dataset",
@@ -82,7 +116,6 @@ __all__ = [
     "QubayesError",
     "ReadSettings",
     "Score",
-    "Search",
     "Solution",
     "Subsets",
     "Workers",
@@ -116,7 +149,9 @@ __all__ = [
     "write_network",
     "write_report",
 ]
-_ESTIMATOR = "BayesianNetworkEstimator"  # not in __all__: `from qubayes import *` does without scikit-learn
+_ESTIMATOR = (
+    "BayesianNetworkEstimator"  # not in __all__: `from qubayes import *` does without scikit-learn
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Settings of the verbs: everything that a result depends on besides its input, with the options of the command line.
 
-The command line is made from these classes and starts without numpy; so rooms are imported where settings are made.
-"""
+The command line is made from these classes and starts without numpy; so rooms are imported where
+settings are made."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from .foundation.errors import SettingError, option
 from .foundation.settings import Option, check_whole, facts
 
 if TYPE_CHECKING:
-    from .candidates import Knowledge, Search
+    from .candidates import CandidateSearch, Knowledge
     from .data import Dataset
     from .scores import Score
     from .search import Limits, Solver
@@ -25,26 +25,43 @@ Missing: TypeAlias = Literal["error", "drop", "state"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
-Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]  # intervals, or bounds between them, for all or by column
+Bins: TypeAlias = (
+    int | Mapping[str, int | Sequence[float]]
+)  # intervals, or bounds between them, for all or by column
 
 # Options that several verbs have.
 ScoreOption = Option(
-    "Local score, as bdeu, bds, bic or k2; an unknown name prints the list.", metavar="NAME", given_as=str
+    "Local score, as bdeu, bds, bic or k2; an unknown name prints the list.",
+    metavar="NAME",
+    given_as=str,
 )
-KnowledgeOption = Option("JSON with what is known: edges, tiers, priors, order.", given_as=Path | None)
+KnowledgeOption = Option(
+    "JSON with what is known: edges, tiers, priors, order.", given_as=Path | None
+)
 AritiesOption = Option(
-    "Declare states: a .bif network, or JSON with the states or their number by column.", given_as=Path | None
+    "Declare states: a .bif network, or JSON with the states or their number by column.",
+    given_as=Path | None,
 )
 MaxParents = Annotated[
-    int | None, Option("Maximum number of parents; default 3, or what fits --time-limit.", ("--max-parents", "-m"))
+    int | None,
+    Option(
+        "Maximum number of parents; default 3, or what fits --time-limit.", ("--max-parents", "-m")
+    ),
 ]
 Ess = Annotated[float, Option("Equivalent sample size of bdeu and bds.")]
 PossibleParents = Annotated[
     int | None,
-    Option("Consider only K parents of each variable: the best single ones and their best partners.", metavar="K"),
+    Option(
+        "Consider only K parents of each variable: the best single ones and their best partners.",
+        metavar="K",
+    ),
 ]
-TotalSeconds = Annotated[float | None, Option("Seconds for all stages; 10 for the solver unless given.")]
-Moves = Annotated[int | None, Option("End after this many moves instead: repeatable on any machine.")]
+TotalSeconds = Annotated[
+    float | None, Option("Seconds for all stages; 10 for the solver unless given.")
+]
+Moves = Annotated[
+    int | None, Option("End after this many moves instead: repeatable on any machine.")
+]
 Patience = Annotated[
     float | None,
     Option(
@@ -55,17 +72,26 @@ Patience = Annotated[
 Seed = Annotated[int, Option("The same seed gives the same result.", metavar="NUMBER", least=0)]
 BestCount = Annotated[int | None, Option("List the K best networks, by `exact`.", metavar="K")]
 WithinFactor = Annotated[
-    float | None, Option("List all networks within this Bayes factor of the best.", metavar="FACTOR")
+    float | None,
+    Option("List all networks within this Bayes factor of the best.", metavar="FACTOR"),
 ]
 OrderBits = Annotated[str, Option("Order bits: chordal; scc as in the paper; on demand: adjacent.")]
 Penalty = Annotated[str, Option("Penalties of the QUBO: tight, or paper.")]
-Cover = Annotated[str, Option("How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only.")]
+Cover = Annotated[
+    str,
+    Option("How subsets are found: auto, search, ilp (the paper's Algorithm 2 first) or ilp-only."),
+]
 PresolveSeconds = Annotated[
     float,
-    Option("Spend this on removing sets that no optimum needs first.", ("--presolve",), metavar="SECONDS"),
+    Option(
+        "Spend this on removing sets that no optimum needs first.",
+        ("--presolve",),
+        metavar="SECONDS",
+    ),
 ]
 SubsetsFile = Annotated[
-    Path | None, Option("Take the subsets from this .qbs file instead of finding them.", ("--subsets",))
+    Path | None,
+    Option("Take the subsets from this .qbs file instead of finding them.", ("--subsets",)),
 ]
 
 DEFAULT_SECONDS = 10.0  # for the solver
@@ -131,7 +157,8 @@ class ReadSettings:
     """Settings of `read`: missing values, continuous columns, declared states.
 
     missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own.
-    bins : number of intervals, for every column of numbers that are not codes; or by name of column, also as the
+    bins : number of intervals, for every column of numbers that are not codes; or by name of
+    column, also as the
         bounds between the intervals.
     bin_method : "quantile" for intervals with equally many rows, or equal "width".
     arities : declared states: a .bif network, a .json file, or a mapping from names of columns.
@@ -140,7 +167,12 @@ class ReadSettings:
     """
 
     missing: Annotated[
-        Missing, Option("Missing values: refuse, drop rows, or a state.", metavar="error|drop|state", given_as=str)
+        Missing,
+        Option(
+            "Missing values: refuse, drop rows, or a state.",
+            metavar="error|drop|state",
+            given_as=str,
+        ),
     ] = "error"
     bins: Annotated[
         Bins | None,
@@ -152,17 +184,26 @@ class ReadSettings:
         ),
     ] = None
     bin_method: Annotated[
-        BinMethod, Option("Intervals with equal counts or equal widths.", metavar="quantile|width", given_as=str)
+        BinMethod,
+        Option(
+            "Intervals with equal counts or equal widths.", metavar="quantile|width", given_as=str
+        ),
     ] = "quantile"
     arities: Annotated[str | Path | Arities | None, AritiesOption] = None
     ignore: Annotated[
         Sequence[str],
-        Option("Leave these columns out; may be repeated.", metavar="COLUMN,...", given_as=list[str] | None),
+        Option(
+            "Leave these columns out; may be repeated.",
+            metavar="COLUMN,...",
+            given_as=list[str] | None,
+        ),
     ] = ()
     format: Annotated[
         DataFormat | None,
         Option(
-            "csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given.", metavar="NAME", given_as=str | None
+            "csv, tsv, parquet, arrow, gobnilp, fimi; by the ending unless given.",
+            metavar="NAME",
+            given_as=str | None,
         ),
     ] = None
 
@@ -179,11 +220,16 @@ class ReadSettings:
         by_name = isinstance(self.bins, Mapping)
         for bins in self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]:
             if by_name and isinstance(bins, list | tuple | np.ndarray):
-                finite = all(isinstance(bound, int | float | np.number) and math.isfinite(bound) for bound in bins)
+                finite = all(
+                    isinstance(bound, int | float | np.number) and math.isfinite(bound)
+                    for bound in bins
+                )
                 ascending = finite and all(low < high for low, high in pairwise(bins))
                 right = ascending and 1 <= len(bins) < MOST_STATES
             else:
-                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)  # so True is refused
+                right = bins is None or (
+                    isinstance(bins, int) and 2 <= bins <= MOST_STATES
+                )  # so True is refused
             if not right:
                 raise SettingError(
                     f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
@@ -194,9 +240,17 @@ class ReadSettings:
     def _names_to_ignore(self) -> tuple[str, ...]:
         from .foundation.files import shown
 
-        ignore: Any = [self.ignore] if isinstance(self.ignore, str) else () if self.ignore is None else self.ignore
+        ignore: Any = (
+            [self.ignore]
+            if isinstance(self.ignore, str)
+            else ()
+            if self.ignore is None
+            else self.ignore
+        )
         if not isinstance(ignore, Sequence) or not all(isinstance(name, str) for name in ignore):
-            raise SettingError(f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']")
+            raise SettingError(
+                f"ignore = {shown(self.ignore)}; give names of columns, such as ['id']"
+            )
         return tuple(ignore)
 
     @classmethod
@@ -216,21 +270,26 @@ class ReadSettings:
 class LearnSettings:
     """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
 
-    max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit` (fewer, or only possible
-        parents; a warning says which). A number that does not fit is refused. `qubayes plan` predicts the cost.
-    score, ess : name of the local score, and its equivalent sample size where it has one; or a `Score`.
-    knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file that holds it.
-    solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes solve`.
-    time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of it in any case.
+    max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit`
+    (fewer, or only possible
+        parents; a warning says which). A number that does not fit is refused. `qubayes plan`
+        predicts the cost.
+    score, ess : name of the local score, and its equivalent sample size where it has one; or a
+    `Score`. knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the
+    JSON file that holds it. solver : "auto" proves what it can and anneals the rest; the other
+    names are those of `qubayes solve`. time_limit : seconds for reading, candidate sets and solver
+    together; the solver has a tenth of it in any case.
         Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.
     moves : number of moves of the annealer. With `seed` the result is the same on any machine.
-    patience : annealing ends once it found nothing better for this many times as long as the best network took (at
-        least a second). None: 3 for "auto", no end for "anneal". `math.inf` for the whole time limit.
-    seed : seed of the solver and of the bootstrap samples.
-    bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0 for none.
-    reading : how the data are read, see `ReadSettings`.
-    best, within : also list this number of best networks, or all within this Bayes factor of the best (`alternatives`).
-    possible_parents : consider only this number of parents of each variable, the best single ones and their best
+    patience : annealing ends once it found nothing better for this many times as long as the best
+    network took (at
+        least a second). None: 3 for "auto", no end for "anneal". `math.inf` for the whole time
+        limit.
+    seed : seed of the solver and of the bootstrap samples. bootstrap : number of bootstrap samples
+    from which the confidence in each edge is estimated; 0 for none. reading : how the data are
+    read, see `ReadSettings`. best, within : also list this number of best networks, or all within
+    this Bayes factor of the best (`alternatives`). possible_parents : consider only this number of
+    parents of each variable, the best single ones and their best
         partners; None for all. The bound then holds for these parents only.
     """
 
@@ -239,13 +298,18 @@ class LearnSettings:
     ess: Ess = 1.0
     knowledge: Annotated["Knowledge | None", KnowledgeOption] = None
     possible_parents: PossibleParents = None
-    solver: Annotated[str, Option("auto, anneal, exact, or another solver of `qubayes solve`.")] = "auto"
+    solver: Annotated[str, Option("auto, anneal, exact, or another solver of `qubayes solve`.")] = (
+        "auto"
+    )
     time_limit: TotalSeconds = None
     moves: Moves = None
     patience: Patience = None
     seed: Seed = 0
     bootstrap: Annotated[
-        int, Option("Estimate the confidence in each edge from this many resamplings.", metavar="SAMPLES")
+        int,
+        Option(
+            "Estimate the confidence in each edge from this many resamplings.", metavar="SAMPLES"
+        ),
     ] = 0
     best: BestCount = None
     within: WithinFactor = None
@@ -265,7 +329,9 @@ class LearnSettings:
         if self.reading is not None and not isinstance(self.reading, ReadSettings):
             raise SettingError(f"reading = {self.reading!r}; give ReadSettings(bins=3)")
         check_wanted(self.best, self.within)
-        ordered = self.knowledge is not None and (self.knowledge.before or self.knowledge.not_ancestors)
+        ordered = self.knowledge is not None and (
+            self.knowledge.before or self.knowledge.not_ancestors
+        )
         if ordered and (self.best or self.within):
             raise SettingError(
                 "a list of networks (best, within) takes no order of variables (before, not_ancestors); leave one out"
@@ -277,10 +343,18 @@ class LearnSettings:
                 "nor within; leave one of the two out"
             )
         if self.bootstrap < 0:
-            raise SettingError(f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none")
-        _ = self.chosen_score, self.limits, self.solver_with_settings  # raise now rather than after the data are read
+            raise SettingError(
+                f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none"
+            )
+        _ = (
+            self.chosen_score,
+            self.limits,
+            self.solver_with_settings,
+        )  # raise now rather than after the data are read
         if self.moves is not None and not self.solver_with_settings.counts:
-            raise SettingError(f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'")
+            raise SettingError(
+                f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'"
+            )
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "LearnSettings":
@@ -312,7 +386,9 @@ class LearnSettings:
         """The solver; it refuses a patience that it has not."""
         from .search import solver_named
 
-        return solver_named(self.solver_name, **({} if self.patience is None else {"patience": self.patience}))
+        return solver_named(
+            self.solver_name, **({} if self.patience is None else {"patience": self.patience})
+        )
 
     @property
     def limits(self) -> "Limits":
@@ -320,20 +396,22 @@ class LearnSettings:
         return limits_of(self.time_limit, self.moves, self.seed)
 
     @property
-    def search(self) -> "Search":
+    def search(self) -> "CandidateSearch":
         """The search for candidate sets; `ancestors` are no part of it."""
-        from .candidates import Knowledge, Search
+        from .candidates import CandidateSearch, Knowledge
 
         most = DEFAULT_PARENTS if self.max_parents is None else self.max_parents
         known = replace(self.knowledge or Knowledge(), ancestors=())
-        return Search(most, self.chosen_score, known, self.possible_parents)
+        return CandidateSearch(most, self.chosen_score, known, self.possible_parents)
 
     def fitted_to(self, data: Any, dataset: "Dataset") -> "LearnSettings":
         """Return the settings in force: few variables lower the number of parents, and a `Dataset` is not read."""
         from .data import Dataset
 
         most = min(self.search.max_parents, dataset.n - 1)
-        return replace(self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading)
+        return replace(
+            self, max_parents=most, reading=None if isinstance(data, Dataset) else self.reading
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings in force by name, for provenance."""
@@ -355,17 +433,16 @@ class SolveSettings:
 
     solver : one of `SOLVERS`; with `moves` or a certificate "auto" is "anneal" or "exact".
     time_limit, moves, seed : limits of the solver; 10 s unless one of the first two is given.
-    patience : annealing ends once it found nothing better for this many times as long as the best network took.
-    options : settings of the solver, by name.
-    bound_seconds : seconds for a bound before the search.
-    presolve_seconds : seconds for removing candidate sets that no optimum needs.
-    order, penalty, cover : of the QUBO, see `FormulateSettings`.
-    bits : check energy = -score on the QUBO. None: where the solver takes the QUBO.
-    certificate : file for a proof by "exact".
-    """
+    patience : annealing ends once it found nothing better for this many times as long as the best
+    network took. options : settings of the solver, by name. bound_seconds : seconds for a bound
+    before the search. presolve_seconds : seconds for removing candidate sets that no optimum needs.
+    order, penalty, cover : of the QUBO, see `FormulateSettings`. bits : check energy = -score on
+    the QUBO. None: where the solver takes the QUBO. certificate : file for a proof by "exact"."""
 
     solver: Annotated[str, Option("One of {solvers}.")] = "auto"
-    time_limit: Annotated[float | None, Option("Seconds for the solver; 10 unless this or --moves is given.")] = None
+    time_limit: Annotated[
+        float | None, Option("Seconds for the solver; 10 unless this or --moves is given.")
+    ] = None
     moves: Moves = None
     seed: Seed = 0
     patience: Patience = None
@@ -380,17 +457,20 @@ class SolveSettings:
         ),
     ] = None
     bound_seconds: Annotated[
-        float, Option("Spend this on a bound first, to know the gap.", ("--bound",), metavar="SECONDS")
+        float,
+        Option("Spend this on a bound first, to know the gap.", ("--bound",), metavar="SECONDS"),
     ] = 0.0
     presolve_seconds: PresolveSeconds = 0.0
     order: OrderBits = "chordal"
     penalty: Penalty = "tight"
     cover: Cover = "auto"
     bits: Annotated[
-        bool | None, Option("Formulate the QUBO, and check energy = -score on it.", ("--bits/--no-bits",))
+        bool | None,
+        Option("Formulate the QUBO, and check energy = -score on it.", ("--bits/--no-bits",)),
     ] = None
     certificate: Annotated[
-        Path | None, Option("Prove by `exact`, and write a certificate that `qubayes check` checks.")
+        Path | None,
+        Option("Prove by `exact`, and write a certificate that `qubayes check` checks."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -400,9 +480,13 @@ class SolveSettings:
             raise SettingError(f"{needed}, and not {self.solver}; leave one of the two out")
         solver, _ = self.solver_with_settings, self.limits
         if self.solver_options.get("certificate") and self.presolve_seconds:
-            raise SettingError(f"{option('certificate')} takes no {option('presolve')}; it is a proof for all sets")
+            raise SettingError(
+                f"{option('certificate')} takes no {option('presolve')}; it is a proof for all sets"
+            )
         if solver.takes == "formulation" and self.bits is False:
-            raise SettingError(f"{solver.name} solves the QUBO, which has bits; choose another solver, as anneal")
+            raise SettingError(
+                f"{solver.name} solves the QUBO, which has bits; choose another solver, as anneal"
+            )
 
     @property
     def limits(self) -> "Limits":
@@ -420,7 +504,10 @@ class SolveSettings:
     def solver_options(self) -> dict[str, Any]:
         """The settings of the solver that were given, by name."""
         named = {"patience": self.patience, "certificate": self.certificate}
-        return {**(self.options or {}), **{name: value for name, value in named.items() if value is not None}}
+        return {
+            **(self.options or {}),
+            **{name: value for name, value in named.items() if value is not None},
+        }
 
     @property
     def solver_with_settings(self) -> "Solver":
@@ -456,10 +543,14 @@ class FormulateSettings:
 
     order: OrderBits = "chordal"
     penalty: Penalty = "tight"
-    cover: Annotated[str | None, Option("How subsets are found: auto unless given, search, ilp or ilp-only.")] = None
+    cover: Annotated[
+        str | None, Option("How subsets are found: auto unless given, search, ilp or ilp-only.")
+    ] = None
     subsets: SubsetsFile = None
     presolve_seconds: PresolveSeconds = 0.0
-    network: Annotated[Path | None, Option("A good network for the order adjacent; found unless given.")] = None
+    network: Annotated[
+        Path | None, Option("A good network for the order adjacent; found unless given.")
+    ] = None
     order_seconds: Annotated[
         float,
         Option(
@@ -467,7 +558,9 @@ class FormulateSettings:
             ("--order-time-limit",),
         ),
     ] = 60.0
-    data: Annotated[Path | None, Option("Score unions of subsets on these data, as the paper does.")] = None
+    data: Annotated[
+        Path | None, Option("Score unions of subsets on these data, as the paper does.")
+    ] = None
     score: Annotated[
         "str | Score | None",
         Option("Score on the data; that of the candidate sets unless given.", given_as=str | None),
@@ -486,7 +579,10 @@ class FormulateSettings:
     digits: Annotated[int | None, Option("Round coefficients to this many decimal places.")] = None
     precision: Annotated[
         int | None,
-        Option("Round coefficients to whole numbers of this many bits times a step.", ("--bits-of-precision",)),
+        Option(
+            "Round coefficients to whole numbers of this many bits times a step.",
+            ("--bits-of-precision",),
+        ),
     ] = None
     seed: Seed = 0
 

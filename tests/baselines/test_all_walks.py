@@ -62,8 +62,12 @@ def test_slices_grow_and_end_in_time(monkeypatch):
     sizes = [moves for moves, _, _ in slices[0]]
     assert sizes[:5] == [1, 2, 4, 8, 16] and max(sizes) == pytest.approx(walks.SLICE / 0.001, abs=1)
     assert sum(size >= max(sizes) - 1 for size in sizes) > 40
-    assert [done for _, done, _ in slices[0]] == pytest.approx(0.001 / 0.999 * (np.cumsum(sizes) - sizes))
-    assert [per_move for _, _, per_move in slices[0][1:]] == pytest.approx([0.001 / 0.999] * (len(sizes) - 1))
+    assert [done for _, done, _ in slices[0]] == pytest.approx(
+        0.001 / 0.999 * (np.cumsum(sizes) - sizes)
+    )
+    assert [per_move for _, _, per_move in slices[0][1:]] == pytest.approx(
+        [0.001 / 0.999] * (len(sizes) - 1)
+    )
 
 
 def test_slow_moves_are_made_one_by_one(monkeypatch):
@@ -132,6 +136,8 @@ print(json.dumps(late))
 
 
 def test_hardly_any_edges_need_no_other_kernels():
-    done = subprocess.run([sys.executable, "-c", LOOK_FOR_KERNELS], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK_FOR_KERNELS], capture_output=True, text=True, check=True
+    )
     late = json.loads(done.stdout)
     assert len(late) == 9 and not any(late.values()), late

@@ -13,7 +13,10 @@ from solve_cases import random_candidates, with_required_edge
 
 
 def families_of(candidates):
-    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+    return [
+        {frozenset(members): score for members, score in candidates.of(v)}
+        for v in range(candidates.n)
+    ]
 
 
 def state_of(candidates, seed=0):
@@ -28,14 +31,22 @@ def chosen(candidates, state):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_selection_after_every_swap(seed):
-    candidates = with_required_edge(8, seed) if seed == 4 else random_candidates(8, seed, sets=40, ties=seed == 5)
+    candidates = (
+        with_required_edge(8, seed)
+        if seed == 4
+        else random_candidates(8, seed, sets=40, ties=seed == 5)
+    )
     families, bases = families_of(candidates), candidates.families.vertex_start[1:] - 1
     problem, state = state_of(candidates, seed)
     assert state.best.tolist() == bases.tolist()
     draws, best, kept = Draws(*random_stream(seed).tolist()), -np.inf, []
     improved = later_parents = 0
     for _ in range(300):
-        order, place, restarts = state.order.tolist(), int(state.counts[PLACE]), int(state.counts[RESTARTS])
+        order, place, restarts = (
+            state.order.tolist(),
+            int(state.counts[PLACE]),
+            int(state.counts[RESTARTS]),
+        )
         again = place < 0 and not state.counts[FOUND]
         swap_neighbours(problem, state, 1)
         assert state.counts[RESTARTS] == restarts + again
@@ -49,13 +60,17 @@ def test_selection_after_every_swap(seed):
         network, score = (after, scores[1]) if better else (before, scores[0])
         assert chosen(candidates, state) == network
         assert score >= searches.order_score(families, state.order.tolist()) - 1e-9
-        for sets, each in zip((before, network), (scores[0], score), strict=True):  # the one of a restart as well
+        for sets, each in zip(
+            (before, network), (scores[0], score), strict=True
+        ):  # the one of a restart as well
             if each > best + 1e-9:
                 best, kept = each, sets
         assert state.totals.tolist() == pytest.approx([score, best])
         assert [frozenset(its) for its in candidates.families.sets_at(state.best)] == kept
         now = state.order.tolist()
-        later_parents += any(now.index(p) > now.index(v) for v, its in enumerate(network) for p in its)
+        later_parents += any(
+            now.index(p) > now.index(v) for v, its in enumerate(network) for p in its
+        )
         improved += better
     assert improved > 3 and state.counts[RESTARTS] > 3 and later_parents > 50
 
@@ -80,7 +95,9 @@ def test_a_restart_comes_only_after_a_local_optimum():
             optima += 1
             order = state.order.tolist()
             for place in range(6):
-                other = searches.acyclic_selection(families, searches.swapped(order, place, place + 1))
+                other = searches.acyclic_selection(
+                    families, searches.swapped(order, place, place + 1)
+                )
                 assert searches.network_score(families, other) <= state.totals[0] + 1e-9
 
 

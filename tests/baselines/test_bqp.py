@@ -22,10 +22,16 @@ BACKENDS = [name for name, package in PACKAGES.items() if find_spec(package)]
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_optimum_is_proved(backend, order):
     random = np.random.default_rng(4)
-    cases = [random_candidates(6, 3), with_required_edge(5, 6), candidates_of(crowded_scores(random, 5, 3))]
+    cases = [
+        random_candidates(6, 3),
+        with_required_edge(5, 6),
+        candidates_of(crowded_scores(random, 5, 3)),
+    ]
     for candidates in cases:
         formulation = formulate(candidates, cover(candidates), order=order)
-        solution = solve(formulation, solver_named("bqp", backend=backend), limits=Limits(30.0, seed=1))
+        solution = solve(
+            formulation, solver_named("bqp", backend=backend), limits=Limits(30.0, seed=1)
+        )
         assert solution.score == pytest.approx(best_score(candidates), abs=1e-7)
         assert solution.proved and "proved optimal" in solution.status
         assert solution.statistics["backend"].lower() == backend
@@ -38,7 +44,11 @@ def test_the_bound_of_an_unfinished_run_holds(backend):
     if backend == "gurobi" and formulation.bits["u"] + formulation.bits["r"] > 200:
         pytest.skip("too large for Gurobi without a licence")
     solution = solve(formulation, solver_named("bqp", backend=backend), limits=Limits(1.0))
-    assert best - 1e-7 <= solution.bound < candidates.scores[candidates.families.vertex_start[:-1]].sum() - 1e-3
+    assert (
+        best - 1e-7
+        <= solution.bound
+        < candidates.scores[candidates.families.vertex_start[:-1]].sum() - 1e-3
+    )
     assert solution.score <= best + 1e-9
 
 
@@ -48,7 +58,9 @@ def test_a_start_is_taken(backend):
     formulation = formulated(candidates)
     best = solve(candidates, "order-sa", limits=Limits(None, moves=20_000))
     assert best.score == pytest.approx(best_score(candidates))
-    solution = solve(formulation, solver_named("bqp", backend=backend), limits=Limits(30.0), start=best.network)
+    solution = solve(
+        formulation, solver_named("bqp", backend=backend), limits=Limits(30.0), start=best.network
+    )
     assert solution.score == best.score and solution.proved
     assert len(solution.trace) == 1  # the start was the best solution all along
 
@@ -72,7 +84,10 @@ def test_products_of_the_start_satisfy_the_model():
 
 
 def test_a_model_that_is_not_built_in_time(monkeypatch):
-    formulation, solver = formulated(random_candidates(40, 1, sets=40)), solver_named("bqp", backend=BACKENDS[0])
+    formulation, solver = (
+        formulated(random_candidates(40, 1, sets=40)),
+        solver_named("bqp", backend=BACKENDS[0]),
+    )
     monkeypatch.setattr(time, "perf_counter", TickingClock(1.0))
     solution = solve(formulation, solver, limits=Limits(10.0))
     assert "while the model was built" in solution.status and solution.score == solution.empty_score
@@ -88,7 +103,10 @@ def test_a_model_too_large_for_the_licence():
         assert isinstance(error, QubayesError)
         assert "set the backend to scip" in str(error) and "\n" not in str(error)
         if "scip" in BACKENDS:
-            assert solve(formulation, "bqp", limits=Limits(1.0)).statistics.get("backend", "SCIP") == "SCIP"
+            assert (
+                solve(formulation, "bqp", limits=Limits(1.0)).statistics.get("backend", "SCIP")
+                == "SCIP"
+            )
     else:
         pytest.skip("Gurobi has a full licence here")
 
@@ -108,7 +126,9 @@ def test_an_unknown_backend():
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="needs both backends")
 def test_the_program_is_made_once(monkeypatch):
     made, make = [], bqp.constrained_program
-    monkeypatch.setattr(bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1])
+    monkeypatch.setattr(
+        bqp, "constrained_program", lambda *given: made.append(make(*given)) or made[-1]
+    )
     formulation = formulated(random_candidates(9, 3, sets=12))
 
     def refuse(program, run):

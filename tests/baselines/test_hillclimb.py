@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from qubayes import Score, Search, identify
+from qubayes import CandidateSearch, Score, identify
 from qubayes.candidates import Candidates, Stamp, read_candidates, write_candidates
 from qubayes.cli import app
 from qubayes.data import Dataset, read, write
@@ -16,7 +16,14 @@ from qubayes.foundation.workers import Workers
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.run import Run
 from qubayes_baselines import hillclimb
-from qubayes_baselines.hillclimb import Climber, data_of, most_parents, new_climb, possible_edges, sets_of
+from qubayes_baselines.hillclimb import (
+    Climber,
+    data_of,
+    most_parents,
+    new_climb,
+    possible_edges,
+    sets_of,
+)
 from qubayes_baselines.hillclimb_kernels import (
     ANCESTORS,
     CLIMBS,
@@ -42,15 +49,22 @@ PACE = Pace(0.0, 0.0)
 
 def climber(candidates: Candidates, dataset: Dataset | None = None, seed: int = 0) -> Climber:
     base = candidates.families.vertex_start[1:] - 1
-    run = Run(candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb")
+    run = Run(
+        candidates, Limits(None, moves=1), Workers(1), base, lambda progress: None, "hillclimb"
+    )
     sets = sets_of(candidates) if dataset is None else None
     data = data_of(dataset, candidates) if dataset is not None else None
-    climb = new_climb(run, possible_edges(candidates), random_stream(seed), hashed=dataset is not None, kick=0)
+    climb = new_climb(
+        run, possible_edges(candidates), random_stream(seed), hashed=dataset is not None, kick=0
+    )
     return Climber(run, sets, data, climb)
 
 
 def families_of(candidates: Candidates):
-    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+    return [
+        {frozenset(members): score for members, score in candidates.of(v)}
+        for v in range(candidates.n)
+    ]
 
 
 def graph_of(walk: Climber, plane: int = 0) -> list[frozenset[int]]:
@@ -58,18 +72,33 @@ def graph_of(walk: Climber, plane: int = 0) -> list[frozenset[int]]:
     return [frozenset(row[FIRST : FIRST + row[SIZE]].tolist()) for row in walk.climb.lists[plane]]
 
 
-def assert_steps_are_best(walk: Climber, toggled_of, draws: Draws, kicked, steps: int) -> tuple[int, int]:
+def assert_steps_are_best(
+    walk: Climber, toggled_of, draws: Draws, kicked, steps: int
+) -> tuple[int, int]:
     """Make steps one by one; returns how many were changes for the better and how many were kicks.
 
-    `toggled_of` gives the scores of a vertex with each edge toggled, `kicked` the change that a kick makes.
-    """
+    `toggled_of` gives the scores of a vertex with each edge toggled, `kicked` the change that a
+    kick makes."""
     walk.advance(0, PACE)
-    climb, best, most, climb_best, stall, climbs = walk.climb, graph_of(walk), walk.climb.totals[TOTAL], -np.inf, 0, 0
+    climb, best, most, climb_best, stall, climbs = (
+        walk.climb,
+        graph_of(walk),
+        walk.climb.totals[TOTAL],
+        -np.inf,
+        0,
+        0,
+    )
     n, free_from = len(best), {}
     gained = kicks = 0
     for step in range(1, steps + 1):
         parents, kick, total = graph_of(walk), int(climb.counts[KICK]), climb.totals[TOTAL]
-        climb_best, stall = (-np.inf, 0) if kick else (total, 0) if total > climb_best + 1e-9 else (climb_best, stall)
+        climb_best, stall = (
+            (-np.inf, 0)
+            if kick
+            else (total, 0)
+            if total > climb_best + 1e-9
+            else (climb_best, stall)
+        )
         if total > most + 1e-9:
             most, best = total, parents
         assert climb.counts[[STEPS, STALL, CLIMBS]].tolist() == [step - 1, stall, climbs]
@@ -78,7 +107,9 @@ def assert_steps_are_best(walk: Climber, toggled_of, draws: Draws, kicked, steps
         assert not find_cycle([tuple(its) for its in parents])
         for vertex in range(n):
             row = climb.bits[ANCESTORS, vertex]
-            assert {v for v in range(n) if int(row[v >> 6]) >> (v & 63) & 1} == searches.ancestors(parents, vertex)
+            assert {v for v in range(n) if int(row[v >> 6]) >> (v & 63) & 1} == searches.ancestors(
+                parents, vertex
+            )
         toggled = [toggled_of(vertex, parents[vertex]) for vertex in range(n)]
         np.testing.assert_allclose(climb.scores[:n], toggled, rtol=1e-10)
         wanted = climb_best - total
@@ -93,16 +124,23 @@ def assert_steps_are_best(walk: Climber, toggled_of, draws: Draws, kicked, steps
             kicks += 1
             change = kicked(draws, parents)
             assert climb.counts[KICK] == kick - 1
-            assert after == [change[2] if change and v == change[0] else its for v, its in enumerate(parents)]
+            assert after == [
+                change[2] if change and v == change[0] else its for v, its in enumerate(parents)
+            ]
             if change:
                 free_from[frozenset(change[:2])] = step + TABU + 1
         elif stall > TABU or not gains:
             climbs += 1
             assert climb.counts[KICK] == KICKS and after == best
         else:
-            assert climb.totals[TOTAL] - total == pytest.approx(max(gains), abs=1e-8) and not climb.counts[KICK]
+            assert (
+                climb.totals[TOTAL] - total == pytest.approx(max(gains), abs=1e-8)
+                and not climb.counts[KICK]
+            )
             gained += max(gains) > 0
-            ((i, j),) = [(i, j) for i, j in np.argwhere(climb.tabu == step + TABU + 1).tolist() if i < j]
+            ((i, j),) = [
+                (i, j) for i, j in np.argwhere(climb.tabu == step + TABU + 1).tolist() if i < j
+            ]
             assert (j in parents[i]) != (j in after[i]) or (i in parents[j]) != (i in after[j])
             free_from[frozenset((i, j))] = step + TABU + 1
         tabu = [[free_from.get(frozenset((i, j)), 0) for j in range(n)] for i in range(n)]
@@ -112,7 +150,9 @@ def assert_steps_are_best(walk: Climber, toggled_of, draws: Draws, kicked, steps
 
 @pytest.mark.parametrize("seed", range(4))
 def test_steps_on_candidate_sets(seed):
-    candidates = with_required_edge(7, seed, child=6) if seed == 3 else random_candidates(7, seed, sets=20)
+    candidates = (
+        with_required_edge(7, seed, child=6) if seed == 3 else random_candidates(7, seed, sets=20)
+    )
     families, edges = families_of(candidates), possible_edges(candidates).tolist()
     gained, kicks = assert_steps_are_best(
         climber(candidates, seed=seed),
@@ -141,11 +181,17 @@ def test_possible_edges():
     """Those of some candidate set but the required ones; kernels read them as bits."""
     candidates = with_required_edge(70, 1, most=1)
     edges = possible_edges(candidates)
-    arcs = {(v, p) for v, family in enumerate(families_of(candidates)) for p in frozenset().union(*family)} - {(1, 0)}
+    arcs = {
+        (v, p)
+        for v, family in enumerate(families_of(candidates))
+        for p in frozenset().union(*family)
+    } - {(1, 0)}
     assert sorted(map(tuple, edges.tolist())) == sorted(arcs)
     run = Run(candidates, Limits(None, moves=1), Workers(1))
     row = new_climb(run, edges, random_stream(0), hashed=True, kick=0).bits[POSSIBLE]
-    assert {(v, p) for v in range(70) for p in range(70) if int(row[v, p >> 6]) >> (p & 63) & 1} == arcs
+    assert {
+        (v, p) for v in range(70) for p in range(70) if int(row[v, p >> 6]) >> (p & 63) & 1
+    } == arcs
 
 
 @pytest.mark.parametrize("megabytes", [0, 1])
@@ -153,7 +199,9 @@ def test_memory_for_scored_rows(monkeypatch, megabytes):
     monkeypatch.setattr(hillclimb, "MEMORY", megabytes << 20)
     climb = climber(random_candidates(9, 1)).climb
     kept = climb.scores[9:].nbytes + climb.entries[9:].nbytes
-    assert len(climb.scores) == 2 * 9 if not megabytes else megabytes << 19 < kept <= megabytes << 20
+    assert (
+        len(climb.scores) == 2 * 9 if not megabytes else megabytes << 19 < kept <= megabytes << 20
+    )
 
 
 def test_only_the_first_walk_begins_at_the_start(monkeypatch):
@@ -169,34 +217,50 @@ def test_only_the_first_walk_begins_at_the_start(monkeypatch):
     assert kicks == [0, KICKS, KICKS, KICKS]
 
 
-@pytest.mark.parametrize(("given", "largest", "most"), [(None, 0, 1), (None, 2, 2), (1, 2, 2), (3, 2, 3)])
+@pytest.mark.parametrize(
+    ("given", "largest", "most"), [(None, 0, 1), (None, 2, 2), (1, 2, 2), (3, 2, 3)]
+)
 def test_most_parents(given, largest, most):
     lists = [[()], [()], [tuple(range(largest)), ()] if largest else [()]]
     families = Families.of(lists)
     stamp = Stamp(max_parents=given)
-    assert most_parents(Candidates(("a", "b", "c"), families, np.zeros(int(families.sizes.sum())), stamp)) == most
+    assert (
+        most_parents(
+            Candidates(("a", "b", "c"), families, np.zeros(int(families.sizes.sum())), stamp)
+        )
+        == most
+    )
 
 
 @pytest.mark.parametrize("name", ["bdeu", "bds", "k2", "bic", "aic", "loglik"])
 def test_steps_on_data(name):
     data, most = dataset_of(5, 60, 1), 2
-    candidates = identify(data, Search(most, Score(name, 2.0)))
+    candidates = identify(data, CandidateSearch(most, Score(name, 2.0)))
     rows, arities = list(zip(*data.codes.tolist(), strict=True)), data.arities.tolist()
-    possible, edges = [frozenset().union(*family) for family in families_of(candidates)], possible_edges(candidates)
+    possible, edges = (
+        [frozenset().union(*family) for family in families_of(candidates)],
+        possible_edges(candidates),
+    )
 
     def toggled(vertex, its):
         scores = []
         for other in range(5):
             new = its ^ {other} if other != vertex else its
-            fits = other == vertex or (other in possible[vertex] and len(new) <= most_parents(candidates))
-            scores.append(reference_score(rows, arities, vertex, sorted(new), name, 2.0) if fits else -np.inf)
+            fits = other == vertex or (
+                other in possible[vertex] and len(new) <= most_parents(candidates)
+            )
+            scores.append(
+                reference_score(rows, arities, vertex, sorted(new), name, 2.0) if fits else -np.inf
+            )
         return scores
 
     gained, kicks = assert_steps_are_best(
         climber(candidates, data),
         toggled,
         Draws(*random_stream(0).tolist()),
-        lambda draws, parents: searches.kicked(edges, parents, draws, TRIES, most_parents(candidates)),
+        lambda draws, parents: searches.kicked(
+            edges, parents, draws, TRIES, most_parents(candidates)
+        ),
         60,
     )
     assert gained > 2 and kicks > 5
@@ -206,14 +270,16 @@ def test_an_equivalent_sample_size_of_1_unless_it_is_given():
     data = dataset_of(4, 30, 0)
     free = random_candidates(4, 0)
     for ess in (None, 1.0):
-        candidates = Candidates(data.names, free.families, free.scores, Stamp(score="bdeu", ess=ess))
+        candidates = Candidates(
+            data.names, free.families, free.scores, Stamp(score="bdeu", ess=ess)
+        )
         assert data_of(data, candidates).formula == Score("bdeu", 1.0).formula(30)
     assert "dataset" not in repr(solver_named("hillclimb", dataset=data))  # it is long
 
 
 def test_the_optimum_from_data():
     data = dataset_of(6, 200, 5, states=2)
-    candidates = identify(data, Search(3, Score("bds")))
+    candidates = identify(data, CandidateSearch(3, Score("bds")))
     for threads in (1, 2):
         solution = solve(
             candidates,
@@ -227,18 +293,23 @@ def test_the_optimum_from_data():
 
 def test_what_is_offered_from_data_is_never_worse_than_what_was_found():
     data = dataset_of(6, 80, 7)
-    candidates = identify(data, Search(2, Score("bic")))
+    candidates = identify(data, CandidateSearch(2, Score("bic")))
     walk = climber(candidates, data)
     walk.advance(500, PACE)
     assert walk.run.score >= walk.climb.totals[2] - 1e-9
     found = [frozenset(row[FIRST : FIRST + row[SIZE]].tolist()) for row in walk.climb.lists[1]]
-    assert all(set(its) <= wide for its, wide in zip(candidates.families.sets_at(walk.run.choice), found, strict=True))
+    assert all(
+        set(its) <= wide
+        for its, wide in zip(candidates.families.sets_at(walk.run.choice), found, strict=True)
+    )
 
 
 def test_a_row_is_scored_once_while_memory_lasts():
     candidates = random_candidates(8, 3, sets=20)
     whole, small = climber(candidates), climber(candidates)
-    small.climb = small.climb._replace(scores=small.climb.scores[:9], entries=small.climb.entries[:9])  # one slot
+    small.climb = small.climb._replace(
+        scores=small.climb.scores[:9], entries=small.climb.entries[:9]
+    )  # one slot
     for walk in (whole, small):
         walk.advance(2000, PACE)
     assert whole.climb.totals.tolist() == small.climb.totals.tolist()
@@ -269,14 +340,18 @@ def files(tmp_path):
     """Candidate sets and the data that they come from."""
     data = dataset_of(6, 200, 5, states=2)
     write(data, tmp_path / "data.csv")
-    write_candidates(identify(read(tmp_path / "data.csv"), Search(3, Score("bds"))), tmp_path / "x.qbc")
+    write_candidates(
+        identify(read(tmp_path / "data.csv"), CandidateSearch(3, Score("bds"))), tmp_path / "x.qbc"
+    )
     return tmp_path
 
 
 def test_hillclimb_reads_the_data_that_it_climbs_on(files):
     candidates, limits = read_candidates(files / "x.qbc"), Limits(None, moves=500, seed=2)
     given = [read(files / "data.csv"), files / "data.csv", str(files / "data.csv")]
-    found = [solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given]
+    found = [
+        solve(candidates, solver_named("hillclimb", dataset=each), limits=limits) for each in given
+    ]
     assert len({each.choice.tobytes() for each in found}) == 1
     assert len({each.statistics["climbs"] for each in found}) == 1
     with pytest.raises(FormatError, match="ends in 'nothing'"):

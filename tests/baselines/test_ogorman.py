@@ -22,7 +22,9 @@ def full_vertex(random: np.random.Generator, n: int, largest: int, density: floa
     for size in range(1, largest + 1):
         for members in combinations(range(1, n), size):
             if size == largest or random.random() < density:
-                inside = max(score for known, score in scores[0].items() if known < frozenset(members))
+                inside = max(
+                    score for known, score in scores[0].items() if known < frozenset(members)
+                )
                 scores[0][frozenset(members)] = inside + float(random.exponential(3.0)) + 0.01
     return scores
 
@@ -48,7 +50,12 @@ def test_bits_are_those_of_the_papers_formulas():
         scores = random_scores(random, 8, int(random.integers(1, 5)), 0.03)
         candidates = candidates_of(scores)
         baseline = formulate_ogorman(candidates)
-        assert baseline.qubo.bits == baseline.bits["total"] == counts(scores) == ogorman_bits(candidates)["total"]
+        assert (
+            baseline.qubo.bits
+            == baseline.bits["total"]
+            == counts(scores)
+            == ogorman_bits(candidates)["total"]
+        )
         assert len(set(baseline.labels)) == baseline.qubo.bits
         degrees |= set(baseline.sizes.degrees.tolist())
     assert degrees == {0, 1, 2, 3, 4}
@@ -57,7 +64,9 @@ def test_bits_are_those_of_the_papers_formulas():
 @pytest.mark.parametrize("parents", range(3, 12))
 def test_products_reduce_every_term(parents):
     halves, everything = products_of(parents, 3), products_of(parents, 4)
-    assert len(halves) == (parents - 1) ** 2 // 4 and len(everything) == parents * (parents - 1) // 2
+    assert (
+        len(halves) == (parents - 1) ** 2 // 4 and len(everything) == parents * (parents - 1) // 2
+    )
     for triple in combinations(range(parents), 3):
         assert any(pair in halves for pair in combinations(triple, 2))
     assert products_of(parents, 2) == []
@@ -71,7 +80,9 @@ def least_energy_is_minus_the_best_score(scores, order: str) -> None:
     for index in np.flatnonzero(energies <= energies.min() + 1e-9).tolist()[:20]:
         parents = [frozenset(p) for p in baseline.parents(state_of(index, baseline.qubo.bits))]
         assert reference.is_acyclic(parents)
-        assert sum(reference.closure(k, p) for k, p in zip(scores, parents, strict=True)) == pytest.approx(best)
+        assert sum(
+            reference.closure(k, p) for k, p in zip(scores, parents, strict=True)
+        ) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("order", ["scc", "chordal"])
@@ -80,7 +91,9 @@ def test_least_energy_of_random_problems(order):
     for seed in range(200):
         random = np.random.default_rng(seed)
         n, largest = int(random.integers(2, 6)), int(random.integers(1, 5))
-        scores = random_scores(random, n, largest, float(random.choice([0.03, 0.1, 0.2])), required=seed % 7 == 0)
+        scores = random_scores(
+            random, n, largest, float(random.choice([0.03, 0.1, 0.2])), required=seed % 7 == 0
+        )
         if counts_fit(scores):
             least_energy_is_minus_the_best_score(scores, order)
             done += 1
@@ -101,11 +114,16 @@ def test_least_energy_of_one_full_vertex(largest, parents):
 
 def test_the_polynomial_equals_minus_the_gain():
     scores = full_vertex(np.random.default_rng(0), 7, 4, 0.4)
-    members, weights = score_monomials(relate(candidates_of(scores), edge_subsets(candidates_of(scores))), 0, 6, 4)
+    members, weights = score_monomials(
+        relate(candidates_of(scores), edge_subsets(candidates_of(scores))), 0, 6, 4
+    )
     for size in range(5):
         for chosen in combinations(range(6), size):
             inside = [set(row[row >= 0]) <= set(chosen) for row in members]
-            gain = reference.closure(scores[0], frozenset(v + 1 for v in chosen)) - scores[0][frozenset()]
+            gain = (
+                reference.closure(scores[0], frozenset(v + 1 for v in chosen))
+                - scores[0][frozenset()]
+            )
             assert weights[inside].sum() == pytest.approx(-gain, abs=1e-9)
 
 
@@ -114,10 +132,15 @@ def test_subsets_are_at_most_the_bits_of_a_quadratization_of_the_score(largest, 
     """The paper says so of the smallest families of both: each candidate set is a term of the score's polynomial."""
     for seed in range(3):
         candidates = candidates_of(full_vertex(np.random.default_rng(seed), 6, largest, density))
-        members, weights = score_monomials(relate(candidates, edge_subsets(candidates)), 0, 5, largest)
-        terms = zip((tuple(row[row >= 0].tolist()) for row in members), weights.tolist(), strict=True)
+        members, weights = score_monomials(
+            relate(candidates, edge_subsets(candidates)), 0, 5, largest
+        )
+        terms = zip(
+            (tuple(row[row >= 0].tolist()) for row in members), weights.tolist(), strict=True
+        )
         quadratic = quadratize(
-            {term: weight for term, weight in terms if abs(weight) > 1e-9}, assumptions="conventional"
+            {term: weight for term, weight in terms if abs(weight) > 1e-9},
+            assumptions="conventional",
         )
         subsets = cover(candidates, method="ilp")
         assert quadratic.proved and subsets.proved.all() and subsets.total <= quadratic.bits

@@ -19,20 +19,34 @@ from solve_cases import best_score, random_candidates, with_required_edge
 
 
 def families_of(candidates):
-    return [{frozenset(members): score for members, score in candidates.of(v)} for v in range(candidates.n)]
+    return [
+        {frozenset(members): score for members, score in candidates.of(v)}
+        for v in range(candidates.n)
+    ]
 
 
 def state_of(candidates, seed=0):
     problem = order_problem(candidates.families, candidates.scores)
-    start = random_order([candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed))
+    start = random_order(
+        [candidates.base(v) for v in range(candidates.n)], np.random.SeedSequence(seed)
+    )
     return problem, swap_state(candidates, start, random_stream(seed))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sets_after_every_swap(seed):
-    candidates = with_required_edge(9, seed) if seed == 3 else random_candidates(9, seed, sets=30, ties=seed == 2)
+    candidates = (
+        with_required_edge(9, seed)
+        if seed == 3
+        else random_candidates(9, seed, sets=30, ties=seed == 2)
+    )
     problem, state = state_of(candidates, seed)
-    families, orders, best, kept = families_of(candidates), set(), state.totals[0], state.choice.tolist()
+    families, orders, best, kept = (
+        families_of(candidates),
+        set(),
+        state.totals[0],
+        state.choice.tolist(),
+    )
     draws = Draws(*random_stream(seed).tolist())
     expected = searches.annealed_swaps(families, state.order.tolist(), draws, log(5.0), 0.0, 0.0)
     for _ in range(400):
@@ -56,7 +70,9 @@ def test_swaps_while_the_temperature_falls(done):
     candidates = random_candidates(7, 4, sets=30)
     problem, state = state_of(candidates)
     draws = Draws(*random_stream(0).tolist())
-    moves = searches.annealed_swaps(families_of(candidates), state.order.tolist(), draws, log(20.0), done, 1 / 200)
+    moves = searches.annealed_swaps(
+        families_of(candidates), state.order.tolist(), draws, log(20.0), done, 1 / 200
+    )
     swap_places(problem, state, 250, log(20.0), done, 1 / 200)
     assert state.order.tolist() == [*islice(moves, 250)][-1]
 
@@ -67,7 +83,10 @@ def test_odds_of_the_orders(done, temperature):
     scores = candidates.scores * temperature / 4  # so that the odds differ at every temperature
     scaled = Candidates(candidates.names, candidates.families, scores)
     problem = order_problem(scaled.families, scaled.scores)
-    families = [{its: score * temperature / 4 for its, score in family.items()} for family in families_of(candidates)]
+    families = [
+        {its: score * temperature / 4 for its, score in family.items()}
+        for family in families_of(candidates)
+    ]
     state = swap_state(scaled, (0, 1, 2, 3), random_stream(1))
     seen: Counter[tuple[int, ...]] = Counter()
     for _ in range(30_000):

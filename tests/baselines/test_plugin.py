@@ -40,23 +40,35 @@ def test_it_has_the_version_of_the_package_that_it_belongs_to():
 
 def test_the_documented_command_installs_this_folder():
     (folder,) = re.findall(r"pip install \. (\S+)", (FOLDER / "README.md").read_text())
-    assert (ROOT / folder).samefile(FOLDER) and WHERE_BASELINES_ARE.endswith(f" pip install {folder}")
+    assert (ROOT / folder).samefile(FOLDER) and WHERE_BASELINES_ARE.endswith(
+        f" pip install {folder}"
+    )
 
 
 @pytest.mark.slow
 def test_a_kernel_is_kept_until_a_function_that_it_calls_changes(tmp_path):
     for module in (qubayes, qubayes_baselines):
         package = Path(module.__file__ or "").parent
-        shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        shutil.copytree(
+            package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
 
     def prepared() -> str:
         command = [sys.executable, "-B", "-c", PREPARED]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout
 
     assert prepared() == "0 1\n"
     assert prepared() == "1 0\n"
-    called = tmp_path / "qubayes/search/orders/walks.py"  # `holds`, which kernels of both packages call
+    called = (
+        tmp_path / "qubayes/search/orders/walks.py"
+    )  # `holds`, which kernels of both packages call
     assert "held |= " in called.read_text()
     called.write_text(called.read_text().replace("held |= ", "held = held | "))
     assert prepared() == "0 1\n"

@@ -8,19 +8,28 @@ WORD = 2**64 - 1
 POOL, BLOCK = 256, 16
 
 
-def energy(h: Sequence[float], couplers: Mapping[tuple[int, int], float], offset: float, bits: Sequence[int]) -> float:
+def energy(
+    h: Sequence[float],
+    couplers: Mapping[tuple[int, int], float],
+    offset: float,
+    bits: Sequence[int],
+) -> float:
     """offset + h.x + sum J_ij x_i x_j."""
     linear = sum(value * bit for value, bit in zip(h, bits, strict=True))
     return offset + linear + sum(weight * bits[i] * bits[j] for (i, j), weight in couplers.items())
 
 
-def increment(h: Sequence[float], couplers: Mapping[tuple[int, int], float], bits: Sequence[int], flip: int) -> float:
+def increment(
+    h: Sequence[float], couplers: Mapping[tuple[int, int], float], bits: Sequence[int], flip: int
+) -> float:
     """The energy after the flip minus the energy before."""
     other = [1 - bit if i == flip else bit for i, bit in enumerate(bits)]
     return energy(h, couplers, 0.0, other) - energy(h, couplers, 0.0, bits)
 
 
-def boltzmann(h: Sequence[float], couplers: Mapping[tuple[int, int], float], beta: float) -> list[float]:
+def boltzmann(
+    h: Sequence[float], couplers: Mapping[tuple[int, int], float], beta: float
+) -> list[float]:
     """The probability of each state, (0, .., 0) first and the last bit the fastest."""
     states = product((0, 1), repeat=len(h))
     weights = [math.exp(-beta * energy(h, couplers, 0.0, bits)) for bits in states]
@@ -120,10 +129,9 @@ def parallel_trial(
 ) -> Iterator[tuple[list[int], float]]:
     """State and offset after each iteration from zero on: every flip is tried, one of the accepted is taken.
 
-    Up to 16 blocks of bits are tried in random order until one is accepted, one block if all of them failed before; if
-    none is, all others are tried, and one of those that are accepted is drawn. Blocks of bits none of which can be
-    accepted take no random numbers.
-    """
+    Up to 16 blocks of bits are tried in random order until one is accepted, one block if all of
+    them failed before; if none is, all others are tried, and one of those that are accepted is
+    drawn. Blocks of bits none of which can be accepted take no random numbers."""
     n, blocks = len(h), 16
     bits, offset = [0] * n, 0.0
 
@@ -148,7 +156,9 @@ def parallel_trial(
                 block = range(start, min(start + BLOCK, n))
                 if any(beta * rise(bit) < 37.0 for bit in block):
                     drawn = zip(block, draws.waits(), strict=False)
-                    hits += [bit for bit, wait in drawn if beta * rise(bit) < wait and bit not in tried]
+                    hits += [
+                        bit for bit, wait in drawn if beta * rise(bit) < wait and bit not in tried
+                    ]
             chosen = hits[draws.below(len(hits))] if hits else None
         if chosen is None:
             offset += 1.0 / beta

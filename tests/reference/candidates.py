@@ -10,7 +10,10 @@ ScoredSet = tuple[tuple[int, ...], float]
 
 def prune(lists: Sequence[Sequence[ScoredSet]]) -> list[list[ScoredSet]]:
     """The sets that beat every proper subset among those given by more than the tolerance, best first, per vertex."""
-    return [_prune_one([(tuple(sorted(parents)), score) for parents, score in family]) for family in lists]
+    return [
+        _prune_one([(tuple(sorted(parents)), score) for parents, score in family])
+        for family in lists
+    ]
 
 
 def _prune_one(family: Sequence[ScoredSet]) -> list[ScoredSet]:
@@ -51,23 +54,36 @@ def candidate_sets(
 
 def partner_score(rows, arities, child, parents, name, ess=1.0):
     """The local score with two parents, its terms to first order around the prior of a family of average arities."""
-    cells, joint = Counter((row[parents[0]], row[parents[1]], row[child]) for row in rows), Counter()
+    cells, joint = (
+        Counter((row[parents[0]], row[parents[1]], row[child]) for row in rows),
+        Counter(),
+    )
     for (first, second, _), count in cells.items():
         joint[first, second] += count
     seen = [len({row[v] for row in rows}) for v in range(len(arities))]
     declared, r = arities[parents[0]] * arities[parents[1]], arities[child]
     if name in ("bic", "aic", "loglik"):
         price = {"bic": 0.5 * log(len(rows)), "aic": 1.0, "loglik": 0.0}[name]
-        return sum(c * log(c / joint[key[:2]]) for key, c in cells.items()) - price * declared * (r - 1)
+        return sum(c * log(c / joint[key[:2]]) for key, c in cells.items()) - price * declared * (
+            r - 1
+        )
     numbers = seen if name == "bds" else arities
     average = exp(2 * sum(map(log, numbers)) / len(numbers))
     states, number = (seen[child], len(joint)) if name == "bds" else (r, declared)
-    priors = {"cell": (1.0, 1.0), "joint": (r, r)}  # prior and the one that terms are expanded around: k2
+    priors = {
+        "cell": (1.0, 1.0),
+        "joint": (r, r),
+    }  # prior and the one that terms are expanded around: k2
     if name != "k2":
-        priors = {"cell": (ess / number / states, ess / average / states), "joint": (ess / number, ess / average)}
+        priors = {
+            "cell": (ess / number / states, ess / average / states),
+            "joint": (ess / number, ess / average),
+        }
 
     def term(count, prior, around):
-        return log(prior) + sum(log(t + around) + (prior - around) / (t + around) for t in range(1, count))
+        return log(prior) + sum(
+            log(t + around) + (prior - around) / (t + around) for t in range(1, count)
+        )
 
     total = sum(term(count, *priors["cell"]) for count in cells.values())
     return total - sum(term(count, *priors["joint"]) for count in joint.values())
@@ -76,8 +92,8 @@ def partner_score(rows, arities, child, parents, name, ess=1.0):
 def possible_parents(alone, paired, allowed, most, limit):
     """(parents kept, whether there was no tie) of a child: a third by their scores alone, and two partners for each.
 
-    `alone` and `paired` score one and two parents; a child of at most one parent keeps the best single ones.
-    """
+    `alone` and `paired` score one and two parents; a child of at most one parent keeps the best
+    single ones."""
     ranked, sure, margin = sorted(allowed, key=lambda j: (-alone(j), j)), [], 1e-9
 
     def cut(scores, place):
@@ -88,12 +104,16 @@ def possible_parents(alone, paired, allowed, most, limit):
     if limit < 2:
         return ranked[:most], all(sure)
     count = -(-most // 3)
-    for place in range(1, min(count, len(best) - 1) + 1):  # partners are chosen in the order of the single parents
+    for place in range(
+        1, min(count, len(best) - 1) + 1
+    ):  # partners are chosen in the order of the single parents
         cut(best, place)
     kept = ranked[:count]
     for single in ranked[:count]:
         for _ in range(2):
-            left = sorted((j for j in allowed if j not in kept), key=lambda j: (-paired(single, j), j))
+            left = sorted(
+                (j for j in allowed if j not in kept), key=lambda j: (-paired(single, j), j)
+            )
             if left and len(kept) < most:
                 cut([paired(single, j) for j in left], 1)
                 kept.append(left[0])

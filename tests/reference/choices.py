@@ -15,7 +15,9 @@ class Choice:
         self.rows, self.draws = rows, draws
         self.picked, self.unsatisfied = sorted(chosen), []
         self.weight, self.stamp = [1] * len(rows), [-9] * sets
-        self.uses = [  # (row, number of the option), those that name the set first before those that name it second
+        # (row, number of the option), those that name the set first before those that name it
+        # second
+        self.uses = [
             [(r, o) for side in (0, 1) for r, (_, options) in enumerate(rows) for o, option in enumerate(options)
              if len(option) > side and option[side] == s]
             for s in range(sets)
@@ -23,7 +25,10 @@ class Choice:
         self.have = [[set(option) & set(chosen) for option in options] for _, options in rows]
 
     def complete(self, row):
-        return sum(have == set(option) for have, option in zip(self.have[row], self.rows[row][1], strict=True))
+        return sum(
+            have == set(option)
+            for have, option in zip(self.have[row], self.rows[row][1], strict=True)
+        )
 
     def asked(self, row):
         return self.rows[row][0] < 0 or self.rows[row][0] in self.picked
@@ -53,10 +58,14 @@ class Choice:
         for row, option in self.uses[s]:
             lacking = set(self.rows[row][1][option]) - self.have[row][option]
             if s in self.picked:
-                total += self.weight[row] * (not lacking and self.complete(row) == 1 and self.asked(row))
+                total += self.weight[row] * (
+                    not lacking and self.complete(row) == 1 and self.asked(row)
+                )
             else:
                 total += self.weight[row] * (lacking == {s} and row in self.unsatisfied)
-        return total - sum(self.weight[r] for r, (g, _) in enumerate(self.rows) if g == s and not self.complete(r))
+        return total - sum(
+            self.weight[r] for r, (g, _) in enumerate(self.rows) if g == s and not self.complete(r)
+        )
 
     def draw(self, items):
         return items[self.draws.below(len(items))]
@@ -64,7 +73,9 @@ class Choice:
     def to_drop(self, step, tried):
         drawn = [self.draw(self.picked) for _ in range(tried)]
         old = [s for s in drawn if self.stamp[s] < step - 2]
-        return min(old, key=lambda s: (self.gain(s), self.stamp[s])) if old else self.draw(self.picked)
+        return (
+            min(old, key=lambda s: (self.gain(s), self.stamp[s])) if old else self.draw(self.picked)
+        )
 
     def to_add(self, step):
         named = [s for option in self.rows[self.draw(self.unsatisfied)][1] for s in option]
@@ -93,11 +104,17 @@ class Choice:
 class Cover:
     """Rows and columns are sets; `search` of qubo/subsets/cover_search.py.
 
-    `closed` are columns that every cover has; `inside` are the numbers of the open columns in each row, in their order.
-    """
+    `closed` are columns that every cover has; `inside` are the numbers of the open columns in each
+    row, in their order."""
 
     def __init__(self, rows, columns, closed, inside, draws):
-        self.rows, self.columns, self.closed, self.inside, self.draws = rows, columns, closed, inside, draws
+        self.rows, self.columns, self.closed, self.inside, self.draws = (
+            rows,
+            columns,
+            closed,
+            inside,
+            draws,
+        )
         self.held = [[r for r, own in enumerate(inside) if c in own] for c in range(len(columns))]
         self.chosen, self.uncovered = [], list(range(len(rows)))
         self.weight, self.stamp = [1] * len(rows), [0] * len(columns)
@@ -111,7 +128,11 @@ class Cover:
     def score(self, column):
         """The weight of the rows that a flip of the column covers or uncovers."""
         now, then = set(self.chosen), set(self.chosen) ^ {column}
-        return sum(self.weight[r] for r in self.held[column] if self.covered(r, now) != self.covered(r, then))
+        return sum(
+            self.weight[r]
+            for r in self.held[column]
+            if self.covered(r, now) != self.covered(r, then)
+        )
 
     def flip(self, column):
         if column in self.chosen:
@@ -126,7 +147,11 @@ class Cover:
                 self.uncovered.append(row)
 
     def best_for(self, row, step):
-        able = [c for c in self.inside[row] if c not in self.chosen and self.covered(row, {*self.chosen, c})]
+        able = [
+            c
+            for c in self.inside[row]
+            if c not in self.chosen and self.covered(row, {*self.chosen, c})
+        ]
         free = [c for c in able if self.stamp[c] != step or c == able[-1]]
         return min(free, key=lambda c: (-self.score(c), self.stamp[c]))
 

@@ -9,7 +9,10 @@ Set = frozenset[int]
 def subsets_of(family: Iterable[Set]) -> list[Set]:
     """Every non-empty subset of a set of the family, smaller first."""
     found = {
-        frozenset(part) for whole in family for k in range(1, len(whole) + 1) for part in combinations(sorted(whole), k)
+        frozenset(part)
+        for whole in family
+        for k in range(1, len(whole) + 1)
+        for part in combinations(sorted(whole), k)
     }
     return sorted(found, key=lambda part: (len(part), sorted(part)))
 
@@ -20,11 +23,13 @@ def covers(family: Iterable[Set], members: Collection[Set]) -> bool:
     return all(whole in unions for whole in family if whole)
 
 
-def optimum(family: Iterable[Set], columns: Iterable[Set] | None = None, given: Iterable[Set] = ()) -> int:
+def optimum(
+    family: Iterable[Set], columns: Iterable[Set] | None = None, given: Iterable[Set] = ()
+) -> int:
     """The size of the smallest cover from `columns` (default: every subset) that contains `given`.
 
-    Depth first: some set is not covered; it must be covered by one more column or by two. Deepens one by one.
-    """
+    Depth first: some set is not covered; it must be covered by one more column or by two. Deepens
+    one by one."""
     family = [whole for whole in set(family) if whole]
     space = set(subsets_of(family) if columns is None else columns)
     given = frozenset(given)

@@ -13,7 +13,9 @@ MISSING = {"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"}
 def table(text: str, separator: str = ",") -> tuple[list[str], list[list[str]]]:
     """(names, rows of text) of a table without quoted blanks at the ends of fields."""
     rows = [
-        row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(f.strip() for f in row)
+        row
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        if any(f.strip() for f in row)
     ]
     stripped = [[field.strip() for field in row] for row in rows]
     return stripped[0], stripped[1:]

@@ -23,9 +23,13 @@ def useful(arcs, sequence):
     for place in reversed(range(len(sequence))):
         v, later = sequence[place], sequence[place + 1 :]
         for b in later:
-            if (v, b) in every and ((b, v) in every or any((a, v) in every and (a, b) in found for a in later)):
+            if (v, b) in every and (
+                (b, v) in every or any((a, v) in every and (a, b) in found for a in later)
+            ):
                 found.add((v, b))
-            if (b, v) in every and ((v, b) in every or any((v, c) in every and (b, c) in found for c in later)):
+            if (b, v) in every and (
+                (v, b) in every or any((v, c) in every and (b, c) in found for c in later)
+            ):
                 found.add((b, v))
     return found
 

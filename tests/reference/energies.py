@@ -8,7 +8,9 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 Set = frozenset[int]
-Scores = Sequence[dict[Set, float]]  # by vertex: log score of each candidate set, the base among them
+Scores = Sequence[
+    dict[Set, float]
+]  # by vertex: log score of each candidate set, the base among them
 
 
 def base_of(scores: dict[Set, float]) -> Set:
@@ -24,9 +26,14 @@ def closure(scores: dict[Set, float], parents: Set) -> float:
 def all_dags(n: int) -> tuple[tuple[Set, ...], ...]:
     """The parents of each vertex of every DAG on n vertices."""
     choices = [
-        [frozenset(s) for k in range(n) for s in combinations([v for v in range(n) if v != i], k)] for i in range(n)
+        [frozenset(s) for k in range(n) for s in combinations([v for v in range(n) if v != i], k)]
+        for i in range(n)
     ]
-    return tuple(dag for dag in product(*choices) if is_acyclic(dag)) if n < 5 else tuple(_dags_by_sinks(n))
+    return (
+        tuple(dag for dag in product(*choices) if is_acyclic(dag))
+        if n < 5
+        else tuple(_dags_by_sinks(n))
+    )
 
 
 def _dags_by_sinks(n: int) -> Iterator[tuple[Set, ...]]:
@@ -96,7 +103,9 @@ def strongly_connected_pairs(scores: Scores) -> list[tuple[int, int]]:
     return [(i, j) for i in range(n) for j in range(i + 1, n) if reach[i][j] and reach[j][i]]
 
 
-def paper_energy(p: PaperProblem, u: Sequence[Sequence[int]], r: dict[tuple[int, int], int], z: Sequence[int]) -> float:
+def paper_energy(
+    p: PaperProblem, u: Sequence[Sequence[int]], r: dict[tuple[int, int], int], z: Sequence[int]
+) -> float:
     """H bar(u, r, z) less the score of the empty graph, summed as printed (Sections 2.3 and 4)."""
     empty: Set = frozenset()
     total = 0.0
@@ -107,7 +116,9 @@ def paper_energy(p: PaperProblem, u: Sequence[Sequence[int]], r: dict[tuple[int,
             for k in range(j, len(subsets)):
                 V = subsets[k]
                 sign = (-1) ** (1 + len({U, V}))
-                total += sign * (score(U | V) - score(U) - score(V) + score(empty)) * u[i][j] * u[i][k]
+                total += (
+                    sign * (score(U | V) - score(U) - score(V) + score(empty)) * u[i][j] * u[i][k]
+                )
         count = sum(u[i])
         total += p.xi * (z[i] - z[i] * count + sum(a * b for a, b in combinations(u[i], 2)))
     total += sum(p.delta1 * _cyclic(r[i, j], r[j, k], r[i, k]) for i, j, k in triangles(p.pairs))
@@ -128,7 +139,9 @@ def triangles(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
     return [(i, j, k) for i, j, k in combinations(vertices, 3) if {(i, j), (j, k), (i, k)} <= known]
 
 
-def all_energies(h: np.ndarray, couplers: dict[tuple[int, int], float], offset: float) -> np.ndarray:
+def all_energies(
+    h: np.ndarray, couplers: dict[tuple[int, int], float], offset: float
+) -> np.ndarray:
     """The energy of every state; bit b of the index is bit b of the state."""
     energies = np.array([offset])
     for b in range(len(h)):

@@ -10,7 +10,9 @@ def all_graphs(n):
     pairs = list(combinations(range(n), 2))
     for choice in product((None, False, True), repeat=len(pairs)):
         edges = {
-            (b, a) if turned else (a, b) for (a, b), turned in zip(pairs, choice, strict=True) if turned is not None
+            (b, a) if turned else (a, b)
+            for (a, b), turned in zip(pairs, choice, strict=True)
+            if turned is not None
         }
         if acyclic(n, edges):
             yield frozenset(edges)
@@ -78,6 +80,9 @@ def edits(n, graph, other):
     """The fewest single edges to add, remove or turn that make one graph the other (order of edits does not matter)."""
     count = 0
     for a, b in combinations(range(n), 2):
-        before, after = {e for e in ((a, b), (b, a)) if e in graph}, {e for e in ((a, b), (b, a)) if e in other}
+        before, after = (
+            {e for e in ((a, b), (b, a)) if e in graph},
+            {e for e in ((a, b), (b, a)) if e in other},
+        )
         count += before != after
     return count

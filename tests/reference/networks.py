@@ -19,7 +19,9 @@ def acyclic(parents: Sequence[Sequence[int]]) -> bool:
 def best_by_exhaustion(lists: Sequence[Sets]) -> float:
     """The largest score of an acyclic choice of one set for each vertex; -inf if there is none."""
     scores = [
-        sum(score for _, score in chosen) for chosen in product(*lists) if acyclic([members for members, _ in chosen])
+        sum(score for _, score in chosen)
+        for chosen in product(*lists)
+        if acyclic([members for members, _ in chosen])
     ]
     return max(scores, default=float("-inf"))
 
@@ -43,7 +45,9 @@ def score_inside(sets: Sets, allowed: frozenset[int] | set[int]) -> float:
 
 def score_of_order(lists: Sequence[Sets], order: Sequence[int]) -> float:
     """The sum over the vertices of the largest score of a set among those that come before."""
-    return sum(score_inside(lists[vertex], set(order[:place])) for place, vertex in enumerate(order))
+    return sum(
+        score_inside(lists[vertex], set(order[:place])) for place, vertex in enumerate(order)
+    )
 
 
 def edge_probabilities(lists: Sequence[Sets]) -> tuple[float, dict[tuple[int, int], float]]:
@@ -62,8 +66,8 @@ def edge_probabilities(lists: Sequence[Sets]) -> tuple[float, dict[tuple[int, in
 def sum_by_layers(lists: Sequence[Sets]) -> float:
     """The same sum by layers: each network once, by the longest path that leads to each vertex.
 
-    All terms are positive: a vertex of the next layer has a parent in the last one and none outside the earlier ones.
-    """
+    All terms are positive: a vertex of the next layer has a parent in the last one and none outside
+    the earlier ones."""
     everything = frozenset(range(len(lists)))
 
     @cache
@@ -75,14 +79,24 @@ def sum_by_layers(lists: Sequence[Sets]) -> float:
         if placed == everything:
             return 1.0
         left = sorted(everything - placed)
-        weight = {v: inside(v, placed) - (inside(v, placed - last) if placed else 0.0) for v in left}
-        layers = (frozenset(layer) for size in range(1, len(left) + 1) for layer in combinations(left, size))
-        return fsum(prod(weight[v] for v in layer) * rest(placed | layer, layer) for layer in layers)
+        weight = {
+            v: inside(v, placed) - (inside(v, placed - last) if placed else 0.0) for v in left
+        }
+        layers = (
+            frozenset(layer)
+            for size in range(1, len(left) + 1)
+            for layer in combinations(left, size)
+        )
+        return fsum(
+            prod(weight[v] for v in layer) * rest(placed | layer, layer) for layer in layers
+        )
 
     return rest(frozenset(), frozenset())
 
 
-def right_pairs(parents: Sequence[Sequence[int]], probability: dict[tuple[int, int], float]) -> float:
+def right_pairs(
+    parents: Sequence[Sequence[int]], probability: dict[tuple[int, int], float]
+) -> float:
     """The expected number of pairs for which the network has the true edge, or rightly none."""
     total = 0.0
     for a, b in combinations(range(len(parents)), 2):

@@ -44,14 +44,19 @@ def least_extent(nodes, links, offsets, weights, neighbours, room):
         limits.append(-distance)
     cost = np.concatenate([np.zeros(nodes), weights])
     # The presolve of scipy 1.13 and 1.14 takes some of these programs for infeasible.
-    return linprog(cost, np.array(rows), limits, bounds=(None, None), options={"presolve": False}).fun
+    return linprog(
+        cost, np.array(rows), limits, bounds=(None, None), options={"presolve": False}
+    ).fun
 
 
 def edge_strengths(sets, parents):
     """sets[v]: {frozenset: score}. Best score inside the parents less the best without one of them."""
 
     def best(child, allowed):
-        return max((score for members, score in sets[child].items() if members <= allowed), default=-float("inf"))
+        return max(
+            (score for members, score in sets[child].items() if members <= allowed),
+            default=-float("inf"),
+        )
 
     return {
         (parent, child): best(child, frozenset(its)) - best(child, frozenset(its) - {parent})

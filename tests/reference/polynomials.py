@@ -47,7 +47,10 @@ def unions(sets):
 def subsets(universe, least=0):
     """Every subset with at least so many elements."""
     items = list(universe)
-    return (frozenset(c) for c in chain.from_iterable(combinations(items, k) for k in range(least, len(items) + 1)))
+    return (
+        frozenset(c)
+        for c in chain.from_iterable(combinations(items, k) for k in range(least, len(items) + 1))
+    )
 
 
 def assumption_1(family, terms):
@@ -61,7 +64,9 @@ def has_minimal_cover_by_two_or_more(chosen, family):
     """
     others = [s for s in family if s != chosen]
     for cover in subsets(others, least=2):
-        if chosen <= frozenset().union(*cover) and not any(chosen <= frozenset().union(*(cover - {s})) for s in cover):
+        if chosen <= frozenset().union(*cover) and not any(
+            chosen <= frozenset().union(*(cover - {s})) for s in cover
+        ):
             return True
     return False
 
@@ -91,9 +96,13 @@ def holds(family, terms, assumptions):
 
 def smallest_families(terms, assumptions):
     """All families of the least size that satisfy what is assumed, out of all subsets of terms."""
-    candidates = sorted({s for t in terms for s in subsets(t, least=1)}, key=lambda s: (len(s), sorted(map(str, s))))
+    candidates = sorted(
+        {s for t in terms for s in subsets(t, least=1)}, key=lambda s: (len(s), sorted(map(str, s)))
+    )
     for size in range(len(candidates) + 1):
-        found = [family for family in combinations(candidates, size) if holds(family, terms, assumptions)]
+        found = [
+            family for family in combinations(candidates, size) if holds(family, terms, assumptions)
+        ]
         if found:
             return found
     raise AssertionError("the family of all subsets satisfies everything")
@@ -108,14 +117,23 @@ def fewest_couplers(family, terms):
     """The least number of couplers over every choice of roots, of one split per other set, and of a pair per term."""
     roles = []
     for s in family:
-        splits = [frozenset([frozenset([a, b]), frozenset([a, s]), frozenset([b, s])]) for a, b in _pairs(s, family)]
+        splits = [
+            frozenset([frozenset([a, b]), frozenset([a, s]), frozenset([b, s])])
+            for a, b in _pairs(s, family)
+        ]
         roles.append(splits + ([None] if private_elements(s, family) else []))
-    pairs = [[frozenset()] if t in family else [frozenset([frozenset(p)]) for p in _pairs(t, family)] for t in terms]
+    pairs = [
+        [frozenset()] if t in family else [frozenset([frozenset(p)]) for p in _pairs(t, family)]
+        for t in terms
+    ]
     best = None
     for chosen in product(*roles):
         roots = [s for s, role in zip(family, chosen, strict=True) if role is None]
         base = {c for role in chosen if role is not None for c in role} | {
-            frozenset([a, b]) for a in roots for b in roots if a < b and not any(a < x < b for x in roots)
+            frozenset([a, b])
+            for a in roots
+            for b in roots
+            if a < b and not any(a < x < b for x in roots)
         }
         for use in product(*pairs):
             number = len(base.union(*use))
@@ -132,7 +150,10 @@ def merged_products(terms):
 
     Sets are masks; of equally frequent pairs the smallest is taken.
     """
-    factors, products = [{1 << e for e in range(t.bit_length()) if t >> e & 1} for t in terms], set()
+    factors, products = (
+        [{1 << e for e in range(t.bit_length()) if t >> e & 1} for t in terms],
+        set(),
+    )
     while True:
         uses = {}
         for parts in factors:
@@ -142,7 +163,10 @@ def merged_products(terms):
             return products
         a, b = min(uses, key=lambda pair: (-uses[pair], pair))
         products.add(a | b)
-        factors = [parts - {a, b} | {a | b} if len(parts) > 2 and {a, b} <= parts else parts for parts in factors]
+        factors = [
+            parts - {a, b} | {a | b} if len(parts) > 2 and {a, b} <= parts else parts
+            for parts in factors
+        ]
 
 
 def fewest_pairs_of_one_colour(terms):

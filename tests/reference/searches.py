@@ -15,7 +15,9 @@ def best_inside(family, allowed):
 
 def order_score(families, order):
     """The score of the best network whose parents come first in the order; -inf if required parents do not."""
-    return sum(best_inside(families[v], frozenset(order[:place]))[1] for place, v in enumerate(order))
+    return sum(
+        best_inside(families[v], frozenset(order[:place]))[1] for place, v in enumerate(order)
+    )
 
 
 def order_scores(families):
@@ -27,17 +29,19 @@ def sets_of_order(families, order):
     """By vertex, the first of its sets whose members come before it in the order."""
     sets = [frozenset()] * len(families)
     for place, vertex in enumerate(order):
-        sets[vertex] = next(parents for parents in families[vertex] if parents <= frozenset(order[:place]))
+        sets[vertex] = next(
+            parents for parents in families[vertex] if parents <= frozenset(order[:place])
+        )
     return sets
 
 
 def insertions(families, order, draws, noise, regroup_every, temperature, cooling):
     """Yield the order after each insertion move.
 
-    The vertex goes to the place with the largest sum of score and temperature times noise. After every few moves a
-    vertex and some of its parents are moved to the end with their descendants, or it and some of its children to the
-    front with their ancestors; it is the next vertex to be moved.
-    """
+    The vertex goes to the place with the largest sum of score and temperature times noise. After
+    every few moves a vertex and some of its parents are moved to the end with their descendants, or
+    it and some of its children to the front with their ancestors; it is the next vertex to be
+    moved."""
     n, order, drawn = len(families), list(order), None
     for move in count(1):
         vertex, offset = draws.below(n) if drawn is None else drawn, draws.below(len(noise))
@@ -53,7 +57,9 @@ def insertions(families, order, draws, noise, regroup_every, temperature, coolin
             late, parents = word < 2**63, sets_of_order(families, order)
             near = [v for v in range(n) if (v in parents[drawn] if late else drawn in parents[v])]
             seeds = {drawn} | {v for v in near if word >> (16 + v % 32) & 1}
-            related = seeds.union(*((descendants if late else ancestors)(parents, seed) for seed in seeds))
+            related = seeds.union(
+                *((descendants if late else ancestors)(parents, seed) for seed in seeds)
+            )
             order = sorted(order, key=lambda v: (v in related) == late)
         temperature *= cooling
         yield list(order)
@@ -113,7 +119,9 @@ def toggled_by_sets(family, parents, vertex, n):
     """What the vertex, whose parents are a candidate set, scores with each edge toggled; -inf if nothing changes."""
     scores = []
     for other in range(n):
-        found, score = best_inside(family, parents ^ {other}) if other != vertex else (None, family[parents])
+        found, score = (
+            best_inside(family, parents ^ {other}) if other != vertex else (None, family[parents])
+        )
         scores.append(NEVER if other != vertex and found in (None, parents) else score)
     return scores
 

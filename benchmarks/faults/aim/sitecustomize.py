@@ -1,9 +1,8 @@
 """Ends the process group at a chosen change of a file: on the path of modules for the kills that aim at writes.
 
-AIM_FOLDER: whose files count. AIM_COUNT: a file that gets a byte at each change that is about to be made, by this
-process or its children. AIM_AT: the number of the change that the group does not survive. AIM_DELAY: seconds between
-the two, to end in the middle of it.
-"""
+AIM_FOLDER: whose files count. AIM_COUNT: a file that gets a byte at each change that is about to be
+    made, by this process or its children. AIM_AT: the number of the change that the group does not
+    survive. AIM_DELAY: seconds between the two, to end in the middle of it."""
 
 import os
 import signal
@@ -25,7 +24,9 @@ def _look(event: str, arguments: tuple) -> None:
     if event not in _OF_PATHS and event != "fcntl.flock":
         return
     place = str(arguments[0])
-    if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+    if event == "open" and not (
+        isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+    ):
         return
     if event in _OF_PATHS and not place.startswith(_FOLDER):
         return

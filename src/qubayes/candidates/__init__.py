@@ -4,16 +4,16 @@ from .budget import affordable, sizes, warn_of_most
 from .candidate_files import ENDINGS, check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
 from .forecast import Forecast, forecasts, largest_that_fits
-from .identify import Search, fingerprint, identify
+from .identify import CandidateSearch, fingerprint, identify
 from .knowledge import Knowledge, read_knowledge
 from .prune import prune, restrict
 
 __all__ = [
     "ENDINGS",
+    "CandidateSearch",
     "Candidates",
     "Forecast",
     "Knowledge",
-    "Search",
     "Stamp",
     "affordable",
     "check_output",

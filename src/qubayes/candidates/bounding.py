@@ -1,28 +1,31 @@
 """The kernel that finds the sets of the last level that may hold a candidate, by an upper bound on their terms.
 
-Most sets of the last level hold no candidate. A set is V = P + {y, x}, P of k-2 members. For each P and y an upper
-bound on the sum of the terms of V is computed for all x together; only the sets whose bound passes are counted and
-judged exactly (`scanning.py`). docs/candidates.md, "Bounds at the last level", proves the bounds: "By subsets (bound
-B)" is in `_set_least_terms`, "By counts" in `_set_gains` and, where the prior depends on the child,
-`_set_gains_by_child`.
+Most sets of the last level hold no candidate. A set is V = P + {y, x}, P of k-2 members. For each P
+and y an upper bound on the sum of the terms of V is computed for all x together; only the sets
+whose bound passes are counted and judged exactly (`scanning.py`). docs/candidates.md, "Bounds at
+the last level", proves the bounds: "By subsets (bound B)" is in `_set_least_terms`, "By counts" in
+`_set_gains` and, where the prior depends on the child, `_set_gains_by_child`.
 
-An example with n = 4 variables and k = 3. P has m = k - 2 = 1 member; the prefixes (P, y) are (0, 1), (0, 2), (1, 2).
-For (0, 1), x is 2 or 3, and V is {0, 1, 2} or {0, 1, 3}. Row t of `best_subset_scores` belongs to the t-th member of V
-as the child. For x = 3: row 0 is the best score of child 0 with {}, {1} or {3}; row 1 that of child 1 with {}, {0} or
-{3}; row 2 that of child 3 with {}, {0} or {1}. The score of child 0 with {1, 3} is terms(V) - terms({1, 3}) - penalty.
-So terms(V) must exceed row 0 + terms({1, 3}) + penalty, or the like for child 1 or 3: the least of the three is
-least_terms[1]. If bound B is not above it, V is left out without counting; otherwise the bound by counts decides. If
-only {0, 1, 3} passes of {0, 1, 2}, {0, 1, 3}, {0, 2, 3} and {1, 2, 3}, then x_start = [0, 1, 1, 1] and xs = [3].
+An example with n = 4 variables and k = 3. P has m = k - 2 = 1 member; the prefixes (P, y) are (0,
+1), (0, 2), (1, 2). For (0, 1), x is 2 or 3, and V is {0, 1, 2} or {0, 1, 3}. Row t of
+`best_subset_scores` belongs to the t-th member of V as the child. For x = 3: row 0 is the best
+score of child 0 with {}, {1} or {3}; row 1 that of child 1 with {}, {0} or {3}; row 2 that of child
+3 with {}, {0} or {1}. The score of child 0 with {1, 3} is terms(V) - terms({1, 3}) - penalty. So
+terms(V) must exceed row 0 + terms({1, 3}) + penalty, or the like for child 1 or 3: the least of the
+three is least_terms[1]. If bound B is not above it, V is left out without counting; otherwise the
+bound by counts decides. If only {0, 1, 3} passes of {0, 1, 2}, {0, 1, 3}, {0, 2, 3} and {1, 2, 3},
+then x_start = [0, 1, 1, 1] and xs = [3].
 
-Rows are one-hot: the weight of a row stands in the column of each of its states, in 16 bits. The counts of all x in a
-group of rows are the sum of the rows of the group. Rows are grouped by the state of P; of y only the rows in a rarer
-state are summed, and what is left of the group is in its commonest state. Where all variables have at most two
-observed states, rows are bits and counts follow from those of smaller sets.
+Rows are one-hot: the weight of a row stands in the column of each of its states, in 16 bits. The
+counts of all x in a group of rows are the sum of the rows of the group. Rows are grouped by the
+state of P; of y only the rows in a rarer state are summed, and what is left of the group is in its
+commonest state. Where all variables have at most two observed states, rows are bits and counts
+follow from those of smaller sets.
 
-Loops over x run over i = x - y - 1 from 0 and read slices that begin at x = y + 1: numba then knows that no index is
-negative, and LLVM makes vector instructions of them (andes, m = 3: 20 instead of 37 ns a set). What is called for every
-y is inlined where passing its arrays on would cost more than its loops.
-"""
+Loops over x run over i = x - y - 1 from 0 and read slices that begin at x = y + 1: numba then knows
+that no index is negative, and LLVM makes vector instructions of them (andes, m = 3: 20 instead of
+37 ns a set). What is called for every y is inlined where passing its arrays on would cost more than
+its loops."""
 
 from math import inf, log
 from typing import NamedTuple
@@ -43,8 +46,15 @@ from .scanning import (
     base_rank,
 )
 
-PACKED = (4, 3, 2, 1)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
-LOG, INVERSE, RATIO = range(3)  # rows of TermBounds.children; the first two are those of TermBounds.by_cells
+PACKED = (
+    4,
+    3,
+    2,
+    1,
+)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
+LOG, INVERSE, RATIO = range(
+    3
+)  # rows of TermBounds.children; the first two are those of TermBounds.by_cells
 LEAST, MOST, GAIN = 0, 1, 5  # rows of Scratch.by_x, as in ByX
 
 
@@ -52,10 +62,13 @@ class WideRows(NamedTuple):
     """One-hot rows. The commonest state of each variable has the last code."""
 
     codes: AnyArray  # (n, R) uint32
-    onehot: AnyArray  # (R * pitch,) uint16; the column after the last state holds the weight of the row
+    onehot: (
+        AnyArray  # (R * pitch,) uint16; the column after the last state holds the weight of the row
+    )
     pitch: int
     start: Ints  # (n + 1,) first column of each variable
-    rare: AnyArray  # rows in which a variable is not in its commonest state, one variable after the other
+    # rows in which a variable is not in its commonest state, one variable after the other
+    rare: AnyArray
     rare_state: AnyArray  # its state there
     rare_start: Ints  # (n + 1,) where each variable begins in `rare`
 
@@ -63,12 +76,14 @@ class WideRows(NamedTuple):
 class TermBounds(NamedTuple):
     """What bounds the terms of a set: number of cells n, moments M0 and M1 of the counts, packed into one integer."""
 
-    table: Ints  # packed terms of the counts 0 .. N, then those of four, three and two small counts together
+    # packed terms of the counts 0 .. N, then those of four, three and two small counts together
+    table: Ints
     start: Ints  # (4,) where the terms of four, three, two counts and of one begin in the table
     widths: Ints  # (2,) bits of n and of M1
     units: Floats  # (2,) of M0 and M1
     rounding: float  # allowance for the rounding of the bound and of the exact score
-    children: Floats  # (3, n) of the states in the prior, log and inverse; what a cell takes from a subset (bound B)
+    # (3, n) of the states in the prior, log and inverse; what a cell takes from a subset (bound B)
+    children: Floats
     by_cells: Floats  # (2, N + 1) log and inverse of a number of cells
     best: Floats  # (C(n, k-2), n) Below.best transposed, to be read along x
 
@@ -89,10 +104,18 @@ class Scratch(NamedTuple):
     members: Ints  # (k,)
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
     shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
-    best_subset_scores: Floats  # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
-    by_x: Floats  # (6, n) [., i]: what the terms of V must exceed, their bound B, n, M0, M1, most that a child can gain
-    cells: AnyArray  # (2, 2^(k-2), n) uint32, bits: rows in which exactly these members of P, and x, are 1; and y and x
-    masks: Ints  # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in `ones`
+    best_subset_scores: (
+        Floats  # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
+    )
+    # (6, n) [., i]: what the terms of V must exceed, their bound B, n, M0, M1, most that a child
+    # can gain
+    by_x: Floats
+    # (2, 2^(k-2), n) uint32, bits: rows in which exactly these members of P, and x, are 1; and y
+    # and x
+    cells: AnyArray
+    # (2, 2^(k-2)) bits: rows in which exactly these members of P are 1; where they, y and x are in
+    # `ones`
+    masks: Ints
     both: Words  # (words,) bits: rows in which all members of P, and y, are 1
 
 
@@ -122,12 +145,13 @@ def find_sets(
 ) -> int:
     """Set xs[x_start[p] .. x_start[p+1]-1] to the x for which prefix p and x may hold a candidate.
 
-    Exactly one of `wide` and `bits` is given. Prefixes are P and y, in lexicographic order. Returns the number of sets
-    whose terms were bounded by counting.
-    """
+    Exactly one of `wide` and `bits` is given. Prefixes are P and y, in lexicographic order. Returns
+    the number of sets whose terms were bounded by counting."""
     n, m = len(rule.children), prefixes.shape[1] - 1
     members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
-    by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0  # whether the prior depends on the child
+    by_child = (
+        rule.formula.spread == OBSERVED and rule.formula.prior > 0.0
+    )  # whether the prior depends on the child
     found, counted = 0, 0
     for p in range(len(prefixes)):
         same = p > 0  # as the P before, up to here
@@ -178,7 +202,12 @@ def find_sets(
 @inner
 def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
     """Set the parts of ranks that P makes, by what is left out of it."""
-    members, starts, binomials, first = scratch.members, scratch.starts, below.binomials, scratch.members[m - 1] + 1
+    members, starts, binomials, first = (
+        scratch.members,
+        scratch.starts,
+        below.binomials,
+        scratch.members[m - 1] + 1,
+    )
     for t in range(m):
         for u in range(m):
             if u != t:  # P − t − u + (y, x)
@@ -193,7 +222,9 @@ def _set_ranks(n: int, m: int, below: Below, scratch: Scratch) -> None:
 
 
 @inlined
-def _set_best_subset_scores(m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch) -> None:
+def _set_best_subset_scores(
+    m: int, pair: int, width: int, below: Below, bounds: TermBounds, scratch: Scratch
+) -> None:
     """Set the best score of the proper subsets of each child's parents, for every x."""
     starts, bests, y = scratch.starts, scratch.best_subset_scores, scratch.members[m]
     for t in range(m):
@@ -239,13 +270,25 @@ def _forbid(m: int, width: int, constraints: Constraints, scratch: Scratch) -> N
 
 @inner
 def _set_least_terms(
-    m: int, pair: int, width: int, by_child: bool, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    m: int,
+    pair: int,
+    width: int,
+    by_child: bool,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: Scratch,
 ) -> None:
     """Set what the terms of V must exceed for some child to gain; +inf where they cannot.
 
-    Where the prior depends on the child, least terms differ by child: +inf only if no child is left.
-    """
-    members, starts, bests, children = scratch.members, scratch.starts, scratch.best_subset_scores, rule.children
+    Where the prior depends on the child, least terms differ by child: +inf only if no child is
+    left."""
+    members, starts, bests, children = (
+        scratch.members,
+        scratch.starts,
+        scratch.best_subset_scores,
+        rule.children,
+    )
     least_terms, most_terms, y = scratch.by_x[LEAST], scratch.by_x[MOST], members[m]
     states = children["states"][y + 1 :]
     for i in range(width):
@@ -312,7 +355,9 @@ def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scra
     inverses = bounds.children[INVERSE, first:]
     share = rule.formula.prior
     log_share = log(share) if share > 0.0 else 0.0
-    shared = 1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0  # else M1 is 0: the whole prior in a cell
+    shared = (
+        1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0
+    )  # else M1 is 0: the whole prior in a cell
     for t in range(m + 1):
         share *= bounds.children[INVERSE, scratch.members[t]]
         log_share -= shared * bounds.children[LOG, scratch.members[t]]
@@ -339,7 +384,15 @@ def _set_gains_by_child(
 
 @inlined
 def _raise_to_gains_of(
-    t: int, m: int, pair: int, width: int, free: float, rule: Rule, bounds: TermBounds, below: Below, scratch: Scratch
+    t: int,
+    m: int,
+    pair: int,
+    width: int,
+    free: float,
+    rule: Rule,
+    bounds: TermBounds,
+    below: Below,
+    scratch: Scratch,
 ) -> None:
     """Raise the gains to those of the child v_t, whose parents are V − v_t."""
     first = scratch.members[m] + 1
@@ -383,7 +436,9 @@ def _raise_to_gains_of_x(
 
 
 @inner
-def _sum_rows(depth: int, y: int, column: int, stride: int, size_at: int, wide: WideRows, scratch: Scratch) -> None:
+def _sum_rows(
+    depth: int, y: int, column: int, stride: int, size_at: int, wide: WideRows, scratch: Scratch
+) -> None:
     """Set `sums`: a row of counts, from `column` on, for each group and state of y; the commonest state is the last."""
     sums, label, states = scratch.sums, scratch.label[depth], wide.start[y + 1] - wide.start[y]
     begin, end, groups = wide.rare_start[y], wide.rare_start[y + 1], scratch.groups[depth, 0]
@@ -425,17 +480,30 @@ def _split(depth: int, y: int, n: int, wide: WideRows, scratch: Scratch) -> None
 
 
 @inner
-def _count_rows(m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch) -> int:
+def _count_rows(
+    m: int, first: int, last: int, n: int, wide: WideRows, bounds: TermBounds, scratch: Scratch
+) -> int:
     """Set the packed moments of P + {y, x} for x in first .. last-1; return the number of rows alone in P + {y}."""
-    y, column, columns, number = scratch.members[m], wide.start[first], scratch.columns, scratch.number
-    size_at, width, states = wide.start[n] - column, wide.start[last] - column, wide.start[y + 1] - wide.start[y]
+    y, column, columns, number = (
+        scratch.members[m],
+        wide.start[first],
+        scratch.columns,
+        scratch.number,
+    )
+    size_at, width, states = (
+        wide.start[n] - column,
+        wide.start[last] - column,
+        wide.start[y + 1] - wide.start[y],
+    )
     stride, alone = (size_at + LANES) & -LANES, scratch.groups[m, 1]
     _sum_rows(m, y, column, stride, size_at, wide, scratch)
     for kind in range(len(number)):
         number[kind] = 0
     for cell in range(states, (scratch.groups[m, 0] + 1) * states):
         size = scratch.sums[cell * stride + size_at]
-        kind = (size > 3) + (size > 7) + (size > 15)  # without branches, which the processor could not predict
+        kind = (
+            (size > 3) + (size > 7) + (size > 15)
+        )  # without branches, which the processor could not predict
         scratch.cells_of[kind, number[kind]] = cell
         number[kind] += size > 1
         alone += size == 1
@@ -501,7 +569,9 @@ def _exactly(m: int, cells: AnyArray, width: int) -> None:
 
 
 @inner
-def _count_bits(m: int, pair: int, low: int, high: int, bits: Bits, bounds: TermBounds, scratch: Scratch) -> None:
+def _count_bits(
+    m: int, pair: int, low: int, high: int, bits: Bits, bounds: TermBounds, scratch: Scratch
+) -> None:
     """Set the packed moments of P + {y, x} for x = y + 1 + i with i in low .. high-1."""
     cells, both, table, y = scratch.cells[1], scratch.both, bounds.table, scratch.members[m]
     full, width, packed = (1 << m) - 1, high - low, scratch.packed[low:]

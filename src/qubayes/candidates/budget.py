@@ -14,7 +14,7 @@ from ..foundation.jit import compilations
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
 from .forecast import WHOLE, Forecast, forecasts, table_bytes
-from .identify import Search, checked, too_many_sets
+from .identify import CandidateSearch, checked, too_many_sets
 
 # Sets times rows: a search of less takes a few minutes at most.
 _WORK_TO_FORECAST = 2 * 10**11
@@ -35,21 +35,27 @@ class Forecasting(Protocol):
     """How the cost of searches is predicted, as `forecasts` does."""
 
     def __call__(
-        self, dataset: Dataset, search: Search, *, workers: Workers, longest: float, on_progress: OnProgress
+        self,
+        dataset: Dataset,
+        search: CandidateSearch,
+        *,
+        workers: Workers,
+        longest: float,
+        on_progress: OnProgress,
     ) -> Sequence[Forecast]:
         """Return a forecast for each number of parents from 1 to search.max_parents."""
 
 
 def affordable(
     dataset: Dataset,
-    search: Search,
+    search: CandidateSearch,
     workers: Workers,
     limit: float | None = None,
     *,
     smaller: bool = False,
     on_progress: OnProgress = silent,
     predict: Forecasting = forecasts,
-) -> Search:
+) -> CandidateSearch:
     """Return the search for candidate sets if it fits the memory and the limit (seconds).
 
     One that does not fit is refused. With `smaller` and a limit, the first of `sizes` that fits is
@@ -81,31 +87,35 @@ def affordable(
     if chosen is not None and smaller:
         taken = f"{_named(chosen)} is taken, {_about(chosen.seconds)}"
         log.warning("%s; %s: %s", whole_takes, limit_is, taken)
-        return replace(search, max_parents=chosen.max_parents, possible_parents=chosen.possible_parents)
+        return replace(
+            search, max_parents=chosen.max_parents, possible_parents=chosen.possible_parents
+        )
     other_takes = f"; {_takes(tried[-1])}" if tried else ""
     choose = "" if chosen is None else "choose that, or "
     raise SettingError(f"{whole_takes}{other_takes}; {limit_is}: {choose}give more time")
 
 
-def warn_of_most(search: Search, n: int) -> None:
+def warn_of_most(search: CandidateSearch, n: int) -> None:
     """Warn of more parents than other variables; the default is lowered without a word."""
     most = max(n - 1, 0)
-    if search.max_parents > max(most, Search().max_parents):
+    if search.max_parents > max(most, CandidateSearch().max_parents):
         given, same = option("max_parents", search.max_parents), option("max_parents", most)
         log.warning("%s is the same as %s: there are %d variables", given, same, n)
 
 
-def _checked(dataset: Dataset, search: Search, *, smaller: bool) -> Search:
+def _checked(dataset: Dataset, search: CandidateSearch, *, smaller: bool) -> CandidateSearch:
     """Return the search with at most n - 1 parents; raise unless it makes sense or gets smaller."""
     n = dataset.n
-    if search.possible_parents is not None and search.possible_parents >= n - 1:  # nothing is left out
+    if (
+        search.possible_parents is not None and search.possible_parents >= n - 1
+    ):  # nothing is left out
         search = replace(search, possible_parents=None)
     if smaller and search.possible_parents is None and too_many_sets(n, search.max_parents):
         return search
     return checked(dataset, search)
 
 
-def _check_memory(dataset: Dataset, search: Search, memory: float) -> None:
+def _check_memory(dataset: Dataset, search: CandidateSearch, memory: float) -> None:
     """Raise if the tables of the search do not fit the memory."""
     if search.possible_parents is not None:
         return
@@ -121,7 +131,7 @@ def _check_memory(dataset: Dataset, search: Search, memory: float) -> None:
     )
 
 
-def _is_large(dataset: Dataset, search: Search, limit: float) -> bool:
+def _is_large(dataset: Dataset, search: CandidateSearch, limit: float) -> bool:
     """Return whether the search may take long; one among possible parents takes minutes."""
     n, m, kept = dataset.n, search.max_parents, search.possible_parents
     if m < 1 or (kept is not None and limit == inf):
@@ -139,7 +149,7 @@ class _Costs:
     """Forecasts of a search and of smaller ones, made when they are asked for."""
 
     dataset: Dataset
-    search: Search
+    search: CandidateSearch
     workers: Workers
     limit: float
     smaller: bool  # a smaller search is taken, not only named
@@ -178,7 +188,7 @@ class _Costs:
         for m, few in sizes(self.search, self.dataset.n):
             yield self.of(replace(self.search, max_parents=m, possible_parents=few))
 
-    def of(self, search: Search) -> Forecast:
+    def of(self, search: CandidateSearch) -> Forecast:
         """Return the forecast of a search; one with too many sets to be numbered takes for ever."""
         m, few = search.max_parents, search.possible_parents
         if few not in self.made:
@@ -192,7 +202,9 @@ class _Costs:
         largest = self.search.max_parents
         while few is None and too_many_sets(self.dataset.n, largest):
             largest -= 1
-        if largest < min(self.search.max_parents, 2):  # too many variables to look at all pairs of parents
+        if largest < min(
+            self.search.max_parents, 2
+        ):  # too many variables to look at all pairs of parents
             return ()
         began = time.perf_counter()
         with compilations(self._count_compilation):
@@ -213,7 +225,7 @@ class _Costs:
             self.spent += time.perf_counter() if begins else -time.perf_counter()
 
 
-def sizes(search: Search, n: int) -> Iterator[tuple[int, int | None]]:
+def sizes(search: CandidateSearch, n: int) -> Iterator[tuple[int, int | None]]:
     """Yield the (parents, possible parents) of smaller searches, from the best network to the worst.
 
     Three parents among 20 possible ones give better networks than two among all, but among 10 they

@@ -1,9 +1,9 @@
 """Files of candidate sets, by their ending: `.jkl` or `.scores`, `.pss`, `.qbc`.
 
-`.qbc` is our own format: exact, checked and quick, for results of any size and names of any kind. Its container is that
-of `foundation.arrays`; the facts are names, stamp, number of sets and number of members; the arrays are
-vertex_start, set_start, scores (8 bytes each) and members (4 bytes each).
-"""
+`.qbc` is our own format: exact, checked and quick, for results of any size and names of any kind.
+Its container is that of `foundation.arrays`; the facts are names, stamp, number of sets and number
+of members; the arrays are vertex_start, set_start, scores (8 bytes each) and members (4 bytes
+each)."""
 
 import gzip
 import io
@@ -25,7 +25,11 @@ from ..network import read_network
 from .candidates import Candidates, Stamp
 from .score_files import check_words, read_jkl, read_pss, write_jkl, write_pss
 
-_TEXT = {".jkl": (read_jkl, write_jkl), ".scores": (read_jkl, write_jkl), ".pss": (read_pss, write_pss)}
+_TEXT = {
+    ".jkl": (read_jkl, write_jkl),
+    ".scores": (read_jkl, write_jkl),
+    ".pss": (read_pss, write_pss),
+}
 _BINARY = ".qbc"
 ENDINGS = (*_TEXT, _BINARY)
 _ALLOWED = f"{', '.join(_TEXT)} (with or without .gz), {_BINARY}"
@@ -52,9 +56,8 @@ def read_candidates(path: str | Path) -> Candidates:
 def rename(candidates: Candidates, path: str | Path) -> Candidates:
     """Return the candidate sets with the names in the file: those of a network, else one on each line of a text.
 
-    A file of scores often numbers its variables. Numbers from 0 or from 1 choose the name of that place; other names
-    are replaced in their order.
-    """
+    A file of scores often numbers its variables. Numbers from 0 or from 1 choose the name of that
+    place; other names are replaced in their order."""
     if ending(path) in NETWORK_ENDINGS and ending(path) != ".csv":
         names = read_network(path).names
     else:
@@ -121,7 +124,9 @@ def write_candidates(candidates: Candidates, path: str | Path) -> None:
             "the knowledge to `qubayes solve`"
         )
     if not np.isfinite(candidates.scores).all():
-        raise FormatError(f"cannot write {path}: a score is not finite; leave out the sets that may not be used")
+        raise FormatError(
+            f"cannot write {path}: a score is not finite; leave out the sets that may not be used"
+        )
     with replacing(path, binary=True) as file:
         if ending(path) == _BINARY:
             families = candidates.families
@@ -131,15 +136,29 @@ def write_candidates(candidates: Candidates, path: str | Path) -> None:
                 "sets": len(candidates.scores),
                 "members": len(families.members),
             }
-            arrays: list[AnyArray] = [families.vertex_start, families.set_start, candidates.scores, families.members]
+            arrays: list[AnyArray] = [
+                families.vertex_start,
+                families.set_start,
+                candidates.scores,
+                families.members,
+            ]
             if plain is not None:
                 facts["plain"] = {"sets": len(plain.scores), "members": len(plain.families.members)}
-                arrays += [plain.families.vertex_start, plain.families.set_start, plain.scores, plain.families.members]
+                arrays += [
+                    plain.families.vertex_start,
+                    plain.families.set_start,
+                    plain.scores,
+                    plain.families.members,
+                ]
             write_arrays(file, _FORMAT, facts, arrays)
             return
         # Without a name and a time in it, the same result gives the same packed file.
         is_packed = path.suffix.lower() == ".gz"
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else nullcontext(file) as packed:
+        with (
+            gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+            if is_packed
+            else nullcontext(file) as packed
+        ):
             packed.writelines(line.encode() for line in _TEXT[ending(path)][1](candidates))
 
 
@@ -154,7 +173,9 @@ def _layout(facts: Facts) -> Layout:
     return found
 
 
-_FORMAT = Format(b"\x93qubayes-candida", "candidate sets", "other programs' files end in .jkl or .pss", _layout)
+_FORMAT = Format(
+    b"\x93qubayes-candida", "candidate sets", "other programs' files end in .jkl or .pss", _layout
+)
 
 
 def _read_binary(path: Path) -> Candidates:
@@ -162,7 +183,9 @@ def _read_binary(path: Path) -> Candidates:
     facts, arrays = read_arrays(path, _FORMAT)
     names, stamp = tuple(facts["names"]), Stamp.of(facts["stamp"])
     found: list[Candidates] = []
-    for vertex_start, set_start, scores, members in (arrays[:4], arrays[4:]) if len(arrays) > 4 else (arrays,):
+    for vertex_start, set_start, scores, members in (
+        (arrays[:4], arrays[4:]) if len(arrays) > 4 else (arrays,)
+    ):
         families = Families(vertex_start, set_start, members)
         each = Candidates(names, families, scores, stamp)
         if not (
@@ -177,11 +200,15 @@ def _read_binary(path: Path) -> Candidates:
                 for parents in families.sets_of(vertex)
             )
         ):
-            raise FormatError("the arrays do not describe sets of parents, best first; qubayes did not make the file")
+            raise FormatError(
+                "the arrays do not describe sets of parents, best first; qubayes did not make the file"
+            )
         found.append(each)
     if len(found) == 1:
         return found[0]
     whole, plain = found
     if not all(set(plain.base(vertex)) <= set(whole.base(vertex)) for vertex in range(whole.n)):
-        raise FormatError("the arrays do not describe an order of variables; qubayes did not make the file")
+        raise FormatError(
+            "the arrays do not describe an order of variables; qubayes did not make the file"
+        )
     return replace(whole, plain=plain)

@@ -28,7 +28,9 @@ class Stamp:
     max_parents: int | None = None
     rows: int | None = None
     arities: str = "unknown"  # what declared the number of states
-    possible_parents: int | None = None  # only this number of parents of each vertex was considered; None: all
+    possible_parents: int | None = (
+        None  # only this number of parents of each vertex was considered; None: all
+    )
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
@@ -38,7 +40,9 @@ class Stamp:
         try:
             return json.dumps(facts, allow_nan=False)
         except ValueError as error:
-            raise FormatError(f"the stamp {self} cannot be written: {error}; give finite numbers") from error
+            raise FormatError(
+                f"the stamp {self} cannot be written: {error}; give finite numbers"
+            ) from error
 
     def with_priors(self) -> "Stamp":
         """Return the stamp of scores to which priors of edges were added."""
@@ -56,7 +60,9 @@ class Stamp:
         for key, value in facts.items():
             if key not in types:
                 raise FormatError(f"the stamp has {key!r}; known are {', '.join(types)}")
-            fits = isinstance(value, types[key]) or (isinstance(value, int) and isinstance(0.0, types[key]))
+            fits = isinstance(value, types[key]) or (
+                isinstance(value, int) and isinstance(0.0, types[key])
+            )
             if isinstance(value, bool) or not fits:  # 1 is a valid 1.0, but True is not a valid 1
                 raise FormatError(f"the stamp says {key} = {shown(value)}; it must be {types[key]}")
         return Stamp(**facts)
@@ -65,11 +71,11 @@ class Stamp:
 def tolerance(base_score: float, rows: int = 0) -> float:
     """Return the margin by which a set must beat each of its proper subsets to be a candidate set of the vertex.
 
-    A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's score covers the
-    rounding of a sum over the cells of a table, with which scores that are equal on paper come out apart. A score is
-    the difference of two sums of the order N log N: where it is far smaller than they are (a variable that is nearly
-    constant, in 300,000 rows), 2^-48 of that covers the rounding of theirs.
-    """
+    A set W is kept iff score(W) > best score of a proper subset + tolerance. 2^-46 of the base's
+    score covers the rounding of a sum over the cells of a table, with which scores that are equal
+    on paper come out apart. A score is the difference of two sums of the order N log N: where it is
+    far smaller than they are (a variable that is nearly constant, in 300,000 rows), 2^-48 of that
+    covers the rounding of theirs."""
     return 1e-10 + 2.0**-46 * abs(base_score) + 2.0**-48 * rows * log(max(rows, 1))
 
 
@@ -77,16 +83,17 @@ def tolerance(base_score: float, rows: int = 0) -> float:
 class Candidates:
     """The candidate parent sets of every vertex (paper, Definition `CPS`), best first.
 
-    Inside a vertex, sets come in descending score (ties: smaller first, then lexicographic). The last one is the
-    vertex's *base*: the empty set, or exactly the required parents. Every other set of the vertex contains the base
-    and scores more.
-    """
+    Inside a vertex, sets come in descending score (ties: smaller first, then lexicographic). The
+    last one is the vertex's *base*: the empty set, or exactly the required parents. Every other set
+    of the vertex contains the base and scores more."""
 
     names: tuple[str, ...]
     families: Families
     scores: Floats = field(repr=False)  # (sets,)
     stamp: Stamp = Stamp()
-    plain: "Candidates | None" = field(default=None, repr=False)  # without the members that only express an order
+    plain: "Candidates | None" = field(
+        default=None, repr=False
+    )  # without the members that only express an order
 
     @property
     def n(self) -> int:
@@ -115,10 +122,18 @@ class Candidates:
         rows = ""
         for vertex in range(min(self.n, ROWS_SHOWN)):
             best, score = next(self.of(vertex))
-            cells = (self.names[vertex], f"{self.per_vertex[vertex]:,}", ", ".join(self.names[p] for p in best))
-            rows += "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, f"{score:,.3f}")).join(("<tr>", "</tr>"))
+            cells = (
+                self.names[vertex],
+                f"{self.per_vertex[vertex]:,}",
+                ", ".join(self.names[p] for p in best),
+            )
+            rows += "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, f"{score:,.3f}")).join(
+                ("<tr>", "</tr>")
+            )
         more = f"<div>and {self.n - ROWS_SHOWN} more variables</div>" if self.n > ROWS_SHOWN else ""
-        head = "<tr><th>variable</th><th>candidate sets</th><th>best set</th><th>its score</th></tr>"
+        head = (
+            "<tr><th>variable</th><th>candidate sets</th><th>best set</th><th>its score</th></tr>"
+        )
         return f"<div>{escape(str(self))}</div><table>{head}{rows}</table>{more}"
 
     def as_json(self) -> dict[str, Any]:
@@ -130,7 +145,11 @@ class Candidates:
             "ess": self.stamp.ess,
             "arities": self.stamp.arities,
             "m": self.stamp.max_parents,
-            **({} if self.stamp.possible_parents is None else {"possible_parents": self.stamp.possible_parents}),
+            **(
+                {}
+                if self.stamp.possible_parents is None
+                else {"possible_parents": self.stamp.possible_parents}
+            ),
             "total": self.total,
             "per_vertex": dict(zip(self.names, self.per_vertex.tolist(), strict=True)),
         }
@@ -162,7 +181,12 @@ class Candidates:
 
 
 def in_order(
-    names: tuple[str, ...], owners: Ints, sizes: Ints, members: SmallInts, scores: Floats, stamp: Stamp
+    names: tuple[str, ...],
+    owners: Ints,
+    sizes: Ints,
+    members: SmallInts,
+    scores: Floats,
+    stamp: Stamp,
 ) -> Candidates:
     """Return the sets in the order that `Candidates` promises; set s has sizes[s] members and belongs to owners[s]."""
     start = np.cumsum(sizes) - sizes
@@ -175,7 +199,9 @@ def in_order(
     set_start = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
     places = np.arange(set_start[-1]) + np.repeat(start[order] - set_start[:-1], sizes[order])
     vertex_start = np.searchsorted(owners[order], np.arange(len(names) + 1)).astype(np.int64)
-    families = Families(frozen(vertex_start), frozen(set_start), frozen(members[places].astype(np.int32)))
+    families = Families(
+        frozen(vertex_start), frozen(set_start), frozen(members[places].astype(np.int32))
+    )
     return Candidates(names, families, frozen(scores[order]), stamp)
 
 
@@ -187,8 +213,12 @@ def example(vertices: int = 8) -> Candidates:
         others = [other for other in range(vertices) if other != vertex]
         every = [chosen for size in range(1, 4) for chosen in combinations(others, size)]
         best: dict[tuple[int, ...], float] = {(): -10.0}
-        for chosen in (chosen for chosen in every if random.random() < 32 / len(every)):  # about 32 of each vertex
-            below = max((score for known, score in best.items() if set(known) < set(chosen)), default=-inf)
+        for chosen in (
+            chosen for chosen in every if random.random() < 32 / len(every)
+        ):  # about 32 of each vertex
+            below = max(
+                (score for known, score in best.items() if set(known) < set(chosen)), default=-inf
+            )
             best[chosen] = below + float(random.random())
         ordered = sorted(best.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
         lists.append([chosen for chosen, _ in ordered])

@@ -1,8 +1,7 @@
 """Finished blocks of a long search, on disk, so that a killed run can be resumed.
 
-One file: a line that says what the search is of, then a record per finished block. A record that was cut off by a kill
-fails its checksum; it and what follows are forgotten.
-"""
+One file: a line that says what the search is of, then a record per finished block. A record that
+was cut off by a kill fails its checksum; it and what follows are forgotten."""
 
 import json
 import struct
@@ -37,20 +36,27 @@ class Checkpoint:
         try:
             self._file = self._reopen() if resume and path.exists() else self._create()
         except OSError as error:
-            raise FormatError(f"cannot write {path}: {error.strerror}; choose another place with -o") from error
+            raise FormatError(
+                f"cannot write {path}: {error.strerror}; choose another place with -o"
+            ) from error
 
     def __enter__(self) -> "Checkpoint":
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with suppress(OSError):  # `add` has reported a full disk; closing tries to write again
             self._file.close()
 
     def add(self, index: int, block: Block) -> None:
         """Keep a finished block: after this it survives a kill of the process."""
-        arrays = [np.ascontiguousarray(a).tobytes() for a in (block.child, block.parents, block.score)]
+        arrays = [
+            np.ascontiguousarray(a).tobytes() for a in (block.child, block.parents, block.score)
+        ]
         record = b"".join([_HEAD.pack(index, block.parents.shape[1], len(block.child)), *arrays])
         try:
             self._file.write(record + _CHECK.pack(zlib.crc32(record)))
@@ -77,7 +83,9 @@ class Checkpoint:
         """The file, once no other process writes to it: two would spoil each other's blocks."""
         if not lock(file.fileno()):
             file.close()
-            raise FormatError(f"another search writes to {self.path} now; wait for its end, or choose another place")
+            raise FormatError(
+                f"another search writes to {self.path} now; wait for its end, or choose another place"
+            )
         return file
 
     def _reopen(self) -> IO[bytes]:
@@ -85,7 +93,9 @@ class Checkpoint:
         header = file.readline(1 << 20)
         if header != self._header:
             file.close()
-            if self._header.startswith(header):  # killed before the first line was whole: nothing was done yet
+            if self._header.startswith(
+                header
+            ):  # killed before the first line was whole: nothing was done yet
                 return self._create()
             raise FormatError(
                 f"{self.path} belongs to a search of other data or settings, or by another version; "
@@ -112,4 +122,9 @@ def _records(file: IO[bytes], size: int) -> Iterator[tuple[int, Block]]:
             return
         child = np.frombuffer(payload, np.int32, count)
         parents = np.frombuffer(payload, np.int32, count * width, 4 * count).reshape(count, width)
-        yield index, Block(child, parents, np.frombuffer(payload, np.float64, count, 4 * count * (1 + width)))
+        yield (
+            index,
+            Block(
+                child, parents, np.frombuffer(payload, np.float64, count, 4 * count * (1 + width))
+            ),
+        )

@@ -1,8 +1,7 @@
 """Cell counts of sets of variables: the prefix of a set once, then each further member.
 
-Where every variable has at most two observed states, rows are bits; otherwise rows carry the label of their state.
-Counts are written to two rows of one array: the values, and how often each occurs.
-"""
+Where every variable has at most two observed states, rows are bits; otherwise rows carry the label
+of their state. Counts are written to two rows of one array: the values, and how often each occurs."""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +27,8 @@ class Rows(NamedTuple):
     codes: AnyArray  # (n, R) distinct rows; (n, 0) if bits are used
     observed: Ints  # (n,) observed number of states
     weights: SmallInts  # (R,) how often each row occurs; (0,) if each occurs once
-    bits: Words  # (n, words) rows in state 1, if every variable has at most two observed states; else (n, 0)
+    # (n, words) rows in state 1, if every variable has at most two observed states; else (n, 0)
+    bits: Words
     total: int  # N
 
 
@@ -38,10 +38,14 @@ class Labels(NamedTuple):
     codes: AnyArray  # (n, R)
     observed: Ints  # (n,)
     weights: SmallInts  # (R,), or (0,)
-    partition: AnyArray  # (k, 2, R) uint32: label of the state of each active row (one that shares it), and the row
-    sizes: Ints  # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
+    # (k, 2, R) uint32: label of the state of each active row (one that shares it), and the row
+    partition: AnyArray
+    # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
+    sizes: Ints
     cells: SmallInts  # (2, most cells) counts, which are in the first row; all zero between calls
-    histogram: SmallInts  # (4096,) place of a count among the values, plus one; all zero between calls
+    histogram: (
+        SmallInts  # (4096,) place of a count among the values, plus one; all zero between calls
+    )
 
 
 class Bits(NamedTuple):
@@ -51,14 +55,17 @@ class Bits(NamedTuple):
     prefix: Words  # (k, words) rows in which every member of the prefix is 1
     cells: SmallInts  # (2^(k-1),) rows in which exactly these members of the prefix are 1
     bases: Ints  # (2^(k-1),) plus x: place in `ones` of these members and x
-    ones: SmallInts  # rows in which all members are 1, for sets of 0, 1, ..., k-1 by rank, one size after the other
+    # rows in which all members are 1, for sets of 0, 1, ..., k-1 by rank, one size after the other
+    ones: SmallInts
     start: Ints  # (k + 1,) where sets of this size begin in `ones`
 
 
 def check_rows(dataset: Dataset) -> None:
     """Raise if a count of rows may not fit into its integer."""
     if dataset.rows > MOST_ROWS:
-        raise DataError(f"the data have {dataset.rows} rows; at most {MOST_ROWS} can be counted: take a sample of them")
+        raise DataError(
+            f"the data have {dataset.rows} rows; at most {MOST_ROWS} can be counted: take a sample of them"
+        )
 
 
 def prepare_rows(dataset: Dataset, *, as_bits: bool = True) -> Rows:
@@ -81,10 +88,12 @@ def prepare_rows(dataset: Dataset, *, as_bits: bool = True) -> Rows:
 def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
     """Return the distinct rows, as columns, and how often each occurs; no weights where each occurs once.
 
-    Rows are sorted by a hash; only neighbours that are truly equal are merged, so a collision costs nothing but space.
-    """
+    Rows are sorted by a hash; only neighbours that are truly equal are merged, so a collision costs
+    nothing but space."""
     n, rows = codes.shape
-    keys = np.asarray(np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64), dtype=np.uint64)
+    keys = np.asarray(
+        np.random.default_rng(0).integers(1, 2**63, size=n, dtype=np.int64), dtype=np.uint64
+    )
     hashed: Words = np.zeros(rows, dtype=np.uint64)
     for i in range(n):
         hashed = (hashed ^ codes[i].astype(np.uint64)) * keys[i]
@@ -98,7 +107,9 @@ def merge_rows(codes: AnyArray) -> tuple[AnyArray, SmallInts]:
     starts = np.flatnonzero(first)
     if len(starts) > 0.9 * rows:  # not worth the weights
         return np.ascontiguousarray(codes), np.zeros(0, np.int32)
-    return np.ascontiguousarray(codes[:, order[starts]]), np.diff(np.append(starts, rows)).astype(np.int32)
+    return np.ascontiguousarray(codes[:, order[starts]]), np.diff(np.append(starts, rows)).astype(
+        np.int32
+    )
 
 
 def make_counts(k: int, rows: Rows) -> SmallInts:
@@ -118,7 +129,15 @@ def make_labels(k: int, rows: Rows) -> Labels:
     for states in largest[: k - 1]:
         most_labels = min(most_labels * states, n_rows)
     cells = np.zeros((2, max(1, most_labels) * max(largest, default=1)), np.int32)
-    return Labels(rows.codes, rows.observed, rows.weights, partition, sizes, cells, np.zeros(_HISTOGRAM, np.int32))
+    return Labels(
+        rows.codes,
+        rows.observed,
+        rows.weights,
+        partition,
+        sizes,
+        cells,
+        np.zeros(_HISTOGRAM, np.int32),
+    )
 
 
 def make_bits(k: int, rows: Rows, ones: SmallInts, start: Ints) -> Bits:
@@ -141,10 +160,14 @@ def _fill_cells(depth: int, x: int, labels: Labels) -> None:
     label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
     cells, other, n = labels.cells[0], labels.cells[1], labels.sizes[depth, _ACTIVE]
     n_cells, done = labels.sizes[depth, _LABELS] * labels.observed[x], 0
-    if n_cells <= n:  # rows of one cell in succession wait for each other's sum: every other row is counted apart
+    if (
+        n_cells <= n
+    ):  # rows of one cell in succession wait for each other's sum: every other row is counted apart
         for t in range(0, n - 1, 2):
             cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
-            other[label[t + 1] * r + column[row[t + 1]]] += weights[row[t + 1]] if len(weights) else 1
+            other[label[t + 1] * r + column[row[t + 1]]] += (
+                weights[row[t + 1]] if len(weights) else 1
+            )
         for cell in range(n_cells):
             cells[cell] += other[cell]
             other[cell] = 0

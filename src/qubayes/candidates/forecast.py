@@ -19,8 +19,18 @@ from ..foundation.families import VertexSet
 from ..foundation.progress import OnProgress, Progress, silent
 from ..foundation.workers import Workers, run
 from .candidates import Candidates
-from .identify import Search, assemble, checked, first_level, sets_per_block
-from .levels import Block, Level, bounds_pay, make_above, next_level, scan, sets_of_heads, split, with_bounds
+from .identify import CandidateSearch, assemble, checked, first_level, sets_per_block
+from .levels import (
+    Block,
+    Level,
+    bounds_pay,
+    make_above,
+    next_level,
+    scan,
+    sets_of_heads,
+    split,
+    with_bounds,
+)
 from .scanning import Above
 from .screening import (
     best_parents,
@@ -54,7 +64,9 @@ class Forecast:
     how: str  # "measured", "sampled" or "extrapolated"
     possible_parents: int | None = None
 
-    HEAD: ClassVar[str] = f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}"
+    HEAD: ClassVar[str] = (
+        f"{'m':>2} {'sets to score':>18} {'seconds':>10} {'memory':>9} {'candidates':>11} {'bits':>8}"
+    )
 
     def fits(self, seconds: float, memory: float) -> bool:
         """Return whether the search takes no more than this."""
@@ -88,7 +100,7 @@ def largest_that_fits(forecasts: Sequence[Forecast], seconds: float, memory: flo
 
 def forecasts(
     dataset: Dataset,
-    search: Search,
+    search: CandidateSearch,
     *,
     workers: Workers | None = None,
     longest: float = WHOLE,
@@ -142,7 +154,7 @@ def _table_bytes(n: int, m: int) -> int:
     return best + (8 + 4 + 4) * (comb(n, m) + comb(n, m - 1))
 
 
-def _families(dataset: Dataset, search: Search) -> int:
+def _families(dataset: Dataset, search: CandidateSearch) -> int:
     """Return the number of (variable, parent set) pairs."""
     parents = dataset.n - 1 if search.possible_parents is None else search.possible_parents
     return dataset.n * sum(comb(parents, size) for size in range(search.max_parents + 1))
@@ -227,7 +239,11 @@ class _LevelCost(NamedTuple):
 
 
 def _among_all(
-    dataset: Dataset, search: Search, workers: Workers, longest: float, on_progress: OnProgress
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    longest: float,
+    on_progress: OnProgress,
 ) -> Iterator[_Cost]:
     """Yield the costs of the searches among all parents with at most 1, 2, ... of them."""
     n, last = dataset.n, search.max_parents + 1
@@ -239,12 +255,16 @@ def _among_all(
         blocks += cost.blocks
         if k > 1:
             seconds = below + cost.last.seconds * sets
-            yield _Cost(seconds, max(found - n, 0.0), cost.how, blocks if cost.how == "measured" else None)
+            yield _Cost(
+                seconds, max(found - n, 0.0), cost.how, blocks if cost.how == "measured" else None
+            )
         below += cost.inner.seconds * sets
         on_progress(Progress("plan", k, last, f"sets of {k} variables"))
 
 
-def _levels(dataset: Dataset, search: Search, workers: Workers, longest: float) -> Iterator[_LevelCost]:
+def _levels(
+    dataset: Dataset, search: CandidateSearch, workers: Workers, longest: float
+) -> Iterator[_LevelCost]:
     """Yield the cost of each level; those after one that was not run whole are extrapolated."""
     begun = first_level(dataset, search)
     level: Level | None = begun
@@ -266,7 +286,9 @@ def _levels(dataset: Dataset, search: Search, workers: Workers, longest: float) 
         yield cost
 
 
-def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> tuple[_LevelCost, Above | None]:
+def _level_cost(
+    level: Level, pace: float, workers: Workers, longest: float
+) -> tuple[_LevelCost, Above | None]:
     """Return the cost of a level, and its tables if it was run whole.
 
     `pace` is the seconds a set of the level below.
@@ -285,7 +307,9 @@ def _level_cost(level: Level, pace: float, workers: Workers, longest: float) -> 
         nothing = make_above(level, last=True)
         size = _range_size(level, sample, inner.seconds / _FASTER)
         faster = _pace_of(_scanned(bounded, nothing, size, workers, sample, 0.0), sets)
-        last = Pace(min(faster.seconds, inner.seconds), inner.candidates if measured else faster.candidates)
+        last = Pace(
+            min(faster.seconds, inner.seconds), inner.candidates if measured else faster.candidates
+        )
     how = "measured" if measured else "sampled"
     found = trial.results if measured else []
     return _LevelCost(inner, last, bounded is not level, how, found), above if measured else None
@@ -296,7 +320,9 @@ def _range_size(level: Level, sample: float, pace: float) -> int:
     return max(_LEAST_SETS, min(sets_per_block(level), int(sample / _RANGES / pace)))
 
 
-def _scanned(level: Level, above: Above, size: int, workers: Workers, sample: float, longest: float) -> Trial:
+def _scanned(
+    level: Level, above: Above, size: int, workers: Workers, sample: float, longest: float
+) -> Trial:
     """Scan ranges of about this number of sets."""
     ranges = split(level, size)
     done = np.concatenate([[0], np.cumsum(sets_of_heads(level))])
@@ -308,11 +334,17 @@ def _scanned(level: Level, above: Above, size: int, workers: Workers, sample: fl
 
 def _pace_of(trial: Trial, sets: int) -> Pace:
     """Return the pace of sets whose candidates are in blocks."""
-    return Pace(trial.seconds, sum(len(block.child) for block in trial.results) / (trial.share * sets))
+    return Pace(
+        trial.seconds, sum(len(block.child) for block in trial.results) / (trial.share * sets)
+    )
 
 
 def _among_some(
-    dataset: Dataset, search: Search, workers: Workers, longest: float, on_progress: OnProgress
+    dataset: Dataset,
+    search: CandidateSearch,
+    workers: Workers,
+    longest: float,
+    on_progress: OnProgress,
 ) -> Iterator[_Cost]:
     """Yield the costs of the searches among possible parents with at most 1, 2, ... parents."""
     n, most = dataset.n, search.possible_parents or 0
@@ -322,7 +354,9 @@ def _among_some(
         sets = sum(comb(most + 1, size) for size in range(m + 2))
         how, blocks = "extrapolated", None
         if m == 1 or pace.seconds * sets <= longest:
-            trial = _searched(dataset, replace(search, max_parents=m), kept, workers, _sample(longest))
+            trial = _searched(
+                dataset, replace(search, max_parents=m), kept, workers, _sample(longest)
+            )
             found = [block for blocks_of_child in trial.results for block in blocks_of_child]
             rate = sum(len(block.child) for block in found) / len(trial.results)
             before, pace = pace, Pace(trial.seconds / sets, rate / sets)
@@ -336,7 +370,7 @@ def _among_some(
 
 
 def _screened(
-    dataset: Dataset, search: Search, workers: Workers, sample: float
+    dataset: Dataset, search: CandidateSearch, workers: Workers, sample: float
 ) -> tuple[float, float, dict[int, VertexSet]]:
     """Return the seconds to rank single parents and to find partners, and parents of some variables."""
     most = search.possible_parents or 0
@@ -360,11 +394,24 @@ def _screened(
     return singles.seconds * sum(pairs.kinds[:, 1].tolist()), partners.seconds * dataset.n, kept
 
 
-def _searched(dataset: Dataset, search: Search, kept: dict[int, VertexSet], workers: Workers, sample: float) -> Trial:
+def _searched(
+    dataset: Dataset,
+    search: CandidateSearch,
+    kept: dict[int, VertexSet],
+    workers: Workers,
+    sample: float,
+) -> Trial:
     """Search the parent sets of some variables among their possible parents."""
     children = sorted(kept)
     parents = tuple(kept.get(child, ()) for child in range(dataset.n))
-    shared = dataset, search.score, search.knowledge.resolve(dataset.names, search.max_parents), parents
+    shared = (
+        dataset,
+        search.score,
+        search.knowledge.resolve(dataset.names, search.max_parents),
+        parents,
+    )
     if search.max_parents == 1:
         candidates_of_child(shared, children[0])  # compiles or loads the kernels
-    return tried(candidates_of_child, shared, children, [1.0] * len(children), workers, sample=sample)
+    return tried(
+        candidates_of_child, shared, children, [1.0] * len(children), workers, sample=sample
+    )

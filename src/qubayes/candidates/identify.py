@@ -37,21 +37,26 @@ from .prune import with_order
 from .scanning import Above
 from .screening import candidates_of_child, possible_parents
 
-# Sets times rows of a block (bits count 1/16): 2 s, with bounds some tenths of a second. A task on a cluster costs 2 ms
-# of the one client and scheduler, so that a hundred workers need tasks of 0.2 s or more.
+# Sets times rows of a block (bits count 1/16): 2 s, with bounds some tenths of a second. A task on
+# a cluster costs 2 ms of the one client and scheduler, so that a hundred workers need tasks of 0.2
+# s or more.
 _ROWS_PER_BLOCK = 1_000_000_000
 _LEAST_BLOCKS = 32
-_LEAST_FOR_CLUSTER = 1_000_000_000  # sets times rows of a lower level: less is done here sooner than sent
-MOST_BYTES = 2**62  # bytes of the tables between levels: more fit no memory, and ranks of sets would overflow
+_LEAST_FOR_CLUSTER = (
+    1_000_000_000  # sets times rows of a lower level: less is done here sooner than sent
+)
+MOST_BYTES = (
+    2**62
+)  # bytes of the tables between levels: more fit no memory, and ranks of sets would overflow
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class CandidateSearch:
     """What is searched for: parent sets of at most `max_parents`, by a score, under prior knowledge.
 
-    With `possible_parents` only this number of parents of each variable is considered, beside the required ones: a
-    third are the best single parents, the others score best in a pair with one of these.
-    """
+    With `possible_parents` only this number of parents of each variable is considered, beside the
+    required ones: a third are the best single parents, the others score best in a pair with one of
+    these."""
 
     max_parents: int = 3  # n - 1 where there are fewer variables
     score: Score = field(default_factory=Score)
@@ -61,7 +66,7 @@ class Search:
 
 def identify(
     dataset: Dataset,
-    search: Search | None = None,
+    search: CandidateSearch | None = None,
     *,
     workers: Workers | None = None,
     checkpoint: Path | None = None,
@@ -70,19 +75,20 @@ def identify(
 ) -> Candidates:
     """Return the parent sets that score more than every one of their subsets, for each vertex, exactly.
 
-    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that file; `resume`
-    continues from it. The file stays: remove it once the result is safe elsewhere. A variable has at most n - 1
+    The result does not depend on the workers. With a checkpoint, finished blocks are kept in that
+    file; `resume` continues from it. The file stays: remove it once the result is safe elsewhere. A
+    variable has at most n - 1
     parents: a larger `max_parents` gives the same result.
 
     >>> from qubayes import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
     >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
-    >>> candidates = identify(dataset, Search(max_parents=2))
+    >>> candidates = identify(dataset, CandidateSearch(max_parents=2))
     >>> [parents for parents, score in candidates.of(1)]  # of "wet": "rain", or nothing
     [(0,), ()]
     """
-    search = checked(dataset, search or Search())
+    search = checked(dataset, search or CandidateSearch())
     if search.possible_parents is not None:
         with (workers or Workers()).connected() as joined:
             return _identify_among(dataset, search, joined, on_progress)
@@ -104,7 +110,9 @@ def identify(
             level = next_level(level, above)
         kept = None
         if checkpoint:
-            kept = stack.enter_context(Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume))
+            kept = stack.enter_context(
+                Checkpoint(checkpoint, fingerprint(dataset, search), resume=resume)
+            )
         level = with_bounds(level)
         for done, block in scan_level(level, make_above(level, last=True), joined, kept):
             blocks.append(block)
@@ -112,21 +120,27 @@ def identify(
     return assemble(dataset, search, blocks)
 
 
-def _identify_among(dataset: Dataset, search: Search, workers: Workers, on_progress: OnProgress) -> Candidates:
+def _identify_among(
+    dataset: Dataset, search: CandidateSearch, workers: Workers, on_progress: OnProgress
+) -> Candidates:
     """Return the candidate sets among the possible parents of each variable."""
     most = search.possible_parents or 0
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
-    on_progress(Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables"))
+    on_progress(
+        Progress("candidates", 0, dataset.n, f"scoring all pairs of {dataset.n:,} variables")
+    )
     kept = possible_parents(dataset, search.score, allowed, most, workers)
     blocks: list[Block] = []
-    tasks = run(candidates_of_child, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers)
+    tasks = run(
+        candidates_of_child, (dataset, search.score, allowed, kept), list(range(dataset.n)), workers
+    )
     for done, (_, found) in enumerate(tasks, 1):
         blocks += found
         on_progress(Progress("candidates", done, dataset.n, f"{done:,} of {dataset.n:,} variables"))
     return assemble(dataset, search, blocks)
 
 
-def stamp_of(dataset: Dataset, search: Search) -> Stamp:
+def stamp_of(dataset: Dataset, search: CandidateSearch) -> Stamp:
     """Return where the scores of the search come from."""
     stamp = Stamp(
         search.score.name,
@@ -139,17 +153,21 @@ def stamp_of(dataset: Dataset, search: Search) -> Stamp:
     return stamp.with_priors() if search.knowledge.priors else stamp
 
 
-def checked(dataset: Dataset, search: Search) -> Search:
+def checked(dataset: Dataset, search: CandidateSearch) -> CandidateSearch:
     """Return the search with at most n - 1 parents; raise if it makes no sense for the data."""
     if dataset.rows == 0:
         raise DataError("the data have no rows; give at least one")
     refuse_ancestors(search.knowledge)
     if search.max_parents < 0:
-        raise SettingError(f"at most {search.max_parents} parents; allowed are 0 and more (usually 2 to 4)")
+        raise SettingError(
+            f"at most {search.max_parents} parents; allowed are 0 and more (usually 2 to 4)"
+        )
     search = replace(search, max_parents=max(0, min(search.max_parents, dataset.n - 1)))
     most = search.possible_parents
     if most is not None and most < 1:
-        raise SettingError(f"possible_parents = {most}; give 1 or more (usually 10 to 50), or leave it out for all")
+        raise SettingError(
+            f"possible_parents = {most}; give 1 or more (usually 10 to 50), or leave it out for all"
+        )
     if most is not None and most >= dataset.n - 1:  # all others: nothing is left out
         search = replace(search, possible_parents=None)
     check_rows(dataset)
@@ -170,7 +188,7 @@ def too_many_sets(n: int, max_parents: int) -> bool:
     return 8 * (n + 1) * sum(comb(n, size) for size in range(max_parents + 3)) > MOST_BYTES
 
 
-def first_level(dataset: Dataset, search: Search) -> Level:
+def first_level(dataset: Dataset, search: CandidateSearch) -> Level:
     """Return level 1 of the search."""
     rows = prepare_rows(dataset)
     allowed = search.knowledge.resolve(dataset.names, search.max_parents)
@@ -198,8 +216,13 @@ def scan_level(
     """
     ranges, work = split(level, sets_per_block(level)), sets_of_heads(level)
     n, done = len(level.rule.children), 0
-    # A block of the file that does not fit the search (a changed file with a valid checksum) is computed again.
-    finished = {i: b for i, b in kept.done.items() if i < len(ranges) and b.fits(n, level.k)} if kept else {}
+    # A block of the file that does not fit the search (a changed file with a valid checksum) is
+    # computed again.
+    finished = (
+        {i: b for i, b in kept.done.items() if i < len(ranges) and b.fits(n, level.k)}
+        if kept
+        else {}
+    )
     for index, block in finished.items():
         done += int(work[slice(*ranges[index])].sum())
         yield done, block
@@ -211,7 +234,9 @@ def scan_level(
         yield done, block
 
 
-def _blocks(level: Level, above: Above, ranges: list[tuple[int, int]], workers: Workers) -> Iterator[tuple[int, Block]]:
+def _blocks(
+    level: Level, above: Above, ranges: list[tuple[int, int]], workers: Workers
+) -> Iterator[tuple[int, Block]]:
     """Yield (place, block) of these ranges of heads, on threads or, for the last level and large ones, on a cluster."""
     if workers.cluster is None or len(above.cells) == 0:
         yield from run(scan, (level, above), ranges, workers)
@@ -223,15 +248,18 @@ def _blocks(level: Level, above: Above, ranges: list[tuple[int, int]], workers: 
             yield place, block
 
 
-def fingerprint(dataset: Dataset, search: Search) -> dict[str, object]:
+def fingerprint(dataset: Dataset, search: CandidateSearch) -> dict[str, object]:
     """Return what the candidate sets depend on: the data and every field of the search."""
     return {"data": dataset.checksum, **facts(search)}
 
 
-def assemble(dataset: Dataset, search: Search, blocks: list[Block]) -> Candidates:
+def assemble(dataset: Dataset, search: CandidateSearch, blocks: list[Block]) -> Candidates:
     """Return the candidate sets of all blocks in their canonical order, with the order of variables that is known."""
     sizes = np.concatenate([np.full(len(block.child), block.parents.shape[1]) for block in blocks])
     members = np.concatenate([block.parents.reshape(-1) for block in blocks])
-    owners, scores = np.concatenate([b.child for b in blocks]), np.concatenate([b.score for b in blocks])
+    owners, scores = (
+        np.concatenate([b.child for b in blocks]),
+        np.concatenate([b.score for b in blocks]),
+    )
     found = in_order(dataset.names, owners, sizes, members, scores, stamp_of(dataset, search))
     return with_order(found, search.knowledge.resolve(dataset.names, search.max_parents).before)

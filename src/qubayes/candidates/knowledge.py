@@ -14,16 +14,17 @@ As a JSON file, every key optional (an edge is [parent, child]):
       "ancestors": [["Sex", "Lung"]]
     }
 
-No edge goes from a later tier to an earlier one, nor between variables of one tier if `forbid_within_tiers` is true.
-Variables in no tier are free. A prior is added to the score of every network that has the edge, in nats. All pairs of
-`before` hold in one common order of the variables in which parents come before children. A pair [a, b] of
-`not_ancestors` forbids every directed path from a to b, one of `ancestors` asks for one.
+No edge goes from a later tier to an earlier one, nor between variables of one tier if
+`forbid_within_tiers` is true. Variables in no tier are free. A prior is added to the score of every
+network that has the edge, in nats. All pairs of `before` hold in one common order of the variables
+in which parents come before children. A pair [a, b] of `not_ancestors` forbids every directed path
+from a to b, one of `ancestors` asks for one.
 
-An order is expressed by candidate sets alone. If a comes before b, a is made a member of every set of b, whether it is
-a parent or not: then every network without cycles has the order. A set keeps the better of the scores with and without
-a as a parent (`with_order` in prune.py). `ancestors` cannot be expressed by candidate sets; `learn` searches for the
-edges that make the path (`with_ancestors` in learning/pipeline.py).
-"""
+An order is expressed by candidate sets alone. If a comes before b, a is made a member of every set
+of b, whether it is a parent or not: then every network without cycles has the order. A set keeps
+the better of the scores with and without a as a parent (`with_order` in prune.py). `ancestors`
+cannot be expressed by candidate sets; `learn` searches for the edges that make the path
+(`with_ancestors` in learning/pipeline.py)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +45,8 @@ from ..foundation.graph import cycle_path, find_cycle, reachable
 Edge = tuple[str, str]  # (parent, child)
 
 _MOST = 1e6  # nats of a prior: rounding of scores stays small beside them
-_LONGEST = 100  # characters of a name that are compared when a likely one is looked for: it takes their square
+# characters of a name that are compared when a likely one is looked for: it takes their square
+_LONGEST = 100
 
 
 class Allowed(NamedTuple):
@@ -53,8 +55,12 @@ class Allowed(NamedTuple):
     required: tuple[VertexSet, ...]  # parents that every set of the vertex contains
     excluded: tuple[VertexSet, ...]  # the vertex itself, and what cannot be its parent
     limits: tuple[int, ...]  # largest number of parents, the required ones counted
-    priors: tuple[tuple[int, int, float], ...] = ()  # (parent, child, what the edge adds to the score)
-    before: tuple[tuple[int, int], ...] = ()  # (first, second) in an order of the vertices that parents precede
+    priors: tuple[
+        tuple[int, int, float], ...
+    ] = ()  # (parent, child, what the edge adds to the score)
+    before: tuple[
+        tuple[int, int], ...
+    ] = ()  # (first, second) in an order of the vertices that parents precede
     ancestors: tuple[tuple[int, int], ...] = ()  # (a, b): a directed path leads from a to b
 
     def prior_of(self, child: int) -> Floats:
@@ -74,7 +80,9 @@ class Allowed(NamedTuple):
     @property
     def allowed(self) -> tuple[VertexSet, ...]:
         """The further parents that a set of each vertex may contain."""
-        barred = [{*needed, *others} for needed, others in zip(self.required, self.excluded, strict=True)]
+        barred = [
+            {*needed, *others} for needed, others in zip(self.required, self.excluded, strict=True)
+        ]
         return tuple(tuple(v for v in range(len(barred)) if v not in others) for others in barred)
 
 
@@ -87,8 +95,12 @@ class Knowledge:
     tiers: Sequence[Sequence[str]] = ()
     forbid_within_tiers: bool = False
     max_parents: Mapping[str, int] = field(default_factory=dict)
-    priors: Sequence[tuple[str, str, float]] = ()  # (parent, child, nats that the edge adds to the score)
-    before: Sequence[Edge] = ()  # (first, second) in one order that all parents precede their children in
+    priors: Sequence[
+        tuple[str, str, float]
+    ] = ()  # (parent, child, nats that the edge adds to the score)
+    before: Sequence[
+        Edge
+    ] = ()  # (first, second) in one order that all parents precede their children in
     not_ancestors: Sequence[Edge] = ()  # (a, b): no directed path leads from a to b
     ancestors: Sequence[Edge] = ()  # (a, b): a directed path leads from a to b
 
@@ -109,22 +121,32 @@ class Knowledge:
         for place, tier in enumerate(self.tiers, 1):
             for name in tier:
                 if name in seen:
-                    raise ConstraintError(f"{name!r} is in tier {seen[name]} and again in tier {place}; keep one")
+                    raise ConstraintError(
+                        f"{name!r} is in tier {seen[name]} and again in tier {place}; keep one"
+                    )
                 seen[name] = place
-        if not isinstance(self.max_parents, Mapping) or not all(isinstance(name, str) for name in self.max_parents):
-            raise ConstraintError(f"max_parents = {shown(self.max_parents)}; allowed is an object such as {{'Age': 0}}")
+        if not isinstance(self.max_parents, Mapping) or not all(
+            isinstance(name, str) for name in self.max_parents
+        ):
+            raise ConstraintError(
+                f"max_parents = {shown(self.max_parents)}; allowed is an object such as {{'Age': 0}}"
+            )
         for name, limit in self.max_parents.items():
             if type(limit) is not int or limit < 0:
-                raise ConstraintError(f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0")
+                raise ConstraintError(
+                    f"max_parents of {name!r} is {shown(limit)}; allowed are whole numbers from 0"
+                )
         object.__setattr__(self, "max_parents", dict(self.max_parents))
         if not isinstance(self.forbid_within_tiers, bool):
-            raise ConstraintError(f"forbid_within_tiers = {self.forbid_within_tiers!r}; allowed are true and false")
+            raise ConstraintError(
+                f"forbid_within_tiers = {self.forbid_within_tiers!r}; allowed are true and false"
+            )
 
     def resolve(self, names: Sequence[str], max_parents: int) -> Allowed:
         """Return the required and the allowed parents of each vertex, none with more than `max_parents`.
 
-        A vertex that required edges lead to from i is not an allowed parent of i: no network without cycles has it.
-        """
+        A vertex that required edges lead to from i is not an allowed parent of i: no network
+        without cycles has it."""
         self._check(names)
         n, index = len(names), {name: vertex for vertex, name in enumerate(names)}
         required: list[set[int]] = [set() for _ in names]
@@ -140,10 +162,14 @@ class Knowledge:
                 excluded[vertex] |= later | (own if self.forbid_within_tiers else set())
             later |= own
         if cycle := find_cycle([sorted(parents) for parents in required]):
-            raise ConstraintError(f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them")
+            raise ConstraintError(
+                f"the required edges form the cycle {cycle_path(cycle, names)}; remove one of them"
+            )
         order = [(index[first], index[second]) for first, second in self._order()]
         paths = [(index[first], index[second]) for first, second in self.ancestors]
-        first_ones = [{first for first, second in (*order, *paths) if second == vertex} for vertex in range(n)]
+        first_ones = [
+            {first for first, second in (*order, *paths) if second == vertex} for vertex in range(n)
+        ]
         if cycle := find_cycle(
             [sorted(parents | others) for parents, others in zip(required, first_ones, strict=True)]
         ):
@@ -153,7 +179,13 @@ class Knowledge:
             )
         if self.required or order or paths:
             arcs = np.array(
-                [[p in its or p in others for its, others in zip(required, first_ones, strict=True)] for p in range(n)]
+                [
+                    [
+                        p in its or p in others
+                        for its, others in zip(required, first_ones, strict=True)
+                    ]
+                    for p in range(n)
+                ]
             )
             for ancestor, descendant in np.argwhere(reachable(arcs)).tolist():
                 excluded[ancestor].add(descendant)
@@ -176,11 +208,15 @@ class Knowledge:
     def _order(self) -> list[Edge]:
         """Return (first, second) of the order that candidate sets express; raise for what they cannot express.
 
-        That a is not an ancestor of b is the order b, a. Several such pairs need no common order: only where all of
-        them share a variable in the same place does no cycle of a network and these arcs hold two of them.
-        """
+        That a is not an ancestor of b is the order b, a. Several such pairs need no common order:
+        only where all of them share a variable in the same place does no cycle of a network and
+        these arcs hold two of them."""
         order = [*self.before, *((second, first) for first, second in self.not_ancestors)]
-        if len(order) > 1 and self.not_ancestors and min(len({edge[k] for edge in order}) for k in (0, 1)) > 1:
+        if (
+            len(order) > 1
+            and self.not_ancestors
+            and min(len({edge[k] for edge in order}) for k in (0, 1)) > 1
+        ):
             first, second = self.not_ancestors[0]
             raise ConstraintError(
                 f"not_ancestors [{first!r}, {second!r}] stands beside other pairs of the order of variables; they "
@@ -207,16 +243,27 @@ class Knowledge:
             ("max_parents", tuple(self.max_parents)),
         ]
         known = set(names)
-        for where, name in ((where, name) for where, mentioned in mentions for name in mentioned if name not in known):
-            near = get_close_matches(name[:_LONGEST], [other[:_LONGEST] for other in names], n=1, cutoff=0.0)
+        for where, name in (
+            (where, name)
+            for where, mentioned in mentions
+            for name in mentioned
+            if name not in known
+        ):
+            near = get_close_matches(
+                name[:_LONGEST], [other[:_LONGEST] for other in names], n=1, cutoff=0.0
+            )
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ConstraintError(f"{where} names {shown(name)}, which is not a variable of the data{hint}")
+            raise ConstraintError(
+                f"{where} names {shown(name)}, which is not a variable of the data{hint}"
+            )
         tier_of = {name: place for place, tier in enumerate(self.tiers, 1) for name in tier}
         forbidden = set(self.forbidden)
         for edge in self.required:
             parent, child = (tier_of.get(name) for name in edge)
             if edge in forbidden:
-                raise ConstraintError(f"the edge {_arrow(edge)} is both required and forbidden; remove one of the two")
+                raise ConstraintError(
+                    f"the edge {_arrow(edge)} is both required and forbidden; remove one of the two"
+                )
             if parent is not None and child is not None and parent > child:
                 raise ConstraintError(
                     f"the required edge {_arrow(edge)} goes from tier {parent} back to tier {child}; "
@@ -247,8 +294,14 @@ def read_knowledge(path: str | Path) -> Knowledge:
         raise FormatError(f"{path}: not a JSON file of prior knowledge ({error})") from error
     keys = [item.name for item in fields(Knowledge)]
     if not isinstance(value, dict) or set(value) - set(keys):
-        given = ", ".join(map(repr, sorted(set(value) - set(keys)))) if isinstance(value, dict) else "no object"
-        raise FormatError(f"{path}: {given} is given; allowed is a JSON object with the keys {', '.join(keys)}")
+        given = (
+            ", ".join(map(repr, sorted(set(value) - set(keys))))
+            if isinstance(value, dict)
+            else "no object"
+        )
+        raise FormatError(
+            f"{path}: {given} is given; allowed is a JSON object with the keys {', '.join(keys)}"
+        )
     try:
         return Knowledge(**value)
     except ConstraintError as error:
@@ -270,21 +323,32 @@ def _checked_edges(key: str, value: Any) -> tuple[Edge, ...]:
     edges = list(value)
     for edge in edges:
         if not _is_list_of_names(edge) or len(edge) != 2:
-            raise ConstraintError(f"{key} holds {shown(edge)}; allowed are edges [parent, child] of two names")
+            raise ConstraintError(
+                f"{key} holds {shown(edge)}; allowed are edges [parent, child] of two names"
+            )
         if edge[0] == edge[1]:
-            raise ConstraintError(f"{key} holds an edge from {edge[0]!r} to itself; no network has one: remove it")
+            raise ConstraintError(
+                f"{key} holds an edge from {edge[0]!r} to itself; no network has one: remove it"
+            )
     return tuple(dict.fromkeys((parent, child) for parent, child in edges))
 
 
 def _checked_priors(value: Any) -> tuple[tuple[str, str, float], ...]:
     """Return the priors; raise if they are not triples of two names and a finite number, each edge once."""
     if not isinstance(value, Iterable) or isinstance(value, str | Mapping):
-        raise ConstraintError(f"priors = {shown(value)}; allowed is a list of [parent, child, nats]")
+        raise ConstraintError(
+            f"priors = {shown(value)}; allowed is a list of [parent, child, nats]"
+        )
     found: list[tuple[str, str, float]] = []
     for prior in value:
         right = isinstance(prior, Sequence) and not isinstance(prior, str) and len(prior) == 3
         number = prior[2] if right else None
-        if not right or isinstance(number, bool) or not isinstance(number, Real) or not abs(float(number)) < _MOST:
+        if (
+            not right
+            or isinstance(number, bool)
+            or not isinstance(number, Real)
+            or not abs(float(number)) < _MOST
+        ):
             raise ConstraintError(
                 f"priors hold {shown(prior)}; allowed are [parent, child, nats], a number below {_MOST:g}"
             )
@@ -297,7 +361,11 @@ def _checked_priors(value: Any) -> tuple[tuple[str, str, float], ...]:
 
 
 def _is_list_of_names(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value)
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(name, str) for name in value)
+    )
 
 
 def _arrow(edge: Edge) -> str:

@@ -36,8 +36,13 @@ from .scanning import scan as scan_prefixes
 MOST_BOUNDED_ROWS = 60_000  # counts and indices of the table of bounds are 16-bit integers
 _MOST_BYTES = 1 << 28  # bytes of one-hot rows, and of each array of a thread
 _SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
-_TO_LOAD, _TO_COMPILE = 0.3, 5.0  # seconds of exact counting that make it worth loading, and compiling, the bounds
-_FIRST_CAPACITY = 1 << 16  # candidates of a block; a block that finds more is scanned again with room for all
+_TO_LOAD, _TO_COMPILE = (
+    0.3,
+    5.0,
+)  # seconds of exact counting that make it worth loading, and compiling, the bounds
+_FIRST_CAPACITY = (
+    1 << 16
+)  # candidates of a block; a block that finds more is scanned again with room for all
 
 
 class Bounds(NamedTuple):
@@ -45,20 +50,25 @@ class Bounds(NamedTuple):
 
     wide: WideRows | None  # None: rows are bits
     terms: TermBounds
-    groups: tuple[int, int, int]  # most groups of a P; most pairs of a group and a state; most index rows
+    groups: tuple[
+        int, int, int
+    ]  # most groups of a P; most pairs of a group and a state; most index rows
 
 
 class Level(NamedTuple):
     """Everything that a block of level k needs."""
 
     k: int
-    heads: Ints  # (heads, 0, 1 or 2) first members of sets, lexicographic; a prefix has the first k - 1
+    # (heads, 0, 1 or 2) first members of sets, lexicographic; a prefix has the first k - 1
+    heads: Ints
     rows: Rows
     rule: Rule
     tables: TermTables
     constraints: Constraints | None
     below: Below
-    bounds: Bounds | None  # if only the sets that may hold a candidate are judged: at the last level, where it pays
+    bounds: (
+        Bounds | None
+    )  # if only the sets that may hold a candidate are judged: at the last level, where it pays
     ones: SmallInts  # if rows are bits: rows in which all members are 1, for sets of 0, 1, ..., k-1
 
 
@@ -93,12 +103,20 @@ class Left(NamedTuple):
     def write(self, above: Above) -> None:
         """Write it to the tables of the level."""
         ranks = slice(self.first, self.first + len(self.cells))
-        above.terms[:, ranks], above.cells[ranks], above.ones[ranks] = self.terms, self.cells, self.ones
+        above.terms[:, ranks], above.cells[ranks], above.ones[ranks] = (
+            self.terms,
+            self.cells,
+            self.ones,
+        )
         above.best.reshape(-1)[self.where] = self.best
 
 
 def prepare_rule(
-    dataset: Dataset, rows: Rows, score: Score, required: Sequence[VertexSet], children: Sequence[int] | None = None
+    dataset: Dataset,
+    rows: Rows,
+    score: Score,
+    required: Sequence[VertexSet],
+    children: Sequence[int] | None = None,
 ) -> Rule:
     """Return the score in numbers; `required` has the required parents of each vertex.
 
@@ -107,7 +125,9 @@ def prepare_rule(
     formula = score.formula(dataset.rows)
     states = dataset.arities.astype(float)
     in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
-    by_child = formula.spread == EACH and formula.prior > 0  # whether the parents' prior depends on the child
+    by_child = (
+        formula.spread == EACH and formula.prior > 0
+    )  # whether the parents' prior depends on the child
     classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
     records = np.zeros(dataset.n, CHILD)
     records["states"] = states
@@ -128,7 +148,11 @@ def prepare_constraints(permitted: Allowed) -> Constraints | None:
         edges[i, list(permitted.excluded[i])] = FORBIDDEN
         edges[i, list(permitted.required[i])] = REQUIRED
     priors = permitted.prior_matrix()
-    if (edges == ALLOWED).sum() == n * (n - 1) and len(set(permitted.limits)) <= 1 and not priors.any():
+    if (
+        (edges == ALLOWED).sum() == n * (n - 1)
+        and len(set(permitted.limits)) <= 1
+        and not priors.any()
+    ):
         return None
     limits = np.zeros(n, LIMITS)
     limits["required"] = [len(parents) for parents in permitted.required]
@@ -145,11 +169,15 @@ def start_level(rows: Rows, rule: Rule, constraints: Constraints | None, k_last:
         terms=np.array([[rising(rows.total, prior)] for prior in priors]),
         cells=np.ones(1, np.int32),
         best=np.zeros((n, 1)),
-        binomials=np.array([[comb(n - v, s) for v in range(n + 1)] for s in range(k_last + 2)], np.int64),
+        binomials=np.array(
+            [[comb(n - v, s) for v in range(n + 1)] for s in range(k_last + 2)], np.int64
+        ),
     )
     ones = np.full(1, rows.total, np.int32)
     tables = term_tables(rule.formula, np.zeros(0), rows.total)
-    return _with_tables(Level(1, np.zeros((1, 0), np.int64), rows, rule, tables, constraints, below, None, ones))
+    return _with_tables(
+        Level(1, np.zeros((1, 0), np.int64), rows, rule, tables, constraints, below, None, ones)
+    )
 
 
 def next_level(level: Level, above: Above) -> Level:
@@ -223,7 +251,10 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
     """Return the candidates among the sets of the level that start with heads[0] .. heads[1]-1."""
     level, above = shared
     k, n, rows, capacity = level.k, len(level.rule.children), level.rows, _FIRST_CAPACITY
-    prefixes, visit = _extended(level.heads[heads[0] : heads[1]], n, k, k - 1), make_visit(k, n, rows)
+    prefixes, visit = (
+        _extended(level.heads[heads[0] : heads[1]], n, k, k - 1),
+        make_visit(k, n, rows),
+    )
     labels, bits = None, None
     if rows.bits.shape[1]:
         start = np.concatenate([[0], np.cumsum(level.below.binomials[:, 0])])
@@ -232,8 +263,21 @@ def scan(shared: tuple[Level, Above], heads: tuple[int, int]) -> Block:
         labels = make_labels(k, rows)
     x_start, xs = np.zeros(0, np.int64), np.zeros(0, np.int32)
     if level.bounds is not None:
-        x_start, xs = sets_to_judge(prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below)
-    inputs = prefixes, x_start, xs, labels, bits, level.rule, level.tables, level.constraints, level.below, above
+        x_start, xs = sets_to_judge(
+            prefixes, n, rows, bits, level.rule, level.bounds, level.constraints, level.below
+        )
+    inputs = (
+        prefixes,
+        x_start,
+        xs,
+        labels,
+        bits,
+        level.rule,
+        level.tables,
+        level.constraints,
+        level.below,
+        above,
+    )
     while True:
         found = Found(np.empty((capacity, k), np.int32), np.empty(capacity))
         count = int(scan_prefixes(*inputs, found, visit))
@@ -253,7 +297,12 @@ def scan_apart(level: Level, heads: tuple[int, int]) -> tuple[Block, Left]:
     where = (sets * above.best.shape[1] + np.stack(parents, axis=1)).reshape(-1)
     ranks = slice(first, first + len(sets))
     return block, Left(
-        first, above.terms[:, ranks], above.cells[ranks], above.ones[ranks], where, above.best.reshape(-1)[where]
+        first,
+        above.terms[:, ranks],
+        above.cells[ranks],
+        above.ones[ranks],
+        where,
+        above.best.reshape(-1)[where],
     )
 
 
@@ -292,9 +341,13 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
     """Return the bounds for the sets of k variables; None where they would take too much memory."""
     n_rows, most = rows.codes.shape[1], np.sort(rows.observed)[:-k:-1].tolist()  # the k - 1 largest
-    most_groups = n_rows if len(rows.weights) else n_rows // 2  # a group has a weight of two or more
+    most_groups = (
+        n_rows if len(rows.weights) else n_rows // 2
+    )  # a group has a weight of two or more
     groups = min(prod(most), most_groups)
-    pairs = max((min(prod(most) // states, most_groups) + 1) * states for states in most)  # any of them may be y
+    pairs = max(
+        (min(prod(most) // states, most_groups) + 1) * states for states in most
+    )  # any of them may be y
     pitch = int(rows.observed.sum()) + 1 + 2 * LANES
     if not rows.bits.shape[1]:
         widest = max(n_rows, k * (groups + 1), pairs + 1)
@@ -320,7 +373,9 @@ def _wide_rows(rows: Rows) -> WideRows:
         rare.append(np.flatnonzero(code != common).astype(np.uint32))
     states = np.concatenate([codes[i][rare[i]] for i in range(n)])
     rare_start = np.cumsum([0, *map(len, rare)]).astype(np.int64)
-    return WideRows(codes, onehot.reshape(-1), onehot.shape[1], start, np.concatenate(rare), states, rare_start)
+    return WideRows(
+        codes, onehot.reshape(-1), onehot.shape[1], start, np.concatenate(rare), states, rare_start
+    )
 
 
 def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
@@ -356,7 +411,9 @@ def _term_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> TermBounds:
     children, cells = np.array([np.log(states), 1 / states, ratios]), np.maximum(counts, 1)
     by_cells = np.array([np.log(cells), 1 / cells])
     widths, best = np.array([n_bits, m1_bits]), np.ascontiguousarray(best.T)
-    return TermBounds(np.concatenate(parts), start, widths, np.array(units), rounding, children, by_cells, best)
+    return TermBounds(
+        np.concatenate(parts), start, widths, np.array(units), rounding, children, by_cells, best
+    )
 
 
 def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
@@ -390,7 +447,9 @@ def make_scratch(k: int, n: int, rows: Rows, bounds: Bounds) -> Scratch:
     )
     scratch.groups[0, 0] = 1
     if wide:
-        scratch.total[0, wide.pitch : 2 * wide.pitch] = wide.onehot.reshape(n_rows, wide.pitch).sum(axis=0)
+        scratch.total[0, wide.pitch : 2 * wide.pitch] = wide.onehot.reshape(n_rows, wide.pitch).sum(
+            axis=0
+        )
     return scratch
 
 
@@ -409,5 +468,7 @@ def sets_to_judge(
     sets = int((n - 1 - prefixes[:, -1]).sum())
     x_start, xs = np.zeros(len(prefixes) + 1, np.int64), np.empty(sets, np.int32)
     scratch = make_scratch(k, n, rows, bounds)
-    find_sets(prefixes, bounds.wide, bits, rule, bounds.terms, constraints, below, scratch, x_start, xs)
+    find_sets(
+        prefixes, bounds.wide, bits, rule, bounds.terms, constraints, below, scratch, x_start, xs
+    )
     return x_start, xs

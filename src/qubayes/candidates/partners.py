@@ -1,13 +1,14 @@
 """Scores of pairs of parents, to find the partners of a single parent among all variables.
 
-For each pair of a child and one of its best single parents, every other variable is scored as a second parent. The rows
-of a cell are summed as one-hot vectors, which gives the counts of all variables at once.
+For each pair of a child and one of its best single parents, every other variable is scored as a
+second parent. The rows of a cell are summed as one-hot vectors, which gives the counts of all
+variables at once.
 
-These scores rank partners only. In a term lnΓ(c + s) − lnΓ(s) = log s + Σ_{0<t<c} log(t + s) the sum is taken to first
-order around the prior s of a family of average arities. That is exact where all families have this prior; otherwise the
-error of a cell is below 0.83 times the square of the difference of the priors, since Σ 1/t² < 1.65. The ranking is good
-where the prior of a cell is of the order of 1 or less.
-"""
+These scores rank partners only. In a term lnΓ(c + s) − lnΓ(s) = log s + Σ_{0<t<c} log(t + s) the
+sum is taken to first order around the prior s of a family of average arities. That is exact where
+all families have this prior; otherwise the error of a cell is below 0.83 times the square of the
+difference of the priors, since Σ 1/t² < 1.65. The ranking is good where the prior of a cell is of
+the order of 1 or less."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -39,7 +40,9 @@ class Pairs(NamedTuple):
         if rows <= MOST_ROWS:
             return self
         drawn = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-        return self._replace(codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / MOST_ROWS)
+        return self._replace(
+            codes=np.ascontiguousarray(self.codes[:, drawn]), weight=rows / MOST_ROWS
+        )
 
 
 class Prior(NamedTuple):
@@ -52,10 +55,10 @@ class Prior(NamedTuple):
 def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
     """(children, singles, n) scores of each child with one of its single parents and each other variable.
 
-    Of a sample of rows, the terms are multiplied by its weight: penalties, and priors of edges, are those of all rows.
-    The children have the same numbers of declared and of observed states; `singles` is (children, singles). Entries of
-    the child itself and of the single parent mean nothing.
-    """
+    Of a sample of rows, the terms are multiplied by its weight: penalties, and priors of edges, are
+    those of all rows. The children have the same numbers of declared and of observed states;
+    `singles` is (children, singles). Entries of the child itself and of the single parent mean
+    nothing."""
     (n, rows), formula = pairs.codes.shape, pairs.formula
     states, seen = pairs.kinds[children[0]].tolist()
     tables, reference = _tables(pairs, states, seen)
@@ -64,7 +67,10 @@ def partner_scores(pairs: Pairs, children: Ints, singles: Ints) -> Floats:
     single = pairs.kinds[singles.reshape(-1), 0][:, None].astype(float)
     for block in _blocks(pairs.kinds[:, 1] - 1, rows):
         hot, first = _one_hot(pairs, block)
-        sums, scratch = np.zeros((len(order), len(block), 2, 3)), np.empty((2, hot.shape[1]), np.uint16)
+        sums, scratch = (
+            np.zeros((len(order), len(block), 2, 3)),
+            np.empty((2, hot.shape[1]), np.uint16),
+        )
         sum_terms_of_pairs(order, starts, seen, hot, first, tables, scratch, sums)
         declared = single * pairs.kinds[block, 0]
         joint = np.maximum(sums[:, :, 1, SEEN], 1.0) if formula.spread == OBSERVED else declared
@@ -80,20 +86,28 @@ def _prior(formula: Formula, joint: Any, states: int, seen: int) -> Prior:
     """Return the prior counts of a family whose parents have this number of joint states."""
     if formula.spread == EACH:
         return Prior(formula.prior, formula.prior * states)
-    return Prior(formula.prior / joint / (states if formula.spread == DECLARED else seen), formula.prior / joint)
+    return Prior(
+        formula.prior / joint / (states if formula.spread == DECLARED else seen),
+        formula.prior / joint,
+    )
 
 
 def _sum_at(prior: Any, reference: float, sums: Floats) -> Floats:
     """Return the sum of the terms with this prior, from sums with the reference."""
     if reference == 0.0:
         return sums[..., TERM]
-    found: Floats = sums[..., TERM] + np.log(prior) * sums[..., SEEN] + (prior - reference) * sums[..., SLOPE]
+    found: Floats = (
+        sums[..., TERM] + np.log(prior) * sums[..., SEEN] + (prior - reference) * sums[..., SLOPE]
+    )
     return found
 
 
 def _tables(pairs: Pairs, states: int, seen: int) -> tuple[Floats, Prior]:
     """(2, rows + 1, 3) terms of each count, for cells and for joint states of the parents; their priors."""
-    rows, numbers = pairs.codes.shape[1], pairs.kinds[:, 1 if pairs.formula.spread == OBSERVED else 0]
+    rows, numbers = (
+        pairs.codes.shape[1],
+        pairs.kinds[:, 1 if pairs.formula.spread == OBSERVED else 0],
+    )
     reference = _prior(pairs.formula, float(np.exp(2.0 * np.log(numbers).mean())), states, seen)
     tables, counts = np.zeros((2, rows + 1, 3)), np.arange(1.0, rows + 1.0)
     for table, prior in zip(tables, reference, strict=True):
@@ -111,7 +125,9 @@ def _sorted_rows(pairs: Pairs, children: Ints, singles: Ints, seen: int) -> tupl
     rows, most = pairs.codes.shape[1], int(pairs.kinds[singles, 1].max())
     order = np.empty((singles.size, rows), np.int32)
     starts = np.zeros((singles.size, most * seen + 1), np.int64)
-    for place, (child, single) in enumerate(zip(np.repeat(children, singles.shape[1]), singles.flat, strict=True)):
+    for place, (child, single) in enumerate(
+        zip(np.repeat(children, singles.shape[1]), singles.flat, strict=True)
+    ):
         cell = pairs.codes[single].astype(np.int64) * seen + pairs.codes[child]
         order[place] = np.argsort(cell, kind="stable")
         np.cumsum(np.bincount(cell, minlength=most * seen), out=starts[place, 1:])
@@ -207,8 +223,8 @@ def _add_terms(counts: Any, size: Any, first: Any, table: Any, sums: Any) -> Non
 def choose_partners(scores: Floats, singles: Sequence[int], most: int) -> list[int]:
     """Return the single parents and, for each in turn, its PARTNERS best partners that are not among them yet.
 
-    `scores` is (singles, n); -inf marks variables that are not allowed. At most `most` are returned.
-    """
+    `scores` is (singles, n); -inf marks variables that are not allowed. At most `most` are
+    returned."""
     kept = list(singles)
     for row in scores[: len(kept)]:
         for _ in range(PARTNERS):

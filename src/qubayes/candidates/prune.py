@@ -1,9 +1,8 @@
 """Candidate sets of scores computed elsewhere (files, own functions): sets that beat each of their proper subsets.
 
-Paper, Definition `CPS`. From data they are found by `levels` instead. Only the sets that are given compete. The 2^k - 1
-proper subsets of a set of k parents are looked up in a hash table; where they far outnumber the sets of its vertex,
-the set is compared with each of those instead.
-"""
+Paper, Definition `CPS`. From data they are found by `levels` instead. Only the sets that are given
+compete. The 2^k - 1 proper subsets of a set of k parents are looked up in a hash table; where they
+far outnumber the sets of its vertex, the set is compared with each of those instead."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,7 +31,9 @@ class _Sets(NamedTuple):
 
 
 def prune(
-    names: Sequence[str], lists: Sequence[Sequence[tuple[VertexSet, float]]], stamp: Stamp | None = None
+    names: Sequence[str],
+    lists: Sequence[Sequence[tuple[VertexSet, float]]],
+    stamp: Stamp | None = None,
 ) -> Candidates:
     """Return the candidate sets among lists of (parent set, score), one list per vertex."""
     families = Families.of([[parents for parents, _ in family] for family in lists])
@@ -43,9 +44,9 @@ def prune(
 def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Candidates:
     """Return candidate sets whose networks have, for each pair (a, b), an order with a before b.
 
-    Each set of b gets the member a, which every network needs first; of two sets that become one, the better counts. A
-    network of the sets themselves that has the order is a network of these, and the other way round.
-    """
+    Each set of b gets the member a, which every network needs first; of two sets that become one,
+    the better counts. A network of the sets themselves that has the order is a network of these,
+    and the other way round."""
     if not before:
         return candidates
     first: list[set[int]] = [set() for _ in candidates.names]
@@ -63,13 +64,14 @@ def with_order(candidates: Candidates, before: Sequence[tuple[int, int]]) -> Can
 def restrict(candidates: Candidates, knowledge: Knowledge) -> Candidates:
     """Return the candidate sets that prior knowledge allows, with negative priors and order; the best stays exact.
 
-    A set that is not listed scores at most as much as a listed subset, which is allowed too, and loses no more by
-    negative priors. With required edges and positive priors this does not hold: a listed subset may lack the parent,
-    so they are refused.
-    """
+    A set that is not listed scores at most as much as a listed subset, which is allowed too, and
+    loses no more by negative priors. With required edges and positive priors this does not hold: a
+    listed subset may lack the parent, so they are refused."""
     _refuse_what_needs_data(knowledge)
     if candidates.plain is not None:
-        raise ConstraintError("the candidate sets hold an order of variables already; give all knowledge at once")
+        raise ConstraintError(
+            "the candidate sets hold an order of variables already; give all knowledge at once"
+        )
     most = int(candidates.families.set_sizes.max(initial=0))
     resolved = knowledge.resolve(candidates.names, most)
     left = _only_allowed(candidates, resolved)
@@ -109,7 +111,9 @@ def _only_allowed(candidates: Candidates, resolved: Allowed) -> Candidates:
         raise ConstraintError(
             f"the smallest set of {name!r} in the file has a forbidden parent; allow it, or list a set without it"
         )
-    return replace(candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept]))
+    return replace(
+        candidates, families=families.chosen(kept), scores=frozen(candidates.scores[kept])
+    )
 
 
 def _with_priors(candidates: Candidates, priors: Floats) -> Candidates:
@@ -117,11 +121,18 @@ def _with_priors(candidates: Candidates, priors: Floats) -> Candidates:
     lists: list[list[tuple[VertexSet, float]]] = []
     for vertex in range(candidates.n):
         scored = candidates.of(vertex)
-        lists.append([(members, score + float(priors[vertex, list(members)].sum())) for members, score in scored])
+        lists.append(
+            [
+                (members, score + float(priors[vertex, list(members)].sum()))
+                for members, score in scored
+            ]
+        )
     return prune(candidates.names, lists, candidates.stamp.with_priors())
 
 
-def prune_families(names: tuple[str, ...], families: Families, scores: Floats, stamp: Stamp) -> Candidates:
+def prune_families(
+    names: tuple[str, ...], families: Families, scores: Floats, stamp: Stamp
+) -> Candidates:
     """Return the candidate sets among scored parent sets whose members may come in any order."""
     if len(set(names)) != len(names) or len(names) != families.n:
         raise FormatError(
@@ -137,7 +148,9 @@ def prune_families(names: tuple[str, ...], families: Families, scores: Floats, s
         first, last = families.vertex_start[vertex : vertex + 2].tolist()
         start = families.set_start[first : last + 1]
         sets = _Sets(start, families.members, scores[first:last], hashes[first:last])
-        if _mark(name, sets, words, kept[first:last]) == _COLLISION:  # of probability 2^-64: take other words
+        if (
+            _mark(name, sets, words, kept[first:last]) == _COLLISION
+        ):  # of probability 2^-64: take other words
             return prune_families(names, families, scores, stamp)
     numbers = np.flatnonzero(kept)
     owners = np.searchsorted(families.vertex_start, numbers, side="right") - 1
@@ -156,15 +169,23 @@ def _checked(names: tuple[str, ...], families: Families, scores: Floats) -> Fami
     def first(wrong: Bools) -> Iterator[tuple[str, int, int]]:
         """Yield (child, number of the set in its list, member) for the first member that is wrong, if any is."""
         for place in np.flatnonzero(wrong)[:1].tolist():
-            number = int(np.searchsorted(starts, place, side="right") - families.vertex_start[owners[place]])
+            number = int(
+                np.searchsorted(starts, place, side="right") - families.vertex_start[owners[place]]
+            )
             yield names[owners[place]], number, int(members[place])
 
     for child, _, parent in first((members < 0) | (members >= len(names))):
-        raise FormatError(f"variable {child!r} has the parent number {parent}; allowed are 0 to {len(names) - 1}")
+        raise FormatError(
+            f"variable {child!r} has the parent number {parent}; allowed are 0 to {len(names) - 1}"
+        )
     for child, number, _ in first(members == owners):
-        raise FormatError(f"variable {child!r} is its own parent in set {number} of its list; leave that set out")
+        raise FormatError(
+            f"variable {child!r} is its own parent in set {number} of its list; leave that set out"
+        )
     for child, number, parent in first(same & (np.diff(members) == 0)):
-        raise FormatError(f"variable {child!r}: parent {names[parent]!r} comes twice in set {number} of its list")
+        raise FormatError(
+            f"variable {child!r}: parent {names[parent]!r} comes twice in set {number} of its list"
+        )
     for bad in np.flatnonzero(np.isnan(scores) | (scores == np.inf))[:1].tolist():
         name = names[int(np.searchsorted(families.vertex_start, bad, side="right")) - 1]
         raise FormatError(
@@ -177,7 +198,9 @@ def _checked(names: tuple[str, ...], families: Families, scores: Floats) -> Fami
 def _mark(name: str, sets: _Sets, words: Ints, kept: Bools) -> int:
     """Set whether each set of the vertex is a candidate set; return _FINE or _COLLISION."""
     if not len(sets.scores):
-        raise FormatError(f"variable {name!r} has no parent set; give at least the score without parents")
+        raise FormatError(
+            f"variable {name!r} has no parent set; give at least the score without parents"
+        )
     base = int(np.argmin(np.diff(sets.start)))
     slots = table_slots(len(sets.scores))
     keys, places = np.zeros(slots, np.int64), np.empty(slots, np.int32)
@@ -189,9 +212,13 @@ def _mark(name: str, sets: _Sets, words: Ints, kept: Bools) -> int:
             "add the score without parents, or that of the required parents alone"
         )
     if fault == _REPEATED:
-        raise FormatError(f"variable {name!r}: set {which + 1} of its list came before; give each parent set once")
+        raise FormatError(
+            f"variable {name!r}: set {which + 1} of its list came before; give each parent set once"
+        )
     if sets.scores[base] == -np.inf:
-        raise FormatError(f"variable {name!r}: its smallest parent set scores -inf; allowed are finite numbers there")
+        raise FormatError(
+            f"variable {name!r}: its smallest parent set scores -inf; allowed are finite numbers there"
+        )
     return int(fault)
 
 
@@ -256,7 +283,9 @@ def _beats_sets_inside(sets: _Sets, which: int, margin: float) -> bool:
 
 
 @inner
-def _beats_subsets(sets: _Sets, which: int, margin: float, words: Ints, keys: Ints, places: SmallInts) -> bool:
+def _beats_subsets(
+    sets: _Sets, which: int, margin: float, words: Ints, keys: Ints, places: SmallInts
+) -> bool:
     """Return whether the set beats its proper subsets; looks each of them up in the hash table."""
     first = sets.start[which]
     everything = (1 << (sets.start[which + 1] - first)) - 1

@@ -1,10 +1,10 @@
 """The kernel that visits every small set of variables and judges every family in it.
 
-A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each of its members i,
-so one count serves k families. A set is split into a *prefix* (all but its largest member) and that member x: the
-prefix is counted once, x runs in the inner loop, and the lexicographic rank of any subset of V that holds x is a
-constant plus x, so that the inner loop reads every table of the level below in memory order.
-"""
+A *level* k visits all sets V of k variables in lexicographic order. V = P + {i} is a family of each
+of its members i, so one count serves k families. A set is split into a *prefix* (all but its
+largest member) and that member x: the prefix is counted once, x runs in the inner loop, and the
+lexicographic rank of any subset of V that holds x is a constant plus x, so that the inner loop
+reads every table of the level below in memory order."""
 
 from math import inf
 from typing import NamedTuple
@@ -36,7 +36,10 @@ CHILD = np.dtype(
         ("prior_states", np.float64),  # over which the prior is spread: observed ones for OBSERVED
         ("column", np.int64),  # of the parent terms
         ("margin", np.float64),  # by which a set must beat its subsets
-        ("cell_bound", np.float64),  # for each cell, on the score of every superset (docs/candidates.md)
+        (
+            "cell_bound",
+            np.float64,
+        ),  # for each cell, on the score of every superset (docs/candidates.md)
     ]
 )
 LIMITS = np.dtype(
@@ -61,7 +64,9 @@ class Constraints(NamedTuple):
 
     edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
     limits: Records  # (n,) LIMITS of each child
-    priors: Floats  # (n, n) [i, j]: what the edge from j adds to the score of i; (0, 0) without priors
+    priors: (
+        Floats  # (n, n) [i, j]: what the edge from j adds to the score of i; (0, 0) without priors
+    )
 
 
 class Below(NamedTuple):
@@ -94,7 +99,8 @@ class Visit(NamedTuple):
 
     members: Ints  # (k,) the prefix; and x
     bases: Ints  # (k,) plus x: rank of V − v_t; the last is the rank of the prefix itself
-    best_subset_scores: Floats  # (k, n) [t, x]: best of child v_t with a proper subset of V − v_t; +inf: not allowed
+    # (k, n) [t, x]: best of child v_t with a proper subset of V − v_t; +inf: not allowed
+    best_subset_scores: Floats
     counts: SmallInts  # (2, most) cell counts of V: values, and how often each occurs
     moments: Floats  # (SERIES,)
 
@@ -122,10 +128,9 @@ def scan(
 ) -> int:
     """Judge every V = prefix + {x} for these prefixes, which come in lexicographic order.
 
-    x runs over xs[x_start[p] .. x_start[p+1]-1] of prefix p, or, where x_start is empty, over all larger variables.
-    Exactly one of `labels` and `bits` is given. Returns the number of candidates; those beyond the capacity of `found`
-    are counted, not kept.
-    """
+    x runs over xs[x_start[p] .. x_start[p+1]-1] of prefix p, or, where x_start is empty, over all
+    larger variables. Exactly one of `labels` and `bits` is given. Returns the number of candidates;
+    those beyond the capacity of `found` are counted, not kept."""
     n = len(rule.children)
     length = prefixes.shape[1]
     members = visit.members
@@ -165,7 +170,9 @@ def scan(
                     above.ones[base + x] = all_ones
             if labels is not None:
                 n_values = count_rows(length, x, labels, visit.counts)
-            n_found = _judge(base + x, n_values, rule, tables, constraints, below, above, found, visit, n_found)
+            n_found = _judge(
+                base + x, n_values, rule, tables, constraints, below, above, found, visit, n_found
+            )
     return n_found
 
 
@@ -198,7 +205,9 @@ def _set_bases(n: int, length: int, binomials: Ints, visit: Visit) -> int:
 
 
 @inner
-def base_rank(prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints) -> int:
+def base_rank(
+    prefix: Ints, length: int, skip: int, skip_too: int, size: int, binomials: Ints
+) -> int:
     """Return the lexicographic rank of a set of `size`: the prefix without the positions skip and skip_too.
 
     If one member x is still to come, subtract n − 1 − x.
@@ -294,7 +303,9 @@ def _judge(
             child = rule.children[members[t]]
             if spread == OBSERVED:
                 key = below.cells[parents] * child["prior_states"]
-                joint = sum_terms(key, count / key, n_cells, tables, visit.moments, visit.counts, n_values)
+                joint = sum_terms(
+                    key, count / key, n_cells, tables, visit.moments, visit.counts, n_values
+                )
             costs = penalty * (states / child["states"] * (child["states"] - 1.0))
             score = joint - below.terms[child["column"], parents] - costs
             bonus = 0.0
@@ -353,13 +364,21 @@ def _with_edges(score: float, t: int, members: Ints, constraints: Constraints) -
 
 @inner
 def _parent_terms(
-    joint: float, column: int, n_cells: int, n_values: int, rule: Rule, tables: TermTables, visit: Visit
+    joint: float,
+    column: int,
+    n_cells: int,
+    n_values: int,
+    rule: Rule,
+    tables: TermTables,
+    visit: Visit,
 ) -> float:
     """Return the terms of V as a parent set of children of this column; `joint` are those of V as a family."""
     spread, count, _ = rule.formula
     if spread == OBSERVED:
         prior = count / n_cells
-        return sum_terms(float(n_cells), prior, n_cells, tables, visit.moments, visit.counts, n_values)
+        return sum_terms(
+            float(n_cells), prior, n_cells, tables, visit.moments, visit.counts, n_values
+        )
     if spread == EACH and count > 0.0:
         prior = count * rule.class_states[column]
         return sum_terms(-1.0, prior, n_cells, tables, visit.moments, visit.counts, n_values)

@@ -1,16 +1,15 @@
 """Text files of local scores: Jaakkola's format (`.jkl`, `.scores`) and that of URLearning (`.pss`).
 
-`.jkl`, as GOBNILP, blip and MINOBS read and write it: the number of variables; for each variable a line `name count`
-and `count` lines `score k parent1 ... parentk`. Lines that begin with `#` are comments; in our own files one of them
-holds the stamp.
+`.jkl`, as GOBNILP, blip and MINOBS read and write it: the number of variables; for each variable a
+line `name count` and `count` lines `score k parent1 ... parentk`. Lines that begin with `#` are
+comments; in our own files one of them holds the stamp.
 
-`.pss`, as URLearning and GOBNILP read and write it: lines `META key = value`; for each variable a line `VAR name`, its
-own `META` lines and lines `score parent1 parent2 ...`. The format has no counts. Our own files hold them in the stamp,
-so that a file that was cut short is noticed.
+`.pss`, as URLearning and GOBNILP read and write it: lines `META key = value`; for each variable a
+line `VAR name`, its own `META` lines and lines `score parent1 parent2 ...`. The format has no
+counts. Our own files hold them in the stamp, so that a file that was cut short is noticed.
 
-Files are read line by line in bounded memory; bytes that are not UTF-8 come as surrogates, so that an error names their
-line. Scores have as many digits as give them back exactly.
-"""
+Files are read line by line in bounded memory; bytes that are not UTF-8 come as surrogates, so that
+an error names their line. Scores have as many digits as give them back exactly."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,9 @@ from ..foundation.files import json_object, shown
 from .candidates import Candidates, Stamp
 from .prune import prune_families
 
-_LONGEST_LINE = 1 << 24  # characters; a file without line ends is refused before it fills the memory
+_LONGEST_LINE = (
+    1 << 24
+)  # characters; a file without line ends is refused before it fills the memory
 _JKL_STAMP, _PSS_STAMP = "# qubayes ", "qubayes"
 
 
@@ -51,7 +52,9 @@ class _Lines:
         """Return the words of the next line; raise an error that names what was expected if the file ends here."""
         words = next(self._words, None)
         if words is None:
-            raise FormatError(f"the file ends after line {self.number}; expected {expected}: it was cut short")
+            raise FormatError(
+                f"the file ends after line {self.number}; expected {expected}: it was cut short"
+            )
         return words
 
     def error(self, message: str) -> FormatError:
@@ -119,7 +122,9 @@ class _Listing:
     def begin(self, name: str) -> None:
         """Open the section of a variable."""
         if name in self.names:
-            raise self._lines.error(f"variable {shown(name)} comes a second time; each may come once")
+            raise self._lines.error(
+                f"variable {shown(name)} comes a second time; each may come once"
+            )
         self.names[name] = None
         self._vertex_start.append(self.sets)
 
@@ -147,7 +152,9 @@ class _Listing:
             np.array(self._set_start, dtype=np.int64),
             vertices[np.array(self._members, dtype=np.int32)],
         )
-        return prune_families(tuple(self.names), families, np.array(self._scores, dtype=np.float64), stamp)
+        return prune_families(
+            tuple(self.names), families, np.array(self._scores, dtype=np.float64), stamp
+        )
 
 
 def read_jkl(file: IO[str]) -> Candidates:
@@ -170,11 +177,17 @@ def read_jkl(file: IO[str]) -> Candidates:
             words = lines.next(f"parent set {place} of {sets} of {shown(name)}")
             score = lines.score(words[0])
             size = len(words) - 2
-            if size < 0 or (words[1] != str(size) and lines.count(words[1], "the number of parents") != size):
-                raise lines.error(f"{shown(lines.text.strip())} is not 'score k parent1 ... parentk' with k parents")
+            if size < 0 or (
+                words[1] != str(size) and lines.count(words[1], "the number of parents") != size
+            ):
+                raise lines.error(
+                    f"{shown(lines.text.strip())} is not 'score k parent1 ... parentk' with k parents"
+                )
             listing.add(score, words[2:])
     for words in lines:
-        raise lines.error(f"{shown(' '.join(words))} comes after the last of {variables} variables; expected the end")
+        raise lines.error(
+            f"{shown(' '.join(words))} comes after the last of {variables} variables; expected the end"
+        )
     if not lines.comments:
         return listing.finish(Stamp())
     if not lines.whole:
@@ -194,7 +207,9 @@ def read_pss(file: IO[str]) -> Candidates:
                 facts = json_object(value)
         elif words[0] == "VAR":
             if len(words) != 2:
-                raise lines.error(f"{shown(lines.text.strip())} is not 'VAR name' with a name of one word")
+                raise lines.error(
+                    f"{shown(lines.text.strip())} is not 'VAR name' with a name of one word"
+                )
             listing.begin(words[1])
         elif not listing.names:
             raise lines.error(
@@ -238,7 +253,10 @@ def write_jkl(candidates: Candidates) -> Iterator[str]:
     for vertex, name in enumerate(names):
         yield f"{name} {candidates.families.sizes[vertex]}\n"
         for parents, score in candidates.of(vertex):
-            yield " ".join([repr(score), str(len(parents)), *(names[parent] for parent in parents)]) + "\n"
+            yield (
+                " ".join([repr(score), str(len(parents)), *(names[parent] for parent in parents)])
+                + "\n"
+            )
 
 
 def write_pss(candidates: Candidates) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """Candidate sets among a few possible parents of each variable, for thousands of variables.
 
-All pairs of a child and one parent are scored exactly. Each child keeps a third of its possible parents because they
-score best alone, and for each of these its best partners: the variables with which it scores best as a pair of parents.
-Those that prior knowledge requires are kept, too. Then all parent sets among these are searched. A candidate set of the
-whole problem may be missed where one of its members is not kept.
-"""
+All pairs of a child and one parent are scored exactly. Each child keeps a third of its possible
+parents because they score best alone, and for each of these its best partners: the variables with
+which it scores best as a pair of parents. Those that prior knowledge requires are kept, too. Then
+all parent sets among these are searched. A candidate set of the whole problem may be missed where
+one of its members is not kept."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -18,7 +18,16 @@ from ..foundation.workers import Workers, run
 from ..scores.score import DECLARED, EACH, Formula, Score, rising
 from .counting import prepare_rows
 from .knowledge import Allowed
-from .levels import Block, make_above, next_level, prepare_constraints, prepare_rule, scan, split, start_level
+from .levels import (
+    Block,
+    make_above,
+    next_level,
+    prepare_constraints,
+    prepare_rule,
+    scan,
+    split,
+    start_level,
+)
 from .partners import PARTNERS, Pairs, choose_partners, partner_scores
 
 _ROWS = 1 << 16  # rows that are counted together: sums of 32-bit floats are exact up to 2^24
@@ -32,9 +41,15 @@ def possible_parents(
     """Return for each child its required parents and `most` others: the best single ones and their partners."""
     workers = workers or Workers()
     pairs = prepare_pairs(dataset, score.formula(dataset.rows))
-    blocks, ranked, kept = blocks_of_children(pairs.kinds), dict[int, list[int]](), dict[int, VertexSet]()
+    blocks, ranked, kept = (
+        blocks_of_children(pairs.kinds),
+        dict[int, list[int]](),
+        dict[int, VertexSet](),
+    )
     # Here one block follows the other: a product of matrices takes all threads.
-    for _, best in run(best_parents, (pairs, allowed, most), blocks, workers if workers.cluster else Workers(1)):
+    for _, best in run(
+        best_parents, (pairs, allowed, most), blocks, workers if workers.cluster else Workers(1)
+    ):
         ranked.update(best)
     sample = pairs.sample
     tasks = blocks_with_singles(sample, ranked, most)
@@ -46,16 +61,20 @@ def possible_parents(
 def prepare_pairs(dataset: Dataset, formula: Formula) -> Pairs:
     """Return the data in the form in which pairs are scored."""
     observed = [np.unique(column, return_inverse=True) for column in dataset.codes]
-    kinds = [(len(states), len(seen)) for states, (seen, _) in zip(dataset.states, observed, strict=True)]
+    kinds = [
+        (len(states), len(seen)) for states, (seen, _) in zip(dataset.states, observed, strict=True)
+    ]
     codes = [column.astype(dataset.codes.dtype) for _, column in observed]
-    return Pairs(np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula)
+    return Pairs(
+        np.array(codes).reshape(dataset.codes.shape), np.array(kinds).reshape(-1, 2), formula
+    )
 
 
 def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -> list[Ints]:
     """Return blocks of variables of the same numbers of declared and of observed states, to be scored together.
 
-    `cells` is what is held at once for one of this number of observed states: by default its pairs with all variables.
-    """
+    `cells` is what is held at once for one of this number of observed states: by default its pairs
+    with all variables."""
     blocks: list[Ints] = []
     for kind in np.unique(kinds, axis=0):
         children = np.flatnonzero((kinds == kind).all(axis=1))
@@ -65,11 +84,17 @@ def blocks_of_children(kinds: Ints, cells: Callable[[int], int] | None = None) -
     return blocks
 
 
-def blocks_with_singles(pairs: Pairs, ranked: dict[int, list[int]], most: int) -> list[list[tuple[int, list[int]]]]:
+def blocks_with_singles(
+    pairs: Pairs, ranked: dict[int, list[int]], most: int
+) -> list[list[tuple[int, list[int]]]]:
     """Return blocks of (child, its best single parents), of the children whose single parents are ranked."""
     most_seen, count = int(pairs.kinds[:, 1].max()), singles_among(most)
-    blocks = blocks_of_children(pairs.kinds, lambda seen: (2 * sum(pairs.codes.shape) + most_seen * seen) * count)
-    made = [[(child, ranked[child]) for child in block.tolist() if child in ranked] for block in blocks]
+    blocks = blocks_of_children(
+        pairs.kinds, lambda seen: (2 * sum(pairs.codes.shape) + most_seen * seen) * count
+    )
+    made = [
+        [(child, ranked[child]) for child in block.tolist() if child in ranked] for block in blocks
+    ]
     return [block for block in made if block]
 
 
@@ -99,28 +124,38 @@ def _allowed_alone(allowed: Allowed, child: int, scores: Floats) -> Floats:
     return scores
 
 
-def with_partners(shared: tuple[Pairs, Allowed, int], block: Sequence[tuple[int, list[int]]]) -> dict[int, VertexSet]:
+def with_partners(
+    shared: tuple[Pairs, Allowed, int], block: Sequence[tuple[int, list[int]]]
+) -> dict[int, VertexSet]:
     """Return the possible parents of the children of a block, from (child, its best single parents).
 
-    A child that may have one parent only keeps single parents; others fill up with them where partners are lacking.
-    """
+    A child that may have one parent only keeps single parents; others fill up with them where
+    partners are lacking."""
     pairs, allowed, most = shared
     kept, count = dict(block), singles_among(most)
     paired = [child for child, ranked in block if allowed.limits[child] > 1 and ranked]
     if paired:
-        singles = np.array([(kept[child] + kept[child][:1] * count)[:count] for child in paired])  # padded by the first
-        for child, scores in zip(paired, partner_scores(pairs, np.array(paired), singles), strict=True):
-            best = choose_partners(_allowed_alone(allowed, child, scores), kept[child][:count], most)
+        singles = np.array(
+            [(kept[child] + kept[child][:1] * count)[:count] for child in paired]
+        )  # padded by the first
+        for child, scores in zip(
+            paired, partner_scores(pairs, np.array(paired), singles), strict=True
+        ):
+            best = choose_partners(
+                _allowed_alone(allowed, child, scores), kept[child][:count], most
+            )
             kept[child] = list(dict.fromkeys(best + kept[child]))[:most]
-    return {child: tuple(sorted({*parents, *allowed.required[child]})) for child, parents in kept.items()}
+    return {
+        child: tuple(sorted({*parents, *allowed.required[child]}))
+        for child, parents in kept.items()
+    }
 
 
 def pair_scores(pairs: Pairs, children: Ints) -> Floats:
     """(children, n) local scores of the children of a block with each single parent.
 
-    Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared and of observed
-    states make a group: its pairs with another group share the prior.
-    """
+    Counts of all pairs are products of one-hot matrices. Variables of the same numbers of declared
+    and of observed states make a group: its pairs with another group share the prior."""
     (n, rows), (spread, prior, penalty) = pairs.codes.shape, pairs.formula
     states, seen = pairs.kinds[children[0]].tolist()
 
@@ -135,7 +170,9 @@ def pair_scores(pairs: Pairs, children: Ints) -> Floats:
         parents = np.flatnonzero((pairs.kinds == (other_states, other_seen)).all(axis=1))
         counts = np.zeros((len(children) * seen, len(parents) * other_seen), np.int64)
         for first in range(0, rows, _ROWS):
-            counts += (one_hot(children, seen, first) @ one_hot(parents, other_seen, first).T).astype(np.int64)
+            counts += (
+                one_hot(children, seen, first) @ one_hot(parents, other_seen, first).T
+            ).astype(np.int64)
         cells = counts.reshape(len(children), seen, len(parents), other_seen)
         if spread == EACH:
             per_cell, per_state = prior, prior * states
@@ -164,7 +201,9 @@ def _term_table(rows: int, s: float) -> Floats:
     return np.array([rising(c, s) for c in range(rows + 1)])
 
 
-def candidates_of_child(shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int) -> list[Block]:
+def candidates_of_child(
+    shared: tuple[Dataset, Score, Allowed, tuple[VertexSet, ...]], child: int
+) -> list[Block]:
     """Return the candidate sets of one child: a search in which no other variable may have parents."""
     dataset, score, allowed, kept = shared
     members = np.array(sorted((child, *kept[child])))

@@ -35,10 +35,14 @@ def show_version(wanted: bool) -> None:
 def common(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log settings and the time of each stage on stderr.")
+        bool,
+        typer.Option("--verbose", "-v", help="Log settings and the time of each stage on stderr."),
     ] = False,
 ) -> None:
     """Options before the name of a command; messages of all commands name options as flags."""
@@ -47,15 +51,28 @@ def common(
 
 
 _FROM_DATA = learn, plan, candidates, score, judge, fit
-_FROM_FILES = formulate, solve, check, presolve, subsets, decode, embed, quadratize, compare, convert, draw, sample
+_FROM_FILES = (
+    formulate,
+    solve,
+    check,
+    presolve,
+    subsets,
+    decode,
+    embed,
+    quadratize,
+    compare,
+    convert,
+    draw,
+    sample,
+)
 for _command in (*_FROM_DATA, *_FROM_FILES):
     app.command(cls=Command)(spelled_out(_command))
 
 
 def main() -> None:
     """Run the command line; bad input becomes one line and exit code 1."""
-    # Imports make 200,000 objects that stay. Looking through them for garbage, above all at exit, took a fifth of the
-    # time of a short command.
+    # Imports make 200,000 objects that stay. Looking through them for garbage, above all at exit,
+    # took a fifth of the time of a short command.
     gc.set_threshold(300_000, 20, 20)
     atexit.register(gc.freeze)
     guarded(app)

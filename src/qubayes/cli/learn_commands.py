@@ -19,10 +19,18 @@ from .options import (
     search_options,
     worker_options,
 )
-from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
+from .shell import (
+    Clock,
+    fail_after_printing,
+    print_json,
+    print_result,
+    print_written,
+    progress_bar,
+    say,
+)
 
 if TYPE_CHECKING:
-    from ..candidates import Search
+    from ..candidates import CandidateSearch
     from ..foundation.workers import Workers
 
 
@@ -32,7 +40,8 @@ def learn(
     output: NetworkOutput = None,
     report: Annotated[Path | None, typer.Option(help="Write a page to look at: .html.")] = None,
     qubo: Annotated[
-        Path | None, typer.Option(help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ...")
+        Path | None,
+        typer.Option(help="Write the QUBO of the same problem: .bqm .coo .qubo .cqm .lp ..."),
     ] = None,
     trace: TraceFile = None,
     run_dir: Annotated[
@@ -60,11 +69,16 @@ def learn(
 def candidates(
     data: DataFile,
     max_parents: MaxParents = None,
-    search: "Search" = made_by(search_options),
+    search: "CandidateSearch" = made_by(search_options),
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds: a search that takes longer is refused, or made smaller without -m.")
+        float | None,
+        typer.Option(
+            help="Seconds: a search that takes longer is refused, or made smaller without -m."
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .jkl, .pss or .qbc file.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the blocks that a killed run finished.")
     ] = False,
@@ -91,7 +105,10 @@ def candidates(
             )
     except KeyboardInterrupt:
         if output and blocks_file(output).exists():
-            say(f"qubayes: finished blocks are kept in {blocks_file(output)}; continue with --resume", error=True)
+            say(
+                f"qubayes: finished blocks are kept in {blocks_file(output)}; continue with --resume",
+                error=True,
+            )
         raise
     if as_json:
         print_json({**found.as_json(), "seconds": clock.seconds})
@@ -102,7 +119,9 @@ def candidates(
 
 def plan(
     data: DataFile,
-    max_parents: Annotated[int, typer.Option("--max-parents", "-m", help="Plan for 1 to this many parents.")] = 5,
+    max_parents: Annotated[
+        int, typer.Option("--max-parents", "-m", help="Plan for 1 to this many parents.")
+    ] = 5,
     score: ScoreName = "bdeu",
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
@@ -126,11 +145,15 @@ def plan(
     fits = largest_that_fits(forecasts, seconds, memory * 1e9)
     if as_json:
         rows = [item.as_json() for item in forecasts]
-        print_json({"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits})
+        print_json(
+            {"n": dataset.n, "rows": dataset.rows, "score": score, "plans": rows, "fits": fits}
+        )
         return
     say(f"{dataset.n} variables, {dataset.rows} rows, {score}")
     say("\n".join([Forecast.HEAD, *(item.describe() for item in forecasts)]))
     if fits:
         say(f"-m {fits} fits in {seconds:g} s and {memory:g} GB")
     else:
-        say(f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge")
+        say(
+            f"no search fits in {seconds:g} s and {memory:g} GB; give more, or forbid edges with --knowledge"
+        )

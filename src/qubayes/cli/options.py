@@ -1,10 +1,9 @@
 """Options of commands: single ones, and groups that become one settings object.
 
-A parameter with the default `made_by(make)` is spelled out on the command line as the parameters of the function or
-class `make`, and gets what that returns. Options of settings are in their annotations (foundation/settings.py).
-Parameters of the same name are one option. The functions import what they make when they are called: the command line
-starts without numpy.
-"""
+A parameter with the default `made_by(make)` is spelled out on the command line as the parameters of
+the function or class `make`, and gets what that returns. Options of settings are in their
+annotations (foundation/settings.py). Parameters of the same name are one option. The functions
+import what they make when they are called: the command line starts without numpy."""
 
 import functools
 import inspect
@@ -20,7 +19,7 @@ from ..foundation.settings import Option
 from ..settings import AritiesOption, Ess, KnowledgeOption, MaxParents, PossibleParents, ScoreOption
 
 if TYPE_CHECKING:
-    from ..candidates import Search
+    from ..candidates import CandidateSearch
     from ..foundation.workers import Workers
 
 DataFile = Annotated[
@@ -31,20 +30,34 @@ DataFile = Annotated[
     ),
 ]
 CandidatesFile = Annotated[
-    Path, typer.Argument(metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE.jkl", help="Candidate sets: .jkl, .scores, .pss, .qbc.", show_default=False
+    ),
 ]
 NetworkFile = Annotated[
-    Path, typer.Argument(help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.", show_default=False)
+    Path,
+    typer.Argument(
+        help="A network: .bif, .xmlbif, .json, .dot, .graphml, .bnlearn or .csv.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="Threads here; all cores unless given.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Threads here; all cores unless given.")
+]
 ScoreName = Annotated[str, ScoreOption]
 KnowledgeFile = Annotated[Path | None, KnowledgeOption]
 ArityFile = Annotated[Path | None, AritiesOption]
 NetworkOutput = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ...")
+    Path | None,
+    typer.Option(
+        "-o", "--output", help="Write the network: .bif .xmlbif .json .dot .graphml .csv ..."
+    ),
 ]
-TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the score over time as CSV.")]
+TraceFile = Annotated[
+    Path | None, typer.Option("--trace", help="Write the score over time as CSV.")
+]
 
 
 class _MadeBy(NamedTuple):
@@ -118,7 +131,9 @@ def _for_typer(parameter: inspect.Parameter) -> inspect.Parameter:
     kind = option.given_as or get_args(parameter.annotation)[0]
     read = typer.Option(*option.flags, help=option.help, metavar=option.metavar, min=option.least)
     default = None if parameter.default == () else parameter.default
-    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=Annotated[kind, read], default=default)
+    return parameter.replace(
+        kind=parameter.KEYWORD_ONLY, annotation=Annotated[kind, read], default=default
+    )
 
 
 def search_options(
@@ -127,13 +142,15 @@ def search_options(
     ess: Ess = 1.0,
     knowledge: KnowledgeFile = None,
     possible_parents: PossibleParents = None,
-) -> "Search":
+) -> "CandidateSearch":
     """Return what candidate sets are searched for."""
-    from ..candidates import Knowledge, Search, read_knowledge
+    from ..candidates import CandidateSearch, Knowledge, read_knowledge
     from ..scores import Score
 
     known = read_knowledge(knowledge) if knowledge else Knowledge()
-    return Search(3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents)
+    return CandidateSearch(
+        3 if max_parents is None else max_parents, Score(score, ess), known, possible_parents
+    )
 
 
 def given_options(context: typer.Context) -> dict[str, str]:
@@ -141,7 +158,12 @@ def given_options(context: typer.Context) -> dict[str, str]:
     found = {}
     for item in context.command.params:
         source = context.get_parameter_source(item.name or "")
-        if item.param_type_name == "option" and item.name and source and source.name == "COMMANDLINE":
+        if (
+            item.param_type_name == "option"
+            and item.name
+            and source
+            and source.name == "COMMANDLINE"
+        ):
             found[item.name] = max(item.opts, key=len)
     return found
 
@@ -155,7 +177,9 @@ def refuse(given: dict[str, str], names: Iterable[str], why: str) -> None:
 
 def worker_options(
     threads: Threads = None,
-    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster.")
+    ] = None,
 ) -> "Workers":
     """Return the threads, or the cluster."""
     from ..foundation.workers import Workers

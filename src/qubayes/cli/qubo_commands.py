@@ -16,7 +16,15 @@ from .options import (
     refuse,
     worker_options,
 )
-from .shell import Clock, fail_after_printing, print_json, print_result, print_written, progress_bar, say
+from .shell import (
+    Clock,
+    fail_after_printing,
+    print_json,
+    print_result,
+    print_written,
+    progress_bar,
+    say,
+)
 
 if TYPE_CHECKING:
     from ..foundation.workers import Workers
@@ -27,7 +35,9 @@ SHOWN = 10  # samples, and violations
 def subsets(
     file: CandidatesFile,
     cover: Cover = "auto",
-    seconds: Annotated[float, typer.Option(help="Limit of the integer program, per vertex.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="Limit of the integer program, per vertex.")
+    ] = 60.0,
     effort: Annotated[float, typer.Option(help="Multiplies the work of the search.")] = 1.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .qbs file, for `formulate --subsets`.")
@@ -44,12 +54,21 @@ def subsets(
     from ..qubo.subsets import cover as find
 
     unused = {"search": ["seconds"], "ilp": ["effort"], "ilp-only": ["effort"]}
-    refuse(given, unused.get(cover, []), f"with --cover {cover}; leave it out, or choose --cover auto")
+    refuse(
+        given, unused.get(cover, []), f"with --cover {cover}; leave it out, or choose --cover auto"
+    )
     if output:
         check_output(output)
     budget = Budget(seconds=seconds, effort=effort)
     with workers.connected() as joined, progress_bar(quiet=quiet) as show:
-        found = find(read_candidates(file), method=cover, budget=budget, seed=seed, workers=joined, on_progress=show)
+        found = find(
+            read_candidates(file),
+            method=cover,
+            budget=budget,
+            seed=seed,
+            workers=joined,
+            on_progress=show,
+        )
     if output:
         write_subsets(found, output)
     print_result(found, [output], as_json=as_json)
@@ -61,7 +80,10 @@ def formulate(
     file: CandidatesFile,
     settings: FormulateSettings = made_by(FormulateSettings),
     ordering: Annotated[
-        str, typer.Option(help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities.")
+        str,
+        typer.Option(
+            help="The order in constrained models (.cqm .lp .qplib): penalties, or inequalities."
+        ),
     ] = "penalties",
     output: Annotated[
         Path | None,
@@ -83,7 +105,11 @@ def formulate(
 
     if settings.order not in DEMAND:
         on_demand = ["network", "order_seconds"]
-        refuse(given, on_demand, f"with --order {settings.order}; leave it out, or choose one of {', '.join(DEMAND)}")
+        refuse(
+            given,
+            on_demand,
+            f"with --order {settings.order}; leave it out, or choose one of {', '.join(DEMAND)}",
+        )
     if settings.data is None:
         of_data = ["score", "ess", *(each.name for each in fields(ReadSettings))]
         refuse(given, of_data, "without --data; name the data, or leave it out")
@@ -91,9 +117,15 @@ def formulate(
         refuse(given, ["ess"], "without --score; name the score, or leave it out")
     ordered = [kind for kind in CONSTRAINED_ENDINGS if kind != ".json"]
     if output is None or ending(output) not in ordered:
-        refuse(given, ["ordering"], f"on this output; leave it out, or write one of {', '.join(ordered)}")
+        refuse(
+            given,
+            ["ordering"],
+            f"on this output; leave it out, or write one of {', '.join(ordered)}",
+        )
     with workers.connected() as joined, progress_bar(quiet=as_json) as show:
-        formulation, written = formulate_file(file, settings, output, ordering, workers=joined, on_progress=show)
+        formulation, written = formulate_file(
+            file, settings, output, ordering, workers=joined, on_progress=show
+        )
     if as_json:
         print_json(formulation.as_json(written))
     else:
@@ -103,7 +135,10 @@ def formulate(
         print_written([output])
     if formulation.weak:
         kinds = ", ".join(formulation.weak)
-        say(f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win", error=True)
+        say(
+            f"qubayes: penalties of {kinds} are not above their proved bounds: a wrong state may win",
+            error=True,
+        )
     unfinished = not settings.subsets and not formulation.subsets.complete
     fail_after_printing(interrupted=unfinished and "the best covers found so far are used")
 
@@ -117,8 +152,12 @@ def decode(
             show_default=False,
         ),
     ],
-    answer: Annotated[Path, typer.Argument(help="Labels and values: .json or .csv.", show_default=False)],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the best network.")] = None,
+    answer: Annotated[
+        Path, typer.Argument(help="Labels and values: .json or .csv.", show_default=False)
+    ],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the best network.")
+    ] = None,
     repair: Annotated[bool, typer.Option(help="Repair samples that violate constraints.")] = True,
     order: OrderBits = "chordal",
     penalty: Penalty = "tight",
@@ -135,16 +174,26 @@ def decode(
     from ..learning import FormulateSettings, decode_file, is_model
 
     if is_model(model):
-        refuse(given, ["order", "penalty", "subsets_file"], f"on the model {model}, which has its own; leave it out")
+        refuse(
+            given,
+            ["order", "penalty", "subsets_file"],
+            f"on the model {model}, which has its own; leave it out",
+        )
     settings, workers = FormulateSettings(order, penalty, subsets=subsets_file), Workers(threads)
-    names, samples, best = decode_file(model, answer, settings, output, repair=repair, workers=workers)
+    names, samples, best = decode_file(
+        model, answer, settings, output, repair=repair, workers=workers
+    )
     if as_json:
         print_json({"n": len(names), "samples": [sample.as_json(names) for sample in samples]})
         return
-    say(f"samples: {len(samples)}, without a violation: {sum(sample.feasible for sample in samples)}")
+    say(
+        f"samples: {len(samples)}, without a violation: {sum(sample.feasible for sample in samples)}"
+    )
     for number, sample in enumerate(samples[:SHOWN]):
         end = f", repaired to score {sample.repaired.score:.6f}" if sample.repaired else ""
-        say(f"{number}: energy {sample.energy:.6f}, score {sample.score:.6f}, violations {len(sample.violations)}{end}")
+        say(
+            f"{number}: energy {sample.energy:.6f}, score {sample.score:.6f}, violations {len(sample.violations)}{end}"
+        )
     for violation in samples[0].violations[:SHOWN]:
         say(f"sample 0: {violation}")
     if best is not None:
@@ -160,7 +209,9 @@ def embed(
             "(.jkl .scores .pss .qbc): then our formulation and the paper's side by side."
         ),
     ],
-    topology: Annotated[str, typer.Option(help="pegasus:SIZE, zephyr:SIZE or chimera:SIZE")] = "zephyr:12",
+    topology: Annotated[
+        str, typer.Option(help="pegasus:SIZE, zephyr:SIZE or chimera:SIZE")
+    ] = "zephyr:12",
     timeout: Annotated[float, typer.Option(help="Seconds for each search")] = 60.0,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -185,26 +236,36 @@ def embed(
     models = {"default": ours.qubo, "paper": paper.qubo}
     both = {name: find(qubo, topology, timeout=timeout, seed=seed) for name, qubo in models.items()}
     if as_json:
-        print_json({**{name: found.as_json() for name, found in both.items()}, "seconds": clock.seconds})
+        print_json(
+            {**{name: found.as_json() for name, found in both.items()}, "seconds": clock.seconds}
+        )
     else:
         say("\n".join(f"{name}: " + "\n".join(found.describe()) for name, found in both.items()))
 
 
 def quadratize(
-    poly: Annotated[Path, typer.Argument(metavar="POLY.json", help="JSON list of [coefficient, [names...]].")],
+    poly: Annotated[
+        Path, typer.Argument(metavar="POLY.json", help="JSON list of [coefficient, [names...]].")
+    ],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the quadratic model; the ending says how.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the quadratic model; the ending says how."),
     ] = None,
     decoder: Annotated[Path | None, typer.Option(help="Write the decoder as JSON.")] = None,
-    assumptions: Annotated[str, typer.Option(help="general, conventional or terms-exclusive.")] = "general",
+    assumptions: Annotated[
+        str, typer.Option(help="general, conventional or terms-exclusive.")
+    ] = "general",
     mode: Annotated[str, typer.Option(help="auto, optimal or greedy.")] = "auto",
     fewest_couplers: Annotated[
         bool, typer.Option("--fewest-couplers", help="Among the smallest, the fewest couplers.")
     ] = False,
     trade_off: Annotated[
-        int | None, typer.Option(help="Also show the fewest couplers with up to this many more bits.")
+        int | None,
+        typer.Option(help="Also show the fewest couplers with up to this many more bits."),
     ] = None,
-    penalty: Annotated[str, typer.Option(help="tight (per term) or paper (the paper's, with one kappa).")] = "tight",
+    penalty: Annotated[
+        str, typer.Option(help="tight (per term) or paper (the paper's, with one kappa).")
+    ] = "tight",
     time_limit: Annotated[float, typer.Option(help="Seconds for the integer program.")] = 120.0,
     as_json: AsJson = False,
 ) -> None:
@@ -215,14 +276,22 @@ def quadratize(
 
     polynomial = read_polynomial(poly)
     common: dict[str, Any] = {"assumptions": assumptions, "time_limit": time_limit}
-    settings: dict[str, Any] = {"mode": mode, "fewest_couplers": fewest_couplers, "penalty": penalty}
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "fewest_couplers": fewest_couplers,
+        "penalty": penalty,
+    }
     result = as_quadratic(polynomial, **common, **settings)
     if output is not None:
         result.write(output)
     if decoder is not None:
         result.decoder.write(decoder)
-    rows = () if trade_off is None else rows_of_trade_off(polynomial, extra_bits=trade_off, **common)
+    rows = (
+        () if trade_off is None else rows_of_trade_off(polynomial, extra_bits=trade_off, **common)
+    )
     if as_json:
-        print_json(result.as_json() | ({"trade_off": [row._asdict() for row in rows]} if rows else {}))
+        print_json(
+            result.as_json() | ({"trade_off": [row._asdict() for row in rows]} if rows else {})
+        )
     else:
         say("\n".join([*result.describe(), *(row.describe() for row in rows)]))

@@ -17,7 +17,9 @@ from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, progress_bars, silent
 
-_LEAST_MEMORY = 700 << 20  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
+_LEAST_MEMORY = (
+    700 << 20
+)  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
 
 _LONGEST = 2000  # characters of an error message
 
@@ -57,7 +59,11 @@ def _open_standard_streams() -> None:
             handle = os.open(os.devnull, os.O_RDWR)
             if handle != number:
                 os.dup2(handle, number)
-            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+            setattr(
+                sys,
+                name,
+                os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False),
+            )
 
 
 def _run(command: Callable[[], Any]) -> None:
@@ -75,12 +81,16 @@ def _run(command: Callable[[], Any]) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."  # names may be as long as a file
+    cut = (
+        message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+    )  # names may be as long as a file
     say(f"qubayes: {cut}", error=True)
     sys.exit(code)
 
 
-def fail_after_printing(failure: QubayesError | None = None, *, interrupted: str | bool = "") -> None:
+def fail_after_printing(
+    failure: QubayesError | None = None, *, interrupted: str | bool = ""
+) -> None:
     """Raise what went wrong after the result was printed; or exit with 130 and say what an interrupt left."""
     if failure is not None:
         raise failure
@@ -119,7 +129,11 @@ def log_on_stderr(*, verbose: bool) -> Iterator[None]:
 
 def printable(text: str) -> str:
     """The text with all that a terminal would obey (control characters, changes of direction) spelled out."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
+    )
 
 
 def on_one_line(text: str) -> str:
@@ -154,7 +168,9 @@ def _prepare_for_limit() -> None:
             f"the memory of this process is limited to {limit >> 20} MB; raise the limit to {_LEAST_MEMORY >> 20} MB "
             f"or more, with: ulimit -v {_LEAST_MEMORY >> 10}"
         )
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread would take 40 MB, and nothing here needs them
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # each thread would take 40 MB, and nothing here needs them
 
 
 def _abandon_stdout() -> None:
@@ -207,7 +223,10 @@ def print_json(value: Any) -> None:
     """The value as one JSON document on stdout, in characters that every terminal shows and none obeys."""
     text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
     encoding = sys.stdout.encoding or "utf-8"
-    if not text.replace("\n", "").isprintable() or text.encode(encoding, "replace").decode(encoding) != text:
+    if (
+        not text.replace("\n", "").isprintable()
+        or text.encode(encoding, "replace").decode(encoding) != text
+    ):
         text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
     sys.stdout.write(text + "\n")
 

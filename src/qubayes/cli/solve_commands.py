@@ -24,16 +24,33 @@ if TYPE_CHECKING:
     from ..foundation.workers import Workers
 
 
-# Options that a list of networks obeys; it has one result, whatever the seed, and is made by one thread.
-LISTING = {"best", "within", "classes", "solver", "time_limit", "names", "knowledge", "as_json", "seed", "threads"}
+# Options that a list of networks obeys; it has one result, whatever the seed, and is made by one
+# thread.
+LISTING = {
+    "best",
+    "within",
+    "classes",
+    "solver",
+    "time_limit",
+    "names",
+    "knowledge",
+    "as_json",
+    "seed",
+    "threads",
+}
 
 
 def solve(
     file: CandidatesFile,
     settings: SolveSettings = made_by(SolveSettings),
-    start: Annotated[Path | None, typer.Option(help="Start from this network (any network file).")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Start from this network (any network file).")
+    ] = None,
     names: Annotated[
-        Path | None, typer.Option(help="Names of the variables: a network file, or a text with one on each line.")
+        Path | None,
+        typer.Option(
+            help="Names of the variables: a network file, or a text with one on each line."
+        ),
     ] = None,
     knowledge: KnowledgeFile = None,
     output: NetworkOutput = None,
@@ -41,7 +58,10 @@ def solve(
     best: BestCount = None,
     within: WithinFactor = None,
     classes: Annotated[
-        bool, typer.Option("--classes", help="Let --best count equivalence classes, each with all its networks.")
+        bool,
+        typer.Option(
+            "--classes", help="Let --best count equivalence classes, each with all its networks."
+        ),
     ] = False,
     workers: "Workers" = made_by(worker_options),
     as_json: AsJson = False,
@@ -53,17 +73,27 @@ def solve(
     from ..search.exact import alternatives
 
     if settings.certificate is not None and "solver" in given and settings.solver != "exact":
-        raise SettingError("--certificate needs --solver exact, and not auto; leave one of the two out")
+        raise SettingError(
+            "--certificate needs --solver exact, and not auto; leave one of the two out"
+        )
     if not settings.formulates:
         why = f"on {settings.solver_name}, which does not use the QUBO; leave it out, or check the QUBO with --bits"
         refuse(given, ["order", "penalty", "cover"], why)
-    refuse(given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out")
+    refuse(
+        given, ["classes"] if best is None else [], "without --best; give --best K, or leave it out"
+    )
     if settings.solver_name not in ("auto", "anneal"):
-        refuse(given, ["cluster"], f"on {settings.solver_name}; leave it out, or choose the solver anneal")
+        refuse(
+            given,
+            ["cluster"],
+            f"on {settings.solver_name}; leave it out, or choose the solver anneal",
+        )
     if best is None and within is None:
         files = {"start": start, "names": names, "knowledge": knowledge}
         with progress_bar(quiet=as_json) as show:
-            solution = solve_file(file, settings, output, trace, **files, workers=workers, on_progress=show)
+            solution = solve_file(
+                file, settings, output, trace, **files, workers=workers, on_progress=show
+            )
         print_result(solution, [output, trace], as_json=as_json)
         fail_after_printing(interrupted=solution.interrupted and "this is the best network so far")
         return
@@ -72,19 +102,31 @@ def solve(
             f"--solver {settings.solver} makes no list of networks; give --solver exact, or leave it out"
         )
     others = given.keys() - LISTING
-    refuse(given, sorted(others), "on a list of networks; leave it out, or leave out --best and --within")
+    refuse(
+        given,
+        sorted(others),
+        "on a list of networks; leave it out, or leave out --best and --within",
+    )
     with progress_bar(quiet=as_json) as show:
         problem = read_restricted(file, names, knowledge)
-        found = alternatives(problem, best, within=within, classes=classes, limits=settings.limits, on_progress=show)
+        found = alternatives(
+            problem, best, within=within, classes=classes, limits=settings.limits, on_progress=show
+        )
     print_result(found, as_json=as_json)
     fail_after_printing(interrupted=found.interrupted and "these are the best networks so far")
 
 
 def check(
     scores: Annotated[
-        Path, typer.Argument(metavar="FILE.jkl", help="The scores that the proof is about: .jkl or .scores, also .gz.")
+        Path,
+        typer.Argument(
+            metavar="FILE.jkl",
+            help="The scores that the proof is about: .jkl or .scores, also .gz.",
+        ),
     ],
-    certificate: Annotated[Path, typer.Argument(metavar="PROOF.json", help="Written by solve --certificate.")],
+    certificate: Annotated[
+        Path, typer.Argument(metavar="PROOF.json", help="Written by solve --certificate.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Check a proof of optimality with whole numbers; exit code 1, and where it fails, if it does not hold."""
@@ -110,7 +152,8 @@ def presolve(
     ] = True,
     bits: Annotated[bool, typer.Option(help="Count the bits of the QUBO before and after.")] = True,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the sets that are left: .jkl, .pss, .qbc.")
+        Path | None,
+        typer.Option("-o", "--output", help="Write the sets that are left: .jkl, .pss, .qbc."),
     ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -137,6 +180,8 @@ def presolve(
         say("\n".join(presolved.describe()))
         if counted:
             before, after = counted["before"], counted["after"]
-            kinds = ", ".join(f"{kind} {before[kind]:,} -> {after[kind]:,}" for kind in ("u", "r", "z"))
+            kinds = ", ".join(
+                f"{kind} {before[kind]:,} -> {after[kind]:,}" for kind in ("u", "r", "z")
+            )
             say(f"bits {before['total']:,} -> {after['total']:,} ({kinds})")
     fail_after_printing(interrupted=presolved.interrupted and "more sets might leave in more time")

@@ -25,14 +25,17 @@ ADVISED_BINS = 3  # with more, few rows fall into each cell, and edges are misse
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,299}")  # a float still holds 300 digits
 _NUMBER = re.compile(
-    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?", re.IGNORECASE
+    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?inf(?:inity)?",
+    re.IGNORECASE,
 )
 _TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?")
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?)?"
 )
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of an object that has no text of its own
+_ADDRESS = re.compile(
+    r" at 0x[0-9a-fA-F]+>"
+)  # in the text of an object that has no text of its own
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 _FEWEST_DIGITS = 3  # digits of a bound between two intervals
 
@@ -54,11 +57,17 @@ class Column(NamedTuple):
     name: str
     distinct: Sequence[str] | AnyArray  # text; or an int64, uint64 or float64 array
     codes: AnyArray  # (rows,) unsigned
-    declared: tuple[str, ...] | int | None = None  # the states in order, or their number; None: those observed
-    own: AnyArray | None = None  # (distinct,) the values as the source has them; None: as in `distinct`
+    declared: tuple[str, ...] | int | None = (
+        None  # the states in order, or their number; None: those observed
+    )
+    own: AnyArray | None = (
+        None  # (distinct,) the values as the source has them; None: as in `distinct`
+    )
 
 
-def encode(columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0) -> Dataset:
+def encode(
+    columns: Sequence[Column], settings: ReadSettings, arities_from: str, dropped: int = 0
+) -> Dataset:
     """Return the columns as one array of codes, with the states that each column declares or shows."""
     rows = len(columns[0].codes)
     states, lookups = zip(*(_states(column, settings) for column in columns), strict=True)
@@ -141,7 +150,9 @@ def with_values(column: Column) -> Column:
     if present and all(_TRUTH.get(text, text) in ("true", "false") for text in present):
         return column._replace(own=np.array([_TRUTH.get(text, text) == "true" for text in texts]))
     if present and all(map(_INTEGER.fullmatch, present)):
-        return column._replace(own=array_of([0 if text in MISSING_TOKENS else int(text) for text in texts]))
+        return column._replace(
+            own=array_of([0 if text in MISSING_TOKENS else int(text) for text in texts])
+        )
     return column
 
 
@@ -161,7 +172,9 @@ def state_of(states: tuple[str, ...], value: Any, name: str = "") -> int:
     """
     code = code_of(states, value, name)
     if code < 0:
-        raise DataError(f"{value!r} is a missing value, not a state of {name!r}; its states are {some(states)}")
+        raise DataError(
+            f"{value!r} is a missing value, not a state of {name!r}; its states are {some(states)}"
+        )
     return code
 
 
@@ -205,7 +218,9 @@ def text_of(name: str, value: Any) -> str:
     except Exception:  # of a class that is not ours
         text = ""
     if not text or _ADDRESS.search(text):
-        raise DataError(f"column {name!r} is of type {type(value).__name__}; convert it to text or numbers first")
+        raise DataError(
+            f"column {name!r} is of type {type(value).__name__}; convert it to text or numbers first"
+        )
     return text
 
 
@@ -218,11 +233,13 @@ def missing_values(column: Column) -> Bools:
     return np.array([*(value in tokens for value in column.distinct), True])
 
 
-def complete_rows(columns: list[Column], settings: ReadSettings, with_state: Container[str] = ()) -> list[Column]:
+def complete_rows(
+    columns: list[Column], settings: ReadSettings, with_state: Container[str] = ()
+) -> list[Column]:
     """Return the columns without the rows that have missing values; raise, or keep them, as the settings say.
 
-    Missing values of the columns `with_state` are a state already; they are refused nowhere, but dropped where asked.
-    """
+    Missing values of the columns `with_state` are a state already; they are refused nowhere, but
+    dropped where asked."""
     if settings.missing == "state":
         return columns
     lost: Bools = np.zeros(len(columns[0].codes), dtype=np.bool_)
@@ -267,11 +284,15 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
         texts = _texts(column, present)
         if by_name is not None and texts:
             example = next((text for text in texts if not _NUMBER.fullmatch(text)), "")
-            raise DataError(f"column {column.name!r} holds text such as {example!r}; bins need numbers")
+            raise DataError(
+                f"column {column.name!r} holds text such as {example!r}; bins need numbers"
+            )
         names, codes = _sorted_states(column.name, one_spelling(texts), whole=False)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
-    if counts[missing].any():  # the caller has refused or dropped these rows unless missing is to be a state
+    if counts[
+        missing
+    ].any():  # the caller has refused or dropped these rows unless missing is to be a state
         if MISSING_STATE not in names:
             names = (*names, MISSING_STATE)
         elif not isinstance(column.declared, Intervals) and names.index(MISSING_STATE) in codes:
@@ -285,7 +306,10 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
 def _texts(column: Column, present: Ints) -> list[str]:
     """Return the values that are present as text; whole numbers without a fraction."""
     if isinstance(column.distinct, np.ndarray):
-        return [str(int(x)) if float(x).is_integer() else repr(x) for x in column.distinct[present].tolist()]
+        return [
+            str(int(x)) if float(x).is_integer() else repr(x)
+            for x in column.distinct[present].tolist()
+        ]
     return [column.distinct[i] for i in present]
 
 
@@ -301,16 +325,17 @@ def _numbers(column: Column, present: Ints) -> AnyArray | list[int] | None:
             return [int(text) for text in texts]
         numbers = np.array([float(text) for text in texts])
     if not np.isfinite(numbers).all():
-        raise DataError(f"column {column.name!r} holds infinite values; replace them or remove their rows")
+        raise DataError(
+            f"column {column.name!r} holds infinite values; replace them or remove their rows"
+        )
     return numbers
 
 
 def one_spelling(texts: list[str]) -> list[str]:
     """Return truth values, dates and times as data frames have them; other texts as they are.
 
-    pandas, polars, pyarrow and R spell them differently in CSV: `True`, `true`, `TRUE`; `2024-05-01 00:00:00`,
-    `2024-05-01T00:00:00.000000`. Midnights of all rows are dates.
-    """
+    pandas, polars, pyarrow and R spell them differently in CSV: `True`, `true`, `TRUE`; `2024-05-01
+    00:00:00`, `2024-05-01T00:00:00.000000`. Midnights of all rows are dates."""
     if all(text in _TRUTH or text in _TRUTH.values() for text in texts):
         return [_TRUTH.get(text, text) for text in texts]
     with suppress(ValueError):  # of the 31st of February
@@ -319,7 +344,9 @@ def one_spelling(texts: list[str]) -> list[str]:
         if all(map(_MOMENT.fullmatch, texts)):
             moments = [datetime.fromisoformat(text) for text in texts]
             dates = all(moment.time() == time() and moment.tzinfo is None for moment in moments)
-            return [moment.date().isoformat() if dates else moment.isoformat(" ") for moment in moments]
+            return [
+                moment.date().isoformat() if dates else moment.isoformat(" ") for moment in moments
+            ]
     return texts
 
 
@@ -328,7 +355,13 @@ def _number_states(
 ) -> tuple[tuple[str, ...], Ints]:
     """Return the states of numbers: intervals where they are asked for, else whole numbers."""
     by_name = settings.bins.get(name) if isinstance(settings.bins, Mapping) else None
-    bins = by_name if by_name is not None else settings.bins if isinstance(settings.bins, int) else None
+    bins = (
+        by_name
+        if by_name is not None
+        else settings.bins
+        if isinstance(settings.bins, int)
+        else None
+    )
     if isinstance(numbers, list) or numbers.dtype.kind in "iu":
         whole = True
     else:
@@ -337,7 +370,11 @@ def _number_states(
         bounds = [float(bound) for bound in bins]
         values = np.array([float(number) for number in numbers])
         return _interval_names(bounds, bounds[0]), np.searchsorted(bounds, values, side="right")
-    if bins is not None and len(numbers) and (by_name is not None or not whole or len(numbers) > MOST_CODES):
+    if (
+        bins is not None
+        and len(numbers)
+        and (by_name is not None or not whole or len(numbers) > MOST_CODES)
+    ):
         if whole and by_name is None and len(numbers) == counts.sum():
             log.warning(
                 "%r has another whole number in each of %d rows and may be an identifier; leave it out with %s",
@@ -359,7 +396,9 @@ def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[s
     """Return the distinct texts as states in the order of text or of numbers, and the state of each text."""
     different = set(texts)
     if len(different) > MOST_STATES:
-        bins = f", cut it into intervals with {option('bins', {name: ADVISED_BINS})}" if whole else ""
+        bins = (
+            f", cut it into intervals with {option('bins', {name: ADVISED_BINS})}" if whole else ""
+        )
         raise DataError(
             f"column {name!r} has {len(different)} states, at most {MOST_STATES} are allowed; is it an identifier?"
             f" leave it out with {option('ignore', [name])}{bins}"
@@ -371,9 +410,8 @@ def _sorted_states(name: str, texts: list[str], *, whole: bool) -> tuple[tuple[s
 def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...], Ints]:
     """Return the declared states, and the state of each text; a number may lie in a declared interval.
 
-    A declared number of states gives the names 0, 1, ... or 1, 2, ... if the values are such numbers, else those
-    observed and placeholders.
-    """
+    A declared number of states gives the names 0, 1, ... or 1, 2, ... if the values are such
+    numbers, else those observed and placeholders."""
     names, different = column.declared, set(texts)
     if isinstance(names, int):
         count = names
@@ -393,7 +431,9 @@ def _declared_states(column: Column, texts: list[str]) -> tuple[tuple[str, ...],
     known, intervals = set(names), _without_missing(names) if isinstance(names, Intervals) else ()
     if edges := _edges_of(intervals):
         texts = [
-            intervals[bisect_right(edges, float(text))] if text not in known and _NUMBER.fullmatch(text) else text
+            intervals[bisect_right(edges, float(text))]
+            if text not in known and _NUMBER.fullmatch(text)
+            else text
             for text in texts
         ]
     other = {plain_spelling(name): name for name in names}
@@ -428,30 +468,44 @@ def _without_missing(states: Sequence[str]) -> tuple[str, ...]:
     return tuple(state for state in states if state != MISSING_STATE)
 
 
-def cut(numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinMethod) -> tuple[tuple[str, ...], Ints]:
+def cut(
+    numbers: AnyArray | Sequence[int], counts: Ints, bins: int, method: BinMethod
+) -> tuple[tuple[str, ...], Ints]:
     """Return the names of at most `bins` intervals, none of them empty, and the interval of each number.
 
-    An interval includes its lower bound: `<1.5`, `1.5..3`, `>=3`. `counts` are the rows of each number.
-    """
+    An interval includes its lower bound: `<1.5`, `1.5..3`, `>=3`. `counts` are the rows of each
+    number."""
     values = np.array([float(number) for number in numbers])
-    ordered, places = np.unique(values, return_inverse=True)  # 0.0 and -0.0 are one number in two spellings
+    ordered, places = np.unique(
+        values, return_inverse=True
+    )  # 0.0 and -0.0 are one number in two spellings
     shares = np.arange(1, bins) / bins
-    edges = ordered[0] * (1 - shares) + ordered[-1] * shares  # in this form no difference can overflow
+    edges = (
+        ordered[0] * (1 - shares) + ordered[-1] * shares
+    )  # in this form no difference can overflow
     if method == "quantile" and len(ordered) > 1:
-        # Interval k begins at the value that has nearest to a share k / `bins` of the rows below it: a value with most
-        # of the rows gets an interval of its own.
+        # Interval k begins at the value that has nearest to a share k / `bins` of the rows below
+        # it: a value with most of the rows gets an interval of its own.
         rows = np.bincount(places, counts).astype(np.int64)
         below, wanted = np.cumsum(rows)[:-1] * bins, np.arange(1, bins) * int(rows.sum())
         right = np.minimum(np.searchsorted(below, wanted, side="left"), len(below) - 1)
         left = np.maximum(right - 1, 0)
-        edges = ordered[np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right) + 1]
+        edges = ordered[
+            np.where(np.abs(below[left] - wanted) <= np.abs(below[right] - wanted), left, right) + 1
+        ]
     firsts = np.searchsorted(ordered, edges, side="left")
     inside = (firsts > 0) & (firsts < len(ordered))
     firsts, which = np.unique(firsts[inside], return_index=True)
     short = []
-    for below_it, first, edge in zip(ordered[firsts - 1], ordered[firsts], edges[inside][which], strict=True):
+    for below_it, first, edge in zip(
+        ordered[firsts - 1], ordered[firsts], edges[inside][which], strict=True
+    ):
         # A number near the edge with few digits that cuts the data in the same place.
-        near = (float(f"{x:.{n}g}") for n in range(_FEWEST_DIGITS, 17) for x in (edge, below_it / 2 + first / 2))
+        near = (
+            float(f"{x:.{n}g}")
+            for n in range(_FEWEST_DIGITS, 17)
+            for x in (edge, below_it / 2 + first / 2)
+        )
         short.append(next((number for number in near if below_it < number <= first), float(first)))
     codes: Ints = np.searchsorted(firsts, np.arange(len(ordered)), side="right")[places]
     return _interval_names(short, float(ordered[0])), codes
@@ -472,4 +526,6 @@ def _edges_of(names: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     ascending = all(low < high for low, high in pairwise([-inf, *edges, inf]))
-    return edges if edges and ascending and _interval_names(edges, edges[0]) == tuple(names) else None
+    return (
+        edges if edges and ascending and _interval_names(edges, edges[0]) == tuple(names) else None
+    )

@@ -18,10 +18,15 @@ from ..foundation.environment import optional
 from ..foundation.errors import FormatError, some
 from ..foundation.files import replacing
 
-MOST_STATES = 1000  # a variable with more is an identifier or a measurement, not a discrete variable
-# Spellings of a missing value. "None" and "none" are not among them: many variables have a state of that name.
+MOST_STATES = (
+    1000  # a variable with more is an identifier or a measurement, not a discrete variable
+)
+# Spellings of a missing value. "None" and "none" are not among them: many variables have a state of
+# that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
-MOST_CODES = 20  # whole numbers with at most this many values are codes: `bins` for all columns leaves them as they are
+# whole numbers with at most this many values are codes: `bins` for all columns leaves them as they
+# are
+MOST_CODES = 20
 _SHOWN = 20  # variables in the text of a Dataset
 _BLOCK = 1 << 14  # rows that are in memory as text
 
@@ -32,8 +37,12 @@ class Dataset:
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
-    codes: AnyArray = field(repr=False)  # (n, rows), the smallest unsigned type that holds every code; read-only
-    arities_from: str = "data"  # or their declaration: "declared types", "network alarm.bif", "states.json", ...
+    codes: AnyArray = field(
+        repr=False
+    )  # (n, rows), the smallest unsigned type that holds every code; read-only
+    arities_from: str = (
+        "data"  # or their declaration: "declared types", "network alarm.bif", "states.json", ...
+    )
     dropped: int = 0  # rows with missing values that were left out
     # By name, the value of each state as the source has it; not for columns of texts or intervals.
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
@@ -57,7 +66,9 @@ class Dataset:
     def checksum(self) -> str:
         """sha256 of names, states and codes: the same data give the same checksum from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
-        for codes in self.codes:  # as one array of four bytes a code they would take eight times their memory
+        for codes in (
+            self.codes
+        ):  # as one array of four bytes a code they would take eight times their memory
             digest.update(codes.astype("<u4"))
         return digest.hexdigest()
 
@@ -88,7 +99,12 @@ class Dataset:
             return self.to_polars()
         pd = import_module("pandas")
         columns = zip(self.names, self.states, self.codes, strict=True)
-        return pd.DataFrame({name: pd.Categorical.from_codes(codes, list(states)) for name, states, codes in columns})
+        return pd.DataFrame(
+            {
+                name: pd.Categorical.from_codes(codes, list(states))
+                for name, states, codes in columns
+            }
+        )
 
     def to_polars(self) -> Any:
         """Return a polars frame of enumerated columns, which keep states that do not occur."""
@@ -101,10 +117,14 @@ class Dataset:
 
     def __str__(self) -> str:
         dropped = f" ({self.dropped} more with missing values were dropped)" if self.dropped else ""
-        lines = [f"Dataset: {self.rows} rows{dropped} of {self.n} variables, arities from {self.arities_from}"]
+        lines = [
+            f"Dataset: {self.rows} rows{dropped} of {self.n} variables, arities from {self.arities_from}"
+        ]
         for name, states in islice(zip(self.names, self.states, strict=True), _SHOWN):
             lines.append(f"  {name}: {len(states)} states {some(states)}")
-        return "\n".join([*lines, f"  and {self.n - _SHOWN} variables more"] if self.n > _SHOWN else lines)
+        return "\n".join(
+            [*lines, f"  and {self.n - _SHOWN} variables more"] if self.n > _SHOWN else lines
+        )
 
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
@@ -124,7 +144,11 @@ class Dataset:
 
 def make_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     """Return a data frame: pandas if it is installed, else polars."""
-    package = import_module("pandas") if find_spec("pandas") else optional("polars", "a data frame", "frames")
+    package = (
+        import_module("pandas")
+        if find_spec("pandas")
+        else optional("polars", "a data frame", "frames")
+    )
     return package.DataFrame(dict(columns))
 
 
@@ -144,7 +168,9 @@ def write(dataset: Dataset, path: str | Path) -> None:
             dataset.to_polars().write_parquet(file)
         return
     if ending not in (".csv", ".tsv", ".dat"):
-        raise FormatError(f"cannot write data to {path}; give a name that ends in .csv, .tsv, .dat or .parquet")
+        raise FormatError(
+            f"cannot write data to {path}; give a name that ends in .csv, .tsv, .dat or .parquet"
+        )
     for name, states in zip(dataset.names, dataset.states, strict=True):
         if lost := sorted(MISSING_TOKENS.intersection(states)):
             raise FormatError(
@@ -165,14 +191,20 @@ def write_rows(dataset: Dataset, file: IO[Any], separator: str = ",") -> None:
     """Write a header and the state names of each row to an open text file; arities too if blanks separate."""
 
     def field(text: str) -> str:
-        if text and text == text.strip() and not any(sign in text for sign in ('"', "\r", "\n", separator)):
+        if (
+            text
+            and text == text.strip()
+            and not any(sign in text for sign in ('"', "\r", "\n", separator))
+        ):
             return text
         return text if separator == " " else '"' + text.replace('"', '""') + '"'
 
     file.write(separator.join(map(field, dataset.names)) + "\n")
     if separator == " ":
         file.write(" ".join(map(str, dataset.arities)) + "\n")
-    fields = [np.array([field(state) for state in states], dtype=object) for states in dataset.states]
+    fields = [
+        np.array([field(state) for state in states], dtype=object) for states in dataset.states
+    ]
     for start in range(0, dataset.rows, _BLOCK):
         block = dataset.codes[:, start : start + _BLOCK]
         columns = [texts[codes].tolist() for texts, codes in zip(fields, block, strict=True)]

@@ -1,8 +1,8 @@
 """Files and data frames to a Dataset.
 
-Parquet and Arrow files are read by polars in a process of its own, since polars ends its process on some broken files
-and never returns from others. That child sends one column after the other: a line of JSON, then its arrays.
-"""
+Parquet and Arrow files are read by polars in a process of its own, since polars ends its process on
+some broken files and never returns from others. That child sends one column after the other: a line
+of JSON, then its arrays."""
 
 import json
 import os
@@ -54,7 +54,10 @@ _FORMATS = {
     ".dat": ".dat",  # GOBNILP or FIMI, by its content
 }
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
-_SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000  # time that a file may take: at least, and for its size
+_SECONDS, _BYTES_PER_SECOND = (
+    60.0,
+    1_000_000,
+)  # time that a file may take: at least, and for its size
 _CHILD = "import sys; from qubayes.data.read import send_file; send_file(*sys.argv[1:])"
 _EXAMPLE = '{"column": ["state", "state"], "other": 3}'
 
@@ -85,13 +88,13 @@ def read(
 ) -> Dataset:
     """Return the data as integer codes with the names of their states.
 
-    `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-` for standard input
-    (CSV unless `format` says otherwise), a data frame (pandas, polars, pyarrow, ...), an array of rows, or a Dataset,
-    which is returned as it is. The other options are those of `ReadSettings`, which may be given as a whole in
-    `settings`. States come in the declared order if the column's type or `arities` declares
-    them, else in numeric order if all are whole numbers, else sorted as text. Numbers whose states are intervals in
-    `like` (a Network or a Dataset) are put into these intervals, and missing values are the state `missing` where it
-    has one.
+    `source` is a file (CSV, TSV, Parquet, Arrow, GOBNILP or FIMI `.dat`; text also as `.gz`), `-`
+    for standard input (CSV unless `format` says otherwise), a data frame (pandas, polars, pyarrow,
+    ...), an array of rows, or a Dataset, which is returned as it is. The other options are those of
+    `ReadSettings`, which may be given as a whole in `settings`. States come in the declared order
+    if the column's type or `arities` declares them, else in numeric order if all are whole numbers,
+    else sorted as text. Numbers whose states are intervals in `like` (a Network or a Dataset) are
+    put into these intervals, and missing values are the state `missing` where it has one.
 
     >>> import pandas
     >>> dataset = read(pandas.DataFrame({"rain": ["no", "yes"], "mm": [0.2, 8.5]}), bins=2)
@@ -110,7 +113,9 @@ def read(
     if unknown := [name for name in asked if name not in names]:
         raise DataError(f"no column is named {unknown[0]!r}; columns are {some(names, 10)}")
     if "" in names:
-        raise DataError(f"column {names.index('') + 1} of {len(names)} has no name; give every column a name")
+        raise DataError(
+            f"column {names.index('') + 1} of {len(names)} has no name; give every column a name"
+        )
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"two columns are named {twice!r}; give every column its own name")
@@ -124,7 +129,9 @@ def read(
         raise DataError(f"the data have {len(columns)} columns and no row; give one row or more")
     states = _states_by_name(like) if like is not None else {}
     columns = [
-        column if column.declared is not None else _declared(column, Intervals.of(states.get(column.name, ())))
+        column
+        if column.declared is not None
+        else _declared(column, Intervals.of(states.get(column.name, ())))
         for column in columns
     ]
     if settings.arities is not None:
@@ -139,16 +146,23 @@ def _listed(text: str, names: Container[str]) -> list[str]:
     return [text] if text in names else [part.strip() for part in text.split(",")]
 
 
-def read_evidence(source: Any, like: HasStates, settings: ReadSettings | None = None) -> dict[str, Ints]:
+def read_evidence(
+    source: Any, like: HasStates, settings: ReadSettings | None = None
+) -> dict[str, Ints]:
     """Return the state of every row in each column that `like` names, in its states; -1 where the value is missing."""
     if isinstance(source, Dataset):
         columns = [
-            Column(*column) for column in zip(source.names, source.states, source.codes, source.states, strict=True)
+            Column(*column)
+            for column in zip(source.names, source.states, source.codes, source.states, strict=True)
         ]
     else:
         columns, _ = _load(source, settings or ReadSettings())
     states = _states_by_name(like)
-    return {column.name: codes_in(column, states[column.name]) for column in columns if column.name in states}
+    return {
+        column.name: codes_in(column, states[column.name])
+        for column in columns
+        if column.name in states
+    }
 
 
 def column_like(source: Any, name: str, values: AnyArray) -> Any:
@@ -156,7 +170,9 @@ def column_like(source: Any, name: str, values: AnyArray) -> Any:
     if isinstance(source, str | PathLike | np.ndarray | Dataset):
         return values
     package = nw.get_native_namespace(source)
-    plain = values.tolist() if values.dtype.hasobject else values  # so that dates become a column of dates
+    plain = (
+        values.tolist() if values.dtype.hasobject else values
+    )  # so that dates become a column of dates
     if package.__name__ == "pandas":
         return package.Series(plain, index=source.index, name=name)
     return package.Series(name, plain, strict=False) if package.__name__ == "polars" else values
@@ -185,7 +201,11 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         if kind in ("parquet", "arrow"):
             columns = _read_frame_file(path, kind.capitalize())
         else:
-            from . import text  # loads numba, for which neither a network command nor the reader of Parquet files waits
+            from . import (
+                # loads numba, for which neither a network command nor the reader of Parquet files
+                # waits
+                text,
+            )
 
             if kind == ".dat":
                 kind = "fimi" if text.looks_like_fimi(path) else "gobnilp"
@@ -193,7 +213,10 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
                 return text.read_gobnilp(path), path.name
             if kind == "fimi":
                 return text.read_fimi(path), "item sets"
-            columns = [with_values(column) for column in text.read_separated(path, "," if kind == "csv" else "\t")]
+            columns = [
+                with_values(column)
+                for column in text.read_separated(path, "," if kind == "csv" else "\t")
+            ]
     typed = any(column.declared is not None for column in columns)
     return columns, "declared types" if typed else "data"
 
@@ -208,13 +231,16 @@ def _declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list
     if isinstance(arities, Mapping):
         declared, label, source = arities, "declared", "the declaration"
     elif ending(path := Path(arities)) == ".bif":
-        # The one import against the order of the rooms: a network may declare the states of the data.
+        # The one import against the order of the rooms: a network may declare the states of the
+        # data.
         from ..network import read_network
 
         states = _states_by_name(read_network(path))
         declared = {name: states[name] for name in names if name in states}
         if not declared:
-            raise DataError(f"{path} declares no column of the data ({names[0]!r}, ...); give their network")
+            raise DataError(
+                f"{path} declares no column of the data ({names[0]!r}, ...); give their network"
+            )
         label, source = f"network {path.name.removesuffix('.gz')}", str(path)
     elif ending(path) == ".json":
         try:
@@ -228,9 +254,15 @@ def _declare(columns: list[Column], arities: str | Path | Arities) -> tuple[list
         raise FormatError(f"arities from {path}; give a .bif network or a .json file")
     for name, its in declared.items():
         if name not in names:
-            raise DataError(f"{source} names {name!r}, which is not a column; columns are {some(names, 10)}")
+            raise DataError(
+                f"{source} names {name!r}, which is not a column; columns are {some(names, 10)}"
+            )
         count = its if isinstance(its, int) and not isinstance(its, bool) else 0
-        if isinstance(its, list | tuple) and all(isinstance(state, str) for state in its) and len(set(its)) == len(its):
+        if (
+            isinstance(its, list | tuple)
+            and all(isinstance(state, str) for state in its)
+            and len(set(its)) == len(its)
+        ):
             count = len(its)
         if not 1 <= count <= MOST_STATES:
             raise DataError(
@@ -256,7 +288,10 @@ def _frame_columns(frame: Any) -> list[Column]:
         if frame.ndim != 2:
             raise DataError(f"an array of shape {frame.shape}; give rows and columns")
         masks, values = np.ma.getmaskarray(frame).T, np.ma.getdata(frame).T
-        return [_array_column(f"x{i}", *column) for i, column in enumerate(zip(values, masks, strict=True))]
+        return [
+            _array_column(f"x{i}", *column)
+            for i, column in enumerate(zip(values, masks, strict=True))
+        ]
     try:
         table = nw.from_native(frame)
         table = table.collect() if isinstance(table, nw.LazyFrame) else table
@@ -266,7 +301,9 @@ def _frame_columns(frame: Any) -> list[Column]:
             f"data of type {type(frame).__name__}; give a file, a data frame (pandas, polars, pyarrow) or a Dataset"
         ) from None
     except ValueError as error:  # names that repeat
-        raise DataError(f"the data frame cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise DataError(
+            f"the data frame cannot be read: {' '.join(str(error).split())[:200]}"
+        ) from None
     return [_foreign_column(name, table, i) for i, name in enumerate(names)]
 
 
@@ -284,12 +321,16 @@ def _foreign_column(name: Any, table: "nw.DataFrame[Any]", number: int) -> Colum
     try:
         text = "" if is_missing(name) else str(name)
     except Exception:  # of a class that is not ours, or a number with thousands of digits
-        raise DataError(f"the name of column {number} is a {type(name).__name__}; rename it") from None
+        raise DataError(
+            f"the name of column {number} is a {type(name).__name__}; rename it"
+        ) from None
     try:
         return _frame_column(text, table[:, number])
     except (QubayesError, MemoryError):
         raise
-    except Exception as error:  # pandas, polars and pyarrow raise errors of many kinds for odd cells
+    except (
+        Exception
+    ) as error:  # pandas, polars and pyarrow raise errors of many kinds for odd cells
         reason = shown(" ".join(str(error).split()), 100)
         raise DataError(
             f"column {text!r} cannot be read ({type(error).__name__}: {reason}); convert it to text or numbers first"
@@ -298,7 +339,16 @@ def _foreign_column(name: Any, table: "nw.DataFrame[Any]", number: int) -> Colum
 
 def _frame_column(name: str, series: "nw.Series[Any]") -> Column:
     kind = series.dtype
-    as_objects = nw.Object, nw.Unknown, nw.Date, nw.Datetime, nw.Time, nw.Decimal, nw.Int128, nw.UInt128
+    as_objects = (
+        nw.Object,
+        nw.Unknown,
+        nw.Date,
+        nw.Datetime,
+        nw.Time,
+        nw.Decimal,
+        nw.Int128,
+        nw.UInt128,
+    )
     if kind == nw.String:
         return _text_column(name, series)
     if kind in (nw.Categorical, nw.Enum):
@@ -310,7 +360,9 @@ def _frame_column(name: str, series: "nw.Series[Any]") -> Column:
     if kind.is_numeric() and kind not in as_objects:
         return _number_column(name, series.fill_null(0).to_numpy(), missing)
     if kind in as_objects:
-        return _object_column(name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)])
+        return _object_column(
+            name, [None if m else value for value, m in zip(series.to_list(), missing, strict=True)]
+        )
     raise DataError(f"column {name!r} is of type {kind}; convert it to text or numbers first")
 
 
@@ -318,10 +370,14 @@ def _text_column(name: str, series: "nw.Series[Any]") -> Column:
     try:
         distinct = sorted(series.unique().drop_nulls().to_list())
     except UnicodeEncodeError:  # of pandas
-        raise DataError(f"column {name!r} holds a lone surrogate; replace it by Unicode text") from None
+        raise DataError(
+            f"column {name!r} holds a lone surrogate; replace it by Unicode text"
+        ) from None
     if not distinct:
         return Column(name, (), np.zeros(len(series), np.uint8))
-    codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.UInt32).fill_null(len(distinct))
+    codes = series.replace_strict(distinct, range(len(distinct)), return_dtype=nw.UInt32).fill_null(
+        len(distinct)
+    )
     return Column(name, distinct, codes.to_numpy().astype(np.min_scalar_type(len(distinct))))
 
 
@@ -331,13 +387,17 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     narwhals gives only the categories that occur.
     """
     native = series.to_native()
-    if hasattr(native, "cat") and hasattr(native.cat, "categories"):  # pandas, where categories may be numbers
+    if hasattr(native, "cat") and hasattr(
+        native.cat, "categories"
+    ):  # pandas, where categories may be numbers
         values = native.cat.categories.tolist()
         texts = tuple(text_of(name, value) for value in values)
         if not any(isinstance(value, str) for value in values):  # texts are declared as they are
             texts = tuple(one_spelling(list(texts)))
         if len(set(texts)) < len(texts):
-            raise DataError(f"column {name!r} has categories that are the same as text; rename them")
+            raise DataError(
+                f"column {name!r} has categories that are the same as text; rename them"
+            )
         codes = np.asarray(native.cat.codes, dtype=np.int64)
         codes = np.where(codes < 0, len(texts), codes).astype(np.min_scalar_type(len(texts)))
         return Column(name, texts, codes, texts, _own(values))
@@ -347,7 +407,9 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
         values = chunks[0].dictionary.to_pylist() if chunks else []
         declared = tuple(text_of(name, value) for value in values)
         value_of = dict(zip(declared, values, strict=True))
-        return column._replace(declared=declared, own=_own([value_of.get(text, text) for text in column.distinct]))
+        return column._replace(
+            declared=declared, own=_own([value_of.get(text, text) for text in column.distinct])
+        )
     return column._replace(declared=tuple(getattr(series.dtype, "categories", ())) or None)
 
 
@@ -368,20 +430,27 @@ def _number_column(name: str, values: AnyArray, missing: AnyArray) -> Column:
 
 def _object_column(name: str, values: list[Any]) -> Column:
     """Return a column of Python objects of one type: as numbers, or as their text."""
-    values = [None if is_missing(v) else v.item() if isinstance(v, np.generic) else v for v in values]
+    values = [
+        None if is_missing(v) else v.item() if isinstance(v, np.generic) else v for v in values
+    ]
     kinds = {type(value) for value in values if value is not None}
     if kinds and kinds != {int} and kinds <= {int, float, Decimal}:
         try:
             numbers = np.array([np.nan if value is None else float(value) for value in values])
         except (OverflowError, ValueError):
-            raise DataError(f"column {name!r} holds infinite values; replace them or remove their rows") from None
+            raise DataError(
+                f"column {name!r} holds infinite values; replace them or remove their rows"
+            ) from None
         return _number_column(name, numbers, np.isnan(numbers))
     if len(kinds) > 1:
         raise DataError(f"column {name!r} mixes values of several types; convert it to text first")
     texts = [None if value is None else text_of(name, value) for value in values]
     value_of = {text: value for text, value in zip(texts, values, strict=True) if text is not None}
     index = {text: code for code, text in enumerate(sorted(value_of))}
-    codes = np.array([len(index) if text is None else index[text] for text in texts], np.min_scalar_type(len(index)))
+    codes = np.array(
+        [len(index) if text is None else index[text] for text in texts],
+        np.min_scalar_type(len(index)),
+    )
     return Column(name, list(index), codes, own=_own([value_of[text] for text in index]))
 
 
@@ -393,11 +462,15 @@ def _own(values: Sequence[Any]) -> AnyArray | None:
 def _read_frame_file(path: Path, kind: str) -> list[Column]:
     """Return the columns of a Parquet or Arrow file; raise FormatError if its reader dies or does not return."""
     if path.suffix.lower() == ".gz":
-        raise FormatError(f"{path}: Parquet and Arrow files are compressed inside; unpack this one first")
+        raise FormatError(
+            f"{path}: Parquet and Arrow files are compressed inside; unpack this one first"
+        )
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
     if find_spec("polars") is None:
-        optional("polars", f"a file in the {kind} format", "frames")  # raises; imported by the child alone
+        optional(
+            "polars", f"a file in the {kind} format", "frames"
+        )  # raises; imported by the child alone
     command = [sys.executable, "-P", "-c", _CHILD, kind, str(path)]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:
@@ -420,7 +493,9 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
                     f"{path} was not read in {seconds:.0f} s; if its disk is slow, copy it to another, or else write it"
                     " again: it may be damaged"
                 ) from None
-            raise FormatError(f"{path} is not a whole {kind} file: its reader failed; write it again") from None
+            raise FormatError(
+                f"{path} is not a whole {kind} file: its reader failed; write it again"
+            ) from None
         finally:
             timer.cancel()
             child.kill()
@@ -440,7 +515,9 @@ def _received(stream: IO[bytes]) -> Iterator[Column]:
             distinct = array(header["numbers"], distinct)
         codes = array(header["codes"], header["rows"])
         own = array(header["own"], len(distinct)) if header["own"] else None
-        yield Column(header["name"], distinct, codes, None if declared is None else tuple(declared), own)
+        yield Column(
+            header["name"], distinct, codes, None if declared is None else tuple(declared), own
+        )
 
 
 def send_file(kind: str, path: str) -> None:
@@ -472,7 +549,9 @@ def send_file(kind: str, path: str) -> None:
         send({"error": type(error).__name__, "message": str(error)})
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException as error:  # polars panics on some broken files, and a panic is not an Exception
+    except (
+        BaseException
+    ) as error:  # polars panics on some broken files, and a panic is not an Exception
         reason = " ".join((str(error) or type(error).__name__).split())[:120]
         message = f"{path} is not a whole {kind} file; write it again ({reason})"
         send({"error": FormatError.__name__, "message": message})

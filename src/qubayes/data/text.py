@@ -1,9 +1,9 @@
 """Text tables (CSV, TSV, GOBNILP) and FIMI item sets to columns.
 
-The scanner of separated fields is our own by measurement: on 200,000 rows x 40 columns it takes half the time of
-polars, it keeps one to four bytes per field instead of a string, and its errors name the line. It reads a file in
-blocks, so that a file that becomes shorter meanwhile is an error and not a crash.
-"""
+The scanner of separated fields is our own by measurement: on 200,000 rows x 40 columns it takes
+half the time of polars, it keeps one to four bytes per field instead of a string, and its errors
+name the line. It reads a file in blocks, so that a file that becomes shorter meanwhile is an error
+and not a crash."""
 
 import csv
 import os
@@ -22,7 +22,9 @@ from .columns import Column
 from .dataset import MOST_STATES
 
 _BLOCK = 1 << 22  # bytes
-_MOST_CELLS = 10**9  # cells of a table of item sets, 2 bytes each: a small file of rare items asks for a square of them
+_MOST_CELLS = (
+    10**9
+)  # cells of a table of item sets, 2 bytes each: a small file of rare items asks for a square of them
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENTS = re.compile(rb"^[ \t\r]*#.*", re.MULTILINE)
 _OTHER, _QUOTE, _BLANK, _SEPARATOR, _NEWLINE = range(5)  # classes of bytes
@@ -54,7 +56,9 @@ def read_gobnilp(path: Path) -> list[Column]:
         lines = _lines_with_fields(path, file)
         _, names = next(lines, (0, []))
         line, arities = next(lines, (0, []))
-        if len(arities) != len(names) or not all(re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities):
+        if len(arities) != len(names) or not all(
+            re.fullmatch("[1-9][0-9]{0,8}", arity) for arity in arities
+        ):
             raise FormatError(
                 f"{path}: {len(names)} names, then {len(arities)} fields where the number of states of each must stand;"
                 f" give names, numbers of states, rows (or {option('format', 'fimi')})"
@@ -63,18 +67,31 @@ def read_gobnilp(path: Path) -> list[Column]:
         if (most := max(map(int, arities))) > MOST_STATES:
             _fail(path, line, f"a variable with {most} states; at most {MOST_STATES} are allowed")
         columns = _scanned(path, file, line + 1, names, " ")
-    return [column._replace(declared=int(arity)) for column, arity in zip(columns, arities, strict=True)]
+    return [
+        column._replace(declared=int(arity)) for column, arity in zip(columns, arities, strict=True)
+    ]
 
 
 def looks_like_fimi(path: Path) -> bool:
     """Return True if a `.dat` file holds item sets: whole numbers that are not codes below arities in a second line."""
     with opened(path) as file:
-        rows = [fields for _, (_, fields) in zip(range(1000), _lines_with_fields(path, file), strict=False)]
-    if not all(field.isascii() and field.isdigit() and len(field) <= 18 for fields in rows for field in fields):
+        rows = [
+            fields
+            for _, (_, fields) in zip(range(1000), _lines_with_fields(path, file), strict=False)
+        ]
+    if not all(
+        field.isascii() and field.isdigit() and len(field) <= 18
+        for fields in rows
+        for field in fields
+    ):
         return False
     if len(rows) < 3 or any(len(fields) != len(rows[0]) for fields in rows):
         return True
-    return any(int(code) >= int(arity) for row in rows[2:] for code, arity in zip(row, rows[1], strict=True))
+    return any(
+        int(code) >= int(arity)
+        for row in rows[2:]
+        for code, arity in zip(row, rows[1], strict=True)
+    )
 
 
 def read_fimi(path: Path) -> list[Column]:
@@ -84,18 +101,27 @@ def read_fimi(path: Path) -> list[Column]:
         raise FormatError(f"{path} is empty; give a transaction of item numbers on each line")
     if bad := re.search(rb"[^0-9\s]|[0-9]{19}", content):
         line = content.count(b"\n", 0, bad.start()) + 1
-        _fail(path, line, f"{bad[0][:20]!r} is not an item; items are whole numbers, blanks between")
+        _fail(
+            path, line, f"{bad[0][:20]!r} is not an item; items are whole numbers, blanks between"
+        )
     transactions = [line.split() for line in content.removesuffix(b"\n").split(b"\n")]
     lengths = np.array([len(transaction) for transaction in transactions], dtype=np.int64)
-    items = np.array([int(item) for transaction in transactions for item in transaction], dtype=np.int64)
+    items = np.array(
+        [int(item) for transaction in transactions for item in transaction], dtype=np.int64
+    )
     numbers, columns = np.unique(items, return_inverse=True)
     if len(numbers) == 0:
         raise FormatError(f"{path} holds no item; give a transaction of item numbers on each line")
     if len(numbers) * len(lengths) > _MOST_CELLS:
-        raise DataError(f"{path}: {len(numbers)} items x {len(lengths)} rows is too large; remove rare items first")
+        raise DataError(
+            f"{path}: {len(numbers)} items x {len(lengths)} rows is too large; remove rare items first"
+        )
     present: AnyArray = np.zeros((len(numbers), len(lengths)), dtype=np.uint8)
     present[columns, np.repeat(np.arange(len(lengths)), lengths)] = 1
-    return [Column(str(number), ("0", "1"), present[i], ("0", "1")) for i, number in enumerate(numbers.tolist())]
+    return [
+        Column(str(number), ("0", "1"), present[i], ("0", "1"))
+        for i, number in enumerate(numbers.tolist())
+    ]
 
 
 def _numbered_lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
@@ -116,7 +142,9 @@ def _lines_with_fields(path: Path, file: BinaryIO) -> Iterator[tuple[int, list[s
 
 def _check_names(path: Path, names: list[str]) -> None:
     if not names:
-        raise FormatError(f"{path} is empty or holds only blank lines; give a table with a header row and data")
+        raise FormatError(
+            f"{path} is empty or holds only blank lines; give a table with a header row and data"
+        )
 
 
 def _check_text(path: Path, content: bytes, line: int) -> None:
@@ -135,12 +163,16 @@ def _fail(path: Path, line: int, problem: str) -> NoReturn:
     raise FormatError(f"{path}, line {line}: {problem}")
 
 
-def _scanned(path: Path, file: BinaryIO, line: int, names: list[str], separator: str) -> list[Column]:
+def _scanned(
+    path: Path, file: BinaryIO, line: int, names: list[str], separator: str
+) -> list[Column]:
     """Return the columns of the rows that follow in the file, whose next line has this number."""
     values = _Values(len(names), separator)
     blocks: list[AnyArray] = []
     content = b""
-    while block := file.read(max(_BLOCK, len(content))):  # a row that is longer than a block doubles the next one
+    while block := file.read(
+        max(_BLOCK, len(content))
+    ):  # a row that is longer than a block doubles the next one
         content += block
         stop = content.rfind(b"\n") + 1
         codes, read, line = values.scan(path, content[:stop], line, last=False)
@@ -156,7 +188,9 @@ class _Values:
     def __init__(self, columns: int, separator: str) -> None:
         room = 1 << max(11, columns.bit_length())  # one row at least
         self.slots = np.full(2 * room, -1, np.int64)  # value, or -1; half of the slots stay empty
-        self.keys = np.empty(room, np.int64)  # of each value: column << 33 | doubled quotation marks << 32 | hash
+        self.keys = np.empty(
+            room, np.int64
+        )  # of each value: column << 33 | doubled quotation marks << 32 | hash
         self.offsets = np.zeros(room + 1, np.int64)  # value v is texts[offsets[v] : offsets[v + 1]]
         self.texts = np.empty(0, np.uint8)
         self.count = 0
@@ -169,17 +203,23 @@ class _Values:
             self._stop = _SEPARATOR
             self._classes[ord('"')] = _QUOTE
             self._classes[ord(separator)] = _SEPARATOR
-        self._seed = int.from_bytes(os.urandom(7), "little")  # so that no file can be made whose values all collide
+        self._seed = int.from_bytes(
+            os.urandom(7), "little"
+        )  # so that no file can be made whose values all collide
 
-    def scan(self, path: Path, content: bytes, line: int, *, last: bool) -> tuple[AnyArray, int, int]:
+    def scan(
+        self, path: Path, content: bytes, line: int, *, last: bool
+    ) -> tuple[AnyArray, int, int]:
         """Return (value of each (column, row), bytes that were read, number of the next line).
 
-        The content ends with a line end; a quoted field may continue in the next block unless this is the last one.
-        """
+        The content ends with a line end; a quoted field may continue in the next block unless this
+        is the last one."""
         _check_text(path, content, line)
         if self._stop == _BLANK and b"#" in content:
             content = _COMMENTS.sub(lambda found: b" " * len(found[0]), content)
-        rows = min(content.count(b"\n"), len(content) // self._width + 1)  # a field has a byte behind it
+        rows = min(
+            content.count(b"\n"), len(content) // self._width + 1
+        )  # a field has a byte behind it
         codes = np.empty((self._width, rows), np.uint32)
         place = np.array([0, line, 0, self.count, 0])
         status = _FULL
@@ -191,7 +231,11 @@ class _Values:
             )  # fmt: skip
             position, line, row, self.count, fields = place.tolist()
         if status == _RAGGED:
-            _fail(path, line, f"{fields} fields where the header has {self._width}; give every row as many")
+            _fail(
+                path,
+                line,
+                f"{fields} fields where the header has {self._width}; give every row as many",
+            )
         if status != _DONE and not (status == _UNCLOSED and not last):
             _fail(path, line, _PROBLEMS[status])
         return codes[:, :row].astype(np.min_scalar_type(self.count)), position, line
@@ -235,9 +279,8 @@ class _Values:
 def _scan(content, classes, stop, seed, place, slots, keys, offsets, texts, codes):  # type: ignore[no-untyped-def]
     """Return why the scan stopped; `place` is then (position, line, row) of the next row, values, fields of a bad row.
 
-    The content ends with a line end. `keys` must have room for a row of new values (else the scan stops there), `texts`
-    for the whole content.
-    """
+    The content ends with a line end. `keys` must have room for a row of new values (else the scan
+    stops there), `texts` for the whole content."""
     columns, mask = len(codes), len(slots) - 1
     position, line, row, count = place[0], place[1], place[2], place[3]
     while True:

@@ -1,8 +1,8 @@
 """Names of the array types that kernels take, and the container of our own binary files: facts and arrays.
 
-A file is, all numbers little endian: the magic (16 bytes), version and length of the header (4 bytes each); the header
-(JSON, the facts); the arrays one after the other, as the format lays them out; crc32 of all bytes before.
-"""
+A file is, all numbers little endian: the magic (16 bytes), version and length of the header (4
+bytes each); the header (JSON, the facts); the arrays one after the other, as the format lays them
+out; crc32 of all bytes before."""
 
 import json
 import os
@@ -47,7 +47,9 @@ class Format(NamedTuple):
     magic: bytes  # 16 of them
     content: str  # "candidate sets"
     advice: str  # where to get such a file
-    layout: Callable[[Facts], Layout]  # raises FormatError where facts are missing or are not what they should be
+    layout: Callable[
+        [Facts], Layout
+    ]  # raises FormatError where facts are missing or are not what they should be
 
 
 def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[AnyArray]) -> None:
@@ -58,7 +60,9 @@ def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[A
         raise FormatError(f"cannot write {kind.content}: {error}; give finite numbers") from error
     layout = kind.layout(facts)
     if [len(array) for array in arrays] != [length for _, length in layout]:
-        raise FormatError(f"cannot write {kind.content}: the arrays do not have the lengths that belong together")
+        raise FormatError(
+            f"cannot write {kind.content}: the arrays do not have the lengths that belong together"
+        )
     parts: list[Any] = [_START.pack(kind.magic, _VERSION, len(header)), header]
     for array, (number, _) in zip(arrays, layout, strict=True):
         parts.append(np.ascontiguousarray(array, dtype=number).view(np.uint8).data)
@@ -81,15 +85,21 @@ def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
             raise FormatError(f"not a file of {kind.content} made by qubayes; {kind.advice}")
         _, version, length = _START.unpack(start)
         if version != _VERSION:
-            raise FormatError(f"the file has version {version}; this qubayes reads version {_VERSION}")
+            raise FormatError(
+                f"the file has version {version}; this qubayes reads version {_VERSION}"
+            )
         if length > size - _START.size:
-            raise FormatError(f"the file has {size} bytes and promises a header of {length}; it was cut short")
+            raise FormatError(
+                f"the file has {size} bytes and promises a header of {length}; it was cut short"
+            )
         header = file.read(length)
         facts = json_object(header)
         layout = kind.layout(facts)
         body = sum(length * np.dtype(number).itemsize for number, length in layout)
         if size != len(start) + len(header) + body + _END.size:
-            raise FormatError(f"the file has {size} bytes and its header promises {body} in arrays; it was cut short")
+            raise FormatError(
+                f"the file has {size} bytes and its header promises {body} in arrays; it was cut short"
+            )
         checksum = zlib.crc32(header, zlib.crc32(start))
         arrays = [np.empty(length, dtype=number) for number, length in layout]
         for array in arrays:
@@ -97,7 +107,9 @@ def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
             for begin in range(0, len(view), _BLOCK):
                 part = view[begin : begin + _BLOCK]
                 if file.readinto(part) != len(part):  # type: ignore[attr-defined]
-                    raise FormatError("the file became shorter while it was read; read it again when it is finished")
+                    raise FormatError(
+                        "the file became shorter while it was read; read it again when it is finished"
+                    )
                 checksum = zlib.crc32(part, checksum)
         if file.read(_END.size) != _END.pack(checksum):
             raise FormatError("the checksum does not agree; the file was damaged: make it again")
@@ -107,7 +119,13 @@ def read_arrays(path: Path, kind: Format) -> tuple[Facts, list[AnyArray]]:
 def sizes_of(facts: Facts) -> tuple[int, int, int]:
     """Return the numbers of vertices, sets and members of the named families in the facts."""
     names, sets, members = (facts.get(key) for key in ("names", "sets", "members"))
-    named = isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    named = (
+        isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+    )
     if not named or not all(type(count) is int and 0 <= count < 2**60 for count in (sets, members)):
-        raise FormatError("the header does not hold different names and the numbers of sets and members")
+        raise FormatError(
+            "the header does not hold different names and the numbers of sets and members"
+        )
     return len(facts["names"]), facts["sets"], facts["members"]

@@ -1,8 +1,7 @@
 """What this process runs with: memory, and the packages that are installed.
 
-Work that needs more memory than there is, is refused before it begins: a system that is out of memory kills processes
-without a message.
-"""
+Work that needs more memory than there is, is refused before it begins: a system that is out of
+memory kills processes without a message."""
 
 import os
 import platform
@@ -20,7 +19,10 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-_GROUPS, _LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # of a container, a service, a batch job
+_GROUPS, _LIMITS = (
+    Path("/proc/self/cgroup"),
+    Path("/sys/fs/cgroup"),
+)  # of a container, a service, a batch job
 _PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
 
 
@@ -40,7 +42,10 @@ def limit_address_space() -> None:
     if resource and address_limit() is None:
         have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (2 * have + (4 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_AS,
+                (2 * have + (4 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]),
+            )
 
 
 def peak_memory() -> int:
@@ -54,9 +59,8 @@ def peak_memory() -> int:
 def memory_here() -> int | None:
     """Return the bytes that this process can have, or None if no limit is known.
 
-    The least of the machine's memory, the process's own limit and those of its control groups (both versions of
-    Linux's interface).
-    """
+    The least of the machine's memory, the process's own limit and those of its control groups (both
+    versions of Linux's interface)."""
     known = [address_limit()]
     with suppress(AttributeError, OSError, ValueError):  # Windows
         known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -67,7 +71,11 @@ def memory_here() -> int | None:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        root, name = (_LIMITS / "memory", "memory.limit_in_bytes") if controllers else (_LIMITS, "memory.max")
+        root, name = (
+            (_LIMITS / "memory", "memory.limit_in_bytes")
+            if controllers
+            else (_LIMITS, "memory.max")
+        )
         group = PurePosixPath(path)
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # no such file; "max"
@@ -94,7 +102,9 @@ def optional(package: str, purpose: str, extra: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingPackageError(f"{purpose} needs {error.name}; {how_to_install(extra)}") from error
+        raise MissingPackageError(
+            f"{purpose} needs {error.name}; {how_to_install(extra)}"
+        ) from error
 
 
 class _Lazy:

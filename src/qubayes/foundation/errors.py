@@ -45,7 +45,9 @@ def some(names: Iterable[str], most: int = 5) -> str:
     "'a', 'b' and 1 more"
     """
     names = list(names)
-    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(repr, names[:most])) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )
 
 
 def option(name: str, value: object = None) -> str:

@@ -67,7 +67,9 @@ class Families(NamedTuple):
     def masks(self) -> Words:
         """(sets,) each set as a word with the bit v for its member v, for at most 64 vertices."""
         masks = np.zeros(len(self.set_start) - 1, np.uint64)
-        np.bitwise_or.at(masks, self.sets_of_members, np.uint64(1) << self.members.astype(np.uint64))
+        np.bitwise_or.at(
+            masks, self.sets_of_members, np.uint64(1) << self.members.astype(np.uint64)
+        )
         return masks
 
     def padded(self, kind: npt.DTypeLike = np.int32) -> AnyArray:
@@ -82,7 +84,9 @@ class Families(NamedTuple):
     def by_member(self) -> tuple[Ints, SmallInts]:
         """Return (start, sets): sets[start[v] : start[v + 1]] are the numbers of the sets that contain v."""
         ones = np.ones(len(self.members), np.bool_)
-        rows = sparse.csr_matrix((ones, self.members, self.set_start), shape=(len(self.set_start) - 1, self.n))
+        rows = sparse.csr_matrix(
+            (ones, self.members, self.set_start), shape=(len(self.set_start) - 1, self.n)
+        )
         columns = rows.tocsc()  # twice as fast as sorting the members
         return columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
 
@@ -95,7 +99,9 @@ class Families(NamedTuple):
         members = place[own.members]
         kept = np.concatenate([[0], np.cumsum(members >= 0)])
         start = np.concatenate([[0], np.cumsum(self.sizes[vertices])])
-        return Families(frozen(start), frozen(kept[own.set_start]), frozen(members[members >= 0])), numbers
+        return Families(
+            frozen(start), frozen(kept[own.set_start]), frozen(members[members >= 0])
+        ), numbers
 
     def set_at(self, number: int) -> VertexSet:
         """Return the set with this number."""
@@ -104,7 +110,9 @@ class Families(NamedTuple):
     def sets_at(self, numbers: npt.ArrayLike) -> tuple[VertexSet, ...]:
         """Return the sets with these numbers."""
         chosen = np.asarray(numbers, dtype=np.int64)
-        bounds = zip(self.set_start[chosen].tolist(), self.set_start[chosen + 1].tolist(), strict=True)
+        bounds = zip(
+            self.set_start[chosen].tolist(), self.set_start[chosen + 1].tolist(), strict=True
+        )
         return tuple(tuple(self.members[first:last].tolist()) for first, last in bounds)
 
     def first_inside(self, vertex: int, allowed: Bools) -> int:
@@ -125,7 +133,9 @@ class Families(NamedTuple):
         start = self.set_start[numbers[0] : numbers[-1] + 1]
         owners = np.repeat(np.arange(last - first), np.diff(self.set_start[numbers]))
         missing = np.cumsum(~allowed[owners, self.members[start[0] : start[-1]]])
-        inside = numbers[0] + np.flatnonzero(np.diff(np.concatenate([[0], missing])[start - start[0]]) == 0)
+        inside = numbers[0] + np.flatnonzero(
+            np.diff(np.concatenate([[0], missing])[start - start[0]]) == 0
+        )
         found = np.append(inside, numbers[-1])[np.searchsorted(inside, numbers[:-1])]
         return np.where(found < numbers[1:], found, -1)
 
@@ -149,7 +159,9 @@ class Families(NamedTuple):
         start = np.concatenate([[0], np.cumsum(sizes)])
         places = np.arange(start[-1]) + np.repeat(self.set_start[numbers] - start[:-1], sizes)
         return Families(
-            frozen(np.searchsorted(numbers, self.vertex_start)), frozen(start), frozen(self.members[places])
+            frozen(np.searchsorted(numbers, self.vertex_start)),
+            frozen(start),
+            frozen(self.members[places]),
         )
 
     def sets_of(self, vertex: int) -> Iterator[VertexSet]:

@@ -1,9 +1,8 @@
 """Reading and writing of files, with errors that name the file.
 
-A file is written under a temporary name beside its place and then renamed: it is whole or absent. Its writer holds a
-lock on the temporary file, which ends with the process. So one without a lock was left by a process that was killed,
-and the next writer of the same file removes it.
-"""
+A file is written under a temporary name beside its place and then renamed: it is whole or absent.
+Its writer holds a lock on the temporary file, which ends with the process. So one without a lock
+was left by a process that was killed, and the next writer of the same file removes it."""
 
 import gzip
 import io
@@ -43,13 +42,19 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """
     place = _resolved(Path(path))
     if place.exists() and not place.is_file():
-        raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
+        raise FormatError(
+            f"cannot write {path}: a folder or a device has that name; choose another"
+        )
     try:
         remove_strays(place.parent, place.name)
         while True:
-            handle, name = tempfile.mkstemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
+            handle, name = tempfile.mkstemp(
+                prefix=f".{place.name}.", suffix=".part", dir=place.parent
+            )
             if fcntl:
-                with suppress(OSError):  # a file system without locks: there no other process removes it
+                with suppress(
+                    OSError
+                ):  # a file system without locks: there no other process removes it
                     fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_nlink:
                 break
@@ -58,7 +63,9 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
         raise FormatError(f"cannot write {path}: {error.strerror}; choose another place") from error
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb" if binary else "w", encoding=None if binary else "utf-8") as file:
+        with os.fdopen(
+            handle, "wb" if binary else "w", encoding=None if binary else "utf-8"
+        ) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -85,20 +92,30 @@ def check_places(outputs: Iterable[Path | None], inputs: Iterable[Path | None] =
         folder = place.parent
         if not folder.is_dir():
             missing = folder if path.is_symlink() else path.parent
-            raise FormatError(f"cannot write {path}: there is no folder {missing}; make it, or choose another")
+            raise FormatError(
+                f"cannot write {path}: there is no folder {missing}; make it, or choose another"
+            )
         if not os.access(folder, os.W_OK):
-            raise FormatError(f"cannot write {path}: nothing may be written to {folder}; choose another place")
+            raise FormatError(
+                f"cannot write {path}: nothing may be written to {folder}; choose another place"
+            )
         if path.exists() and not path.is_file():
-            raise FormatError(f"cannot write {path}: a folder or a device has that name; choose another")
+            raise FormatError(
+                f"cannot write {path}: a folder or a device has that name; choose another"
+            )
         if place in taken:
-            raise FormatError(f"cannot write {path}: it is also {taken[place]}; choose another name")
+            raise FormatError(
+                f"cannot write {path}: it is also {taken[place]}; choose another name"
+            )
         taken[place] = "another output"
 
 
 def _resolved(path: Path) -> Path:
     """Return the absolute path with all links followed."""
     if not _is_name(path):
-        raise FormatError(f"cannot write {str(path)!r}: no name of a file has a NUL byte or a lone surrogate")
+        raise FormatError(
+            f"cannot write {str(path)!r}: no name of a file has a NUL byte or a lone surrogate"
+        )
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:
@@ -116,8 +133,8 @@ def _is_name(path: Path) -> bool:
 def lock(handle: int) -> bool:
     """Lock the open file until the handle is closed; return False if another process has locked it.
 
-    Return True also where files cannot be locked (Windows, some file systems): there two writers are not noticed.
-    """
+    Return True also where files cannot be locked (Windows, some file systems): there two writers
+    are not noticed."""
     if fcntl:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,16 +148,17 @@ def lock(handle: int) -> bool:
 def lock_folder(folder: Path) -> FileLock | None:
     """Return a lock of the folder (its file run.lock), or None if another process or thread has locked it.
 
-    It ends with its `release()` or with this process; run.lock stays. A file system without locks gives a lock that
-    keeps nobody out.
-    """
+    It ends with its `release()` or with this process; run.lock stays. A file system without locks
+    gives a lock that keeps nobody out."""
     held = FileLock(folder / "run.lock", thread_local=False)
     try:
         held.acquire(blocking=False)
     except Timeout:
         return None
     except PermissionError as error:
-        raise FormatError(f"cannot write to {folder}: {error.strerror}; choose another folder") from error
+        raise FormatError(
+            f"cannot write to {folder}: {error.strerror}; choose another folder"
+        ) from error
     except OSError:  # a file system without locks
         pass
     return held
@@ -156,7 +174,9 @@ def publish(temporary: Path, path: Path) -> None:
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
-        with _reading_umask:  # it can only be read by setting it: two threads could leave the wrong one
+        with (
+            _reading_umask
+        ):  # it can only be read by setting it: two threads could leave the wrong one
             mask = os.umask(0o077)  # a file of another thread is rather too private than too open
             os.umask(mask)
         mode = 0o666 & ~mask
@@ -167,10 +187,16 @@ def publish(temporary: Path, path: Path) -> None:
 def remove_strays(folder: Path, name: str | None = None) -> None:
     """Remove the temporary files of killed writers of the file `name`, or of any file."""
     stray = re.compile(rf"\.{re.escape(name) if name else '.+'}\.[a-z0-9_]{{8}}\.part", re.DOTALL)
-    with suppress(OSError), os.scandir(folder) as entries:  # a folder may allow writing and not listing
+    with (
+        suppress(OSError),
+        os.scandir(folder) as entries,
+    ):  # a folder may allow writing and not listing
         for entry in entries:
             if stray.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError), ExitStack() as closing:  # locked by its writer, or of another user
+                with (
+                    suppress(OSError),
+                    ExitStack() as closing,
+                ):  # locked by its writer, or of another user
                     if fcntl:
                         handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                         closing.callback(os.close, handle)
@@ -188,18 +214,22 @@ def ending(path: str | Path) -> str:
 def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO]:
     """Yield the bytes of the file, unpacked if its name ends in `.gz` (or if `packed` says so); errors name the file.
 
-    Raise FormatError also if the file becomes shorter meanwhile: what was read is then not what it was or is.
-    """
+    Raise FormatError also if the file becomes shorter meanwhile: what was read is then not what it
+    was or is."""
     path = Path(path)
     if not _is_name(path):
-        raise FormatError(f"cannot read {str(path)!r}: no name of a file has a NUL byte or a lone surrogate")
+        raise FormatError(
+            f"cannot read {str(path)!r}: no name of a file has a NUL byte or a lone surrogate"
+        )
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             try:
                 if path.suffix.lower() == ".gz" if packed is None else packed:
                     with gzip.GzipFile(fileobj=file) as content:
-                        yield io.BufferedReader(_Bounded(content, path, unpacked_limit(size)), _BLOCK)
+                        yield io.BufferedReader(
+                            _Bounded(content, path, unpacked_limit(size)), _BLOCK
+                        )
                 else:
                     yield file
             except (QubayesError, EOFError, zlib.error):
@@ -211,27 +241,32 @@ def opened(path: str | Path, *, packed: bool | None = None) -> Iterator[BinaryIO
     except IsADirectoryError:
         raise FormatError(f"cannot read {path}: it is a folder; give a file in it") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(f"{path} is not a whole gzip file ({error}); fetch or pack it again") from None
+        raise FormatError(
+            f"{path} is not a whole gzip file ({error}); fetch or pack it again"
+        ) from None
     except OSError as error:
         raise FormatError(f"cannot read {path!s}: {error.strerror or error}") from None
 
 
 def _check_size(path: Path, file: BinaryIO, size: int) -> None:
     if os.fstat(file.fileno()).st_size < size:
-        raise FormatError(f"{path} became shorter while it was read; read it again when its writer has finished")
+        raise FormatError(
+            f"{path} became shorter while it was read; read it again when its writer has finished"
+        )
 
 
 def unpacked_limit(packed: int) -> int:
     """Return the bytes that a packed file of this size may unpack to.
 
-    That is 100 times its size and at least 1 GiB, unless the environment says otherwise. Text packs 3 to 30 times,
-    tables of few states up to 100 times; a bomb packs 1000 times.
-    """
+    That is 100 times its size and at least 1 GiB, unless the environment says otherwise. Text packs
+    3 to 30 times, tables of few states up to 100 times; a bomb packs 1000 times."""
     limit = os.environ.get(LIMIT_VARIABLE, "")
     if not limit:
         return max(1 << 30, 100 * packed)
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 18):
-        raise SettingError(f"{LIMIT_VARIABLE} = {limit[:40]!r}; give a number of bytes, such as 20000000000")
+        raise SettingError(
+            f"{LIMIT_VARIABLE} = {limit[:40]!r}; give a number of bytes, such as 20000000000"
+        )
     return int(limit)
 
 
@@ -247,7 +282,9 @@ def check_archive(archive: zipfile.ZipFile, file: IO[bytes]) -> None:
     if packed > size:
         raise FormatError("the parts of the file overlap, or it was cut short")
     if unpacked > unpacked_limit(size):
-        raise FormatError(f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it")
+        raise FormatError(
+            f"it unpacks to {unpacked:,} bytes; set {LIMIT_VARIABLE} to as many if you trust it"
+        )
 
 
 class _Bounded(io.RawIOBase):
@@ -305,15 +342,21 @@ def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
         yield line.decode("utf-8")
 
 
-def parse_json(text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def parse_json(
+    text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """Return the JSON value of the text; raise for NaN and infinities. `objects` makes values of (key, value) pairs."""
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=objects)
+        return json.loads(
+            text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=objects
+        )
     except QubayesError:
         raise
     except RecursionError:
         raise FormatError("not JSON: it is nested too deeply") from None
-    except ValueError as error:  # also for bytes that are not UTF-8, and for numbers with thousands of digits
+    except (
+        ValueError
+    ) as error:  # also for bytes that are not UTF-8, and for numbers with thousands of digits
         raise FormatError(f"not JSON: {str(error)[:120]}") from None
 
 

@@ -1,8 +1,8 @@
 """Directed graphs: topological order, cycles, strongly connected components, reachability.
 
-A graph is given by the parents of each vertex, or by a matrix `arcs` with arcs[a, b] for the arc a -> b. Everything
-is numpy and plain Python: commands that only read networks load neither numba nor scipy.
-"""
+A graph is given by the parents of each vertex, or by a matrix `arcs` with arcs[a, b] for the arc a
+-> b. Everything is numpy and plain Python: commands that only read networks load neither numba nor
+scipy."""
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
@@ -52,7 +52,8 @@ def find_cycle(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
     rest = set(range(len(parents))) - set(topological_order(parents))
     if not rest:
         return ()
-    # Every vertex in `rest` has a parent in `rest`: walking from parent to parent must return to a vertex seen before.
+    # Every vertex in `rest` has a parent in `rest`: walking from parent to parent must return to a
+    # vertex seen before.
     walk = [min(rest)]
     seen = {walk[0]: 0}
     while True:
@@ -72,9 +73,9 @@ def cycle_path(cycle: Sequence[int], names: Sequence[str]) -> str:
 def strong_components(arcs: Bools) -> list[Ints]:
     """Return the strongly connected components, each ascending, in the order of their smallest vertices.
 
-    Kosaraju's algorithm: a depth-first search along the arcs, then one against them that starts from the vertices that
-    the first search left last. Each takes 2n steps, with numpy on rows of n arcs.
-    """
+    Kosaraju's algorithm: a depth-first search along the arcs, then one against them that starts
+    from the vertices that the first search left last. Each takes 2n steps, with numpy on rows of n
+    arcs."""
     finished = [vertex for tree in _depth_first(arcs, range(len(arcs))) for vertex in tree]
     trees = _depth_first(np.ascontiguousarray(arcs.T), reversed(finished))
     return sorted((np.sort(tree) for tree in trees), key=lambda component: int(component[0]))

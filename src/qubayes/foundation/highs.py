@@ -5,9 +5,10 @@ Solve a program once:
     solved = Highs(solver="simplex").load(program).solve(seconds=60.0, stop=stop)
     if solved.optimal: use(solved.values)
 
-Solve a program that grows, each time from the last basis: keep the `Highs`, call `add_rows`, `add_columns`,
-`delete_rows` or `bound_columns`, then `solve` again. Options of HiGHS are given by their names, to the constructor or,
-for limits such as `simplex_iteration_limit` or `mip_max_nodes`, to `solve`.
+Solve a program that grows, each time from the last basis: keep the `Highs`, call `add_rows`,
+`add_columns`, `delete_rows` or `bound_columns`, then `solve` again. Options of HiGHS are given by
+their names, to the constructor or, for limits such as `simplex_iteration_limit` or `mip_max_nodes`,
+to `solve`.
 
 Matrices are `Compressed`, or scipy.sparse arrays, of which the same names are read.
 """
@@ -27,8 +28,8 @@ OPTIONS = {"output_flag": False, "threads": 1, "parallel": "off", "random_seed":
 class Compressed(NamedTuple):
     """A matrix in compressed rows: row i has data[k] in column indices[k], for indptr[i] <= k < indptr[i + 1].
 
-    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which checks its arguments.
-    """
+    Or in compressed columns, likewise. For small matrices it is quicker than scipy.sparse, which
+    checks its arguments."""
 
     shape: tuple[int, int]
     indptr: Ints
@@ -40,7 +41,12 @@ class Compressed(NamedTuple):
         """Return the entries that are not 0, by rows."""
         rows, columns = np.nonzero(dense)
         indptr = np.searchsorted(rows, np.arange(len(dense) + 1))
-        return Compressed((dense.shape[0], dense.shape[1]), indptr, columns, dense[rows, columns].astype(np.float64))
+        return Compressed(
+            (dense.shape[0], dense.shape[1]),
+            indptr,
+            columns,
+            dense[rows, columns].astype(np.float64),
+        )
 
 
 class LinearModel(NamedTuple):
@@ -72,7 +78,11 @@ class Highs:
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._integer = False
         self._stop = stop = [NEVER]
-        for event in (self._highs.cbSimplexInterrupt, self._highs.cbIpmInterrupt, self._highs.cbMipInterrupt):
+        for event in (
+            self._highs.cbSimplexInterrupt,
+            self._highs.cbIpmInterrupt,
+            self._highs.cbMipInterrupt,
+        ):
             event.subscribe(lambda event: event.interrupt(bool(stop[0][0])))
         self._set({**OPTIONS, **options})
 
@@ -85,9 +95,19 @@ class Highs:
         """Put this program in place of the present one; return self."""
         rows, columns = program.matrix.shape
         model: Any = highspy.HighsLp()
-        model.num_row_, model.num_col_, model.col_cost_ = rows, columns, np.asarray(program.costs, np.float64)
-        model.col_lower_, model.col_upper_ = _each(program.lower, columns), _each(program.upper, columns)
-        model.row_lower_, model.row_upper_ = _each(program.row_lower, rows), _each(program.row_upper, rows)
+        model.num_row_, model.num_col_, model.col_cost_ = (
+            rows,
+            columns,
+            np.asarray(program.costs, np.float64),
+        )
+        model.col_lower_, model.col_upper_ = (
+            _each(program.lower, columns),
+            _each(program.upper, columns),
+        )
+        model.row_lower_, model.row_upper_ = (
+            _each(program.row_lower, rows),
+            _each(program.row_upper, rows),
+        )
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         model.a_matrix_.start_ = program.matrix.indptr.astype(np.int32)
         model.a_matrix_.index_ = program.matrix.indices.astype(np.int32)
@@ -99,27 +119,41 @@ class Highs:
         self._highs.passModel(model)
         return self
 
-    def add_rows(self, matrix: Any, lower: Floats | float = -math.inf, upper: Floats | float = math.inf) -> None:
+    def add_rows(
+        self, matrix: Any, lower: Floats | float = -math.inf, upper: Floats | float = math.inf
+    ) -> None:
         """Add the rows of a matrix (new rows, columns) in compressed rows."""
         count, (start, places, values) = matrix.shape[0], _parts(matrix)
-        self._highs.addRows(count, _each(lower, count), _each(upper, count), len(places), start, places, values)
+        self._highs.addRows(
+            count, _each(lower, count), _each(upper, count), len(places), start, places, values
+        )
 
     def add_columns(
-        self, costs: Floats, matrix: Any, lower: Floats | float = 0.0, upper: Floats | float = math.inf
+        self,
+        costs: Floats,
+        matrix: Any,
+        lower: Floats | float = 0.0,
+        upper: Floats | float = math.inf,
     ) -> None:
         """Add the columns of a matrix (rows, new columns) in compressed columns."""
         count, (start, places, values) = len(costs), _parts(matrix)
         low, high = _each(lower, count), _each(upper, count)
-        self._highs.addCols(count, np.asarray(costs, np.float64), low, high, len(places), start, places, values)
+        self._highs.addCols(
+            count, np.asarray(costs, np.float64), low, high, len(places), start, places, values
+        )
 
     def delete_rows(self, rows: AnyArray) -> None:
         """Delete the rows with these numbers, ascending; later rows move up."""
         self._highs.deleteRows(len(rows), rows.astype(np.int32))
 
-    def bound_columns(self, columns: AnyArray, lower: Floats | float, upper: Floats | float) -> None:
+    def bound_columns(
+        self, columns: AnyArray, lower: Floats | float, upper: Floats | float
+    ) -> None:
         """Change the bounds of the columns with these numbers."""
         count = len(columns)
-        self._highs.changeColsBounds(count, columns.astype(np.int32), _each(lower, count), _each(upper, count))
+        self._highs.changeColsBounds(
+            count, columns.astype(np.int32), _each(lower, count), _each(upper, count)
+        )
 
     def start_from(self, columns: AnyArray, values: AnyArray) -> None:
         """Give values of some columns of a mixed-integer program as the first solution; HiGHS completes the others."""
@@ -146,9 +180,9 @@ class Highs:
     def solve(self, seconds: float = math.inf, stop: Bools | None = None, **limits: Any) -> Solved:
         """Solve until the optimum, the end of the time or of another limit, or until stop[0] is set.
 
-        Limits of earlier calls stay until they are given again. HiGHS reads `stop` in its own callbacks: pauses by the
-        clock would change the vertex in which the simplex method ends, and with it all that follows.
-        """
+        Limits of earlier calls stay until they are given again. HiGHS reads `stop` in its own
+        callbacks: pauses by the clock would change the vertex in which the simplex method ends, and
+        with it all that follows."""
         self._stop[0] = NEVER if stop is None else stop
         self._set({**limits, "time_limit": self.clock + seconds})
         self._highs.run()
@@ -157,7 +191,9 @@ class Highs:
         return Solved(
             np.array(solution.col_value),
             np.array(solution.row_dual) if solution.dual_valid else None,
-            info.mip_dual_bound if self._integer and np.isfinite(info.mip_dual_bound) else -math.inf,
+            info.mip_dual_bound
+            if self._integer and np.isfinite(info.mip_dual_bound)
+            else -math.inf,
             info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible,
             status == highspy.HighsModelStatus.kOptimal,
         )
@@ -169,4 +205,8 @@ def _each(value: Floats | float, count: int) -> Floats:
 
 def _parts(matrix: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return (start, places, values) of a compressed matrix as HiGHS takes them."""
-    return matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+    return (
+        matrix.indptr[:-1].astype(np.int32),
+        matrix.indices.astype(np.int32),
+        matrix.data.astype(np.float64),
+    )

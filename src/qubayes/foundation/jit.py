@@ -1,12 +1,13 @@
 """Decorators for numba kernels and the folder where compiled kernels are kept.
 
-A compiled kernel holds copies of the functions that it calls and of the globals that they read, but numba looks for
-changes in the kernel's own file only. Therefore each kernel is kept in a folder that is named by a checksum of the code
-of all these functions, wherever they are defined, of these globals, and of the versions of Python, numpy and numba. The
-checksum is computed at the first call: then everything is defined, and an import makes no folder.
+A compiled kernel holds copies of the functions that it calls and of the globals that they read, but
+numba looks for changes in the kernel's own file only. Therefore each kernel is kept in a folder
+that is named by a checksum of the code of all these functions, wherever they are defined, of these
+globals, and of the versions of Python, numpy and numba. The checksum is computed at the first call:
+then everything is defined, and an import makes no folder.
 
-Compilation dominates the first run. Keep kernels few and small, pass few arrays, and allocate in the caller.
-"""
+Compilation dominates the first run. Keep kernels few and small, pass few arrays, and allocate in
+the caller."""
 
 import hashlib
 import os
@@ -30,8 +31,25 @@ from numba.extending import register_jitable
 config: Any = numba.config
 _NumbaCache: Any = FunctionCache
 _VERSIONS = (sys.version, np.__version__, numba.__version__, llvmlite.__version__)
-_FOREIGN = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}  # packages whose versions stand for their code
-_SCALARS = (bool, int, float, complex, str, bytes, None.__class__, range, Enum, np.generic, np.dtype, types.Type)
+_FOREIGN = sys.stdlib_module_names | {
+    "numpy",
+    "numba",
+    "llvmlite",
+}  # packages whose versions stand for their code
+_SCALARS = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    None.__class__,
+    range,
+    Enum,
+    np.generic,
+    np.dtype,
+    types.Type,
+)
 
 
 def _is_foreign(value: Any) -> bool:
@@ -52,12 +70,20 @@ def _described(value: Any) -> tuple[str, list[FunctionType]]:
     if isinstance(value, ModuleType):
         return value.__name__, []
     if isinstance(value, type):
-        members = getattr(value, "_fields", ()), getattr(value, "__members__", ())  # of a named tuple, an enumeration
+        members = (
+            getattr(value, "_fields", ()),
+            getattr(value, "__members__", ()),
+        )  # of a named tuple, an enumeration
         return f"{value.__module__}.{value.__qualname__} {members}", []
-    function = getattr(value, "py_func", None) or getattr(value, "_defn", value)  # of a kernel, or an intrinsic
+    function = getattr(value, "py_func", None) or getattr(
+        value, "_defn", value
+    )  # of a kernel, or an intrinsic
     if isinstance(function, FunctionType) and not _is_foreign(function):
         return str(getattr(value, "targetoptions", "")), [function]
-    return f"{type(value).__qualname__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}", []
+    return (
+        f"{type(value).__qualname__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}",
+        [],
+    )
 
 
 def _codes(function: FunctionType) -> Iterator[CodeType]:
@@ -71,7 +97,10 @@ def _codes(function: FunctionType) -> Iterator[CodeType]:
 def _constants(code: CodeType) -> list[str]:
     """Return the constants in the code as text, those of sets in one order."""
     found = [each for each in code.co_consts if not isinstance(each, CodeType)]
-    return [str(sorted(map(repr, each))) if isinstance(each, frozenset) else repr(each) for each in found]
+    return [
+        str(sorted(map(repr, each))) if isinstance(each, frozenset) else repr(each)
+        for each in found
+    ]
 
 
 def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -102,7 +131,15 @@ def _made_from(function: FunctionType) -> Iterator[str]:
     for each in functions:  # grows while it is read
         yield f"{each.__module__}.{each.__qualname__} {getattr(each, 'jit_options', '')}"
         for code in _codes(each):
-            yield repr((code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames, _constants(code)))
+            yield repr(
+                (
+                    code.co_code,
+                    code.co_exceptiontable,
+                    code.co_names,
+                    code.co_varnames,
+                    _constants(code),
+                )
+            )
         for name, value in _read_by(each):
             text, called = _described(value)
             yield f"{name} = {text}"
@@ -188,10 +225,11 @@ def compilations(receive: Callable[[bool], None]) -> AbstractContextManager[None
     return cast(AbstractContextManager[None], install_listener("numba:compile", _Listener(receive)))
 
 
-# Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5 instead of 3.3 µs.
+# Reference counting (`_nrt`) doubles the cost of calls with many arrays: a candidate set took 6.5
+# instead of 3.3 µs.
 _PLAIN: Any = {"_nrt": False, "no_cfunc_wrapper": True}
-# Entries from Python for functions that only kernels call took a quarter of the compilation. To Python these functions
-# remain plain functions.
+# Entries from Python for functions that only kernels call took a quarter of the compilation. To
+# Python these functions remain plain functions.
 _INNER: Any = {"nogil": True, "no_cpython_wrapper": True, **_PLAIN}
 
 kernel: Any = _kept(**_PLAIN)  # called from Python; allocates nothing

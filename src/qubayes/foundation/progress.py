@@ -1,8 +1,7 @@
 """What long work reports, and how it is stopped.
 
-A stage calls its `on_progress` after each finished piece. Inside `stopping`, Ctrl-C sets a flag that kernels and loops
-look at; inside `raising` it raises KeyboardInterrupt.
-"""
+A stage calls its `on_progress` after each finished piece. Inside `stopping`, Ctrl-C sets a flag
+that kernels and loops look at; inside `raising` it raises KeyboardInterrupt."""
 
 import signal
 import sys
@@ -62,7 +61,9 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note="", share="")
             share = f"{100 * progress.done / total:.0f} %" if total else ""
-            note = "".join(c if c.isprintable() else "\ufffd" for c in progress.note)  # it cannot steer the terminal
+            note = "".join(
+                c if c.isprintable() else "\ufffd" for c in progress.note
+            )  # it cannot steer the terminal
             bars.update(tasks[stage], completed=progress.done, total=total, note=note, share=share)
 
         with compilations(lambda running: bars.update(compiling, visible=running, refresh=running)):
@@ -82,10 +83,10 @@ _entered: list["Bools"] = []  # flags of the `stopping` blocks that the main thr
 def stopping(stop: "Bools") -> Iterator[None]:
     """Let the first Ctrl-C inside the block set stop[0]; a second one acts as it would without the block.
 
-    Blocks nest: Ctrl-C sets the flags of the blocks around this one as well, and one of theirs that is set already
-    sets this one. After a block inside this one, Ctrl-C sets flags again. Outside the main thread the block has no
-    effect, because Python handles signals in the main thread alone.
-    """
+    Blocks nest: Ctrl-C sets the flags of the blocks around this one as well, and one of theirs that
+    is set already sets this one. After a block inside this one, Ctrl-C sets flags again. Outside
+    the main thread the block has no effect, because Python handles signals in the main thread
+    alone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

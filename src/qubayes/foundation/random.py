@@ -1,14 +1,14 @@
 """Random numbers for kernels: the generator xorshift128+, seeded from `np.random.SeedSequence`.
 
-A random stream is an array of words with two rows and one column for each lane; every lane is a generator of its own.
-Python makes the stream, one for each thread, and kernels draw from it:
+A random stream is an array of words with two rows and one column for each lane; every lane is a
+generator of its own. Python makes the stream, one for each thread, and kernels draw from it:
 
     words = random_stream(seed)  # (2, 1)
     k = below(words, n)  # in a kernel: an integer from 0 .. n - 1
     u = uniform(words)  # a number from (0, 1]
 
-Samplers that need millions of draws take them in blocks from `Draws`: 256 lanes, which the compiler vectorises.
-"""
+Samplers that need millions of draws take them in blocks from `Draws`: 256 lanes, which the compiler
+vectorises."""
 
 from typing import Any, NamedTuple
 
@@ -20,9 +20,12 @@ from .jit import inlined, inner, kernel
 
 POOL = 256  # numbers drawn at once; a multiple of BLOCK
 BLOCK = 16  # numbers taken at once
-# log(1.5 + t), |t| <= 1/2, as a polynomial of degree 10: the error of its Chebyshev interpolation is below 1e-9.
+# log(1.5 + t), |t| <= 1/2, as a polynomial of degree 10: the error of its Chebyshev interpolation
+# is below 1e-9.
 LOG = tuple(
-    Chebyshev.interpolate(lambda t: np.log(1.5 + t), 10, domain=[-0.5, 0.5]).convert(kind=Polynomial).coef.tolist()
+    Chebyshev.interpolate(lambda t: np.log(1.5 + t), 10, domain=[-0.5, 0.5])
+    .convert(kind=Polynomial)
+    .coef.tolist()
 )
 REACH = 37.0  # upper bound of the exponential draws: -log(2^-52) = 36.04
 
@@ -66,21 +69,26 @@ class Draws(NamedTuple):
 
 def draws_of(seed: np.random.SeedSequence) -> Draws:
     """Return a stream with empty pools."""
-    return Draws(random_stream(seed, POOL), np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL))
+    return Draws(
+        random_stream(seed, POOL), np.zeros(POOL), np.zeros(POOL, np.uint64), np.full(2, POOL)
+    )
 
 
 @kernel
 def _refill_waits(words: Words, waits: Floats) -> None:
     """Set each of the waits to -log(u), within 1e-9, with u in (0, 1] from the upper 52 bits of a random word.
 
-    u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and nothing is divided:
-    conversions and divisions (which numba checks) would prevent vectorisation.
-    """
+    u = m 2^e with m in [1, 2); log m by a polynomial. Integers become floats by their bits, and
+    nothing is divided: conversions and divisions (which numba checks) would prevent vectorisation."""
     one = np.uint64(0x3FF0000000000000)  # the exponent of 1.0
     for lane in range(POOL):
         u = 2.0 - np.uint64((next_word(words, lane) >> np.uint64(12)) | one).view(np.float64)
         bits = np.float64(u).view(np.uint64)
-        exponent = np.uint64((bits >> np.uint64(52)) | np.uint64(0x4330000000000000)).view(np.float64) - 2.0**52 - 1023
+        exponent = (
+            np.uint64((bits >> np.uint64(52)) | np.uint64(0x4330000000000000)).view(np.float64)
+            - 2.0**52
+            - 1023
+        )
         t = np.uint64((bits & np.uint64(0x000FFFFFFFFFFFFF)) | one).view(np.float64) - 1.5
         logarithm = LOG[10]
         for k in range(9, -1, -1):

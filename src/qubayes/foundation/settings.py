@@ -2,11 +2,11 @@
 
     @dataclass(frozen=True)
     class Faster:
-        patience: Annotated[float | None, Option("Give up after this many times ...", metavar="FACTOR")] = None
+        patience: Annotated[float | None, Option("Give up after this many times ...",
+            metavar="FACTOR")] = None
 
-The command line reads each `Option` (cli/options.py). `facts` makes JSON of all fields, for provenance and for the keys
-of kept results: a field that is added is in every key at once.
-"""
+The command line reads each `Option` (cli/options.py). `facts` makes JSON of all fields, for
+provenance and for the keys of kept results: a field that is added is in every key at once."""
 
 import math
 from collections.abc import Callable, Mapping

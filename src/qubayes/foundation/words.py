@@ -1,7 +1,7 @@
 """64-bit words and vectors of 16-bit numbers in kernels: processor instructions, and a hash table of words.
 
-The table has open addressing. It is an array of int64 `keys`; 0 marks a free slot and is not a key. Values are arrays
-of the same length:
+The table has open addressing. It is an array of int64 `keys`; 0 marks a free slot and is not a key.
+Values are arrays of the same length:
 
     slots = table_slots(entries)  # in Python: at most half of the slots will be taken
     keys, values = np.zeros(slots, np.int64), np.empty(slots, np.int32)
@@ -10,17 +10,17 @@ of the same length:
     if keys[slot] == 0:  # the key is absent: insert it
         keys[slot], values[slot] = key, value
 
-To use a table again, set its keys to 0. Entries cannot be removed one by one. A table may be the first `table_slots`
-elements of a longer array.
+To use a table again, set its keys to 0. Entries cannot be removed one by one. A table may be the
+first `table_slots` elements of a longer array.
 
-The key of a set of vertices is either its members packed into one word, which is exact, or the sum of random words of
-the members. Sums of two different sets agree with a probability of 2^-64: compare the members where that matters. Where
-sets are looked up all at once, `np.unique` and `np.searchsorted` on such keys need no kernel.
+The key of a set of vertices is either its members packed into one word, which is exact, or the sum
+of random words of the members. Sums of two different sets agree with a probability of 2^-64:
+compare the members where that matters. Where sets are looked up all at once, `np.unique` and
+`np.searchsorted` on such keys need no kernel.
 
-Operations on rows of 16-bit numbers take 32 of them at once, in LLVM's generic vector code, from which it makes the
-instructions of the processor. Plain loops will not do: LLVM's vector loops begin at 128 numbers and leave shorter rows
-to a scalar loop, which took twice as long.
-"""
+Operations on rows of 16-bit numbers take 32 of them at once, in LLVM's generic vector code, from
+which it makes the instructions of the processor. Plain loops will not do: LLVM's vector loops begin
+at 128 numbers and leave shorter rows to a scalar loop, which took twice as long."""
 
 from collections.abc import Callable
 from math import prod
@@ -76,7 +76,9 @@ def aligned(*shape: int) -> AnyArray:
     return raw[skip : skip + prod(shape)].reshape(shape)
 
 
-def _apply(operation: Callable[..., Any], context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _apply(
+    operation: Callable[..., Any], context: Any, builder: Any, signature: Any, arguments: Any
+) -> Any:
     """Generate target[i:i+length] = operation(target[i:i+length], source[j:j+length]) for arguments that end so."""
     length, starts = arguments[-1], []
     for a in (-5, -3):
@@ -84,7 +86,9 @@ def _apply(operation: Callable[..., Any], context: Any, builder: Any, signature:
         starts.append(builder.gep(array.data, [arguments[a + 1]]))
     zero, lanes = ir.Constant(length.type, 0), ir.Constant(length.type, LANES)
     with cgutils.for_range_slice(builder, zero, length, lanes, length.type) as (place, _):
-        target, source = (builder.bitcast(builder.gep(start, [place]), _LANES.as_pointer()) for start in starts)
+        target, source = (
+            builder.bitcast(builder.gep(start, [place]), _LANES.as_pointer()) for start in starts
+        )
         x, y = (builder.load(pointer, align=2) for pointer in (target, source))
         builder.store(operation(builder, x, y), target, align=2)
     return context.get_dummy_value()
@@ -99,7 +103,9 @@ def _vector(operation: Callable[..., Any]) -> Any:
     @_intrinsic
     def apply(typing: Any, target: Any, i: Any, source: Any, j: Any, length: Any) -> Any:
         whole = types.int64
-        return types.void(target, whole, source, whole, whole), lambda *more: _apply(operation, *more)
+        return types.void(target, whole, source, whole, whole), lambda *more: _apply(
+            operation, *more
+        )
 
     return apply
 
@@ -117,8 +123,12 @@ def append(typing: Any, bits: Any, target: Any, i: Any, source: Any, j: Any, len
         width = builder.trunc(arguments[0], ir.IntType(16))
         undefined, first = ir.Constant(_LANES, ir.Undefined), ir.Constant(ir.IntType(32), 0)
         everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        widths = builder.shuffle_vector(builder.insert_element(undefined, width, first), undefined, everywhere)
-        return _apply(lambda b, x, y: b.add(b.shl(x, widths), y), context, builder, signature, arguments)
+        widths = builder.shuffle_vector(
+            builder.insert_element(undefined, width, first), undefined, everywhere
+        )
+        return _apply(
+            lambda b, x, y: b.add(b.shl(x, widths), y), context, builder, signature, arguments
+        )
 
     whole = types.int64
     return types.void(whole, target, whole, source, whole, whole), generate

@@ -1,8 +1,8 @@
 """Parallel work: on threads of this process, or on an existing Dask cluster.
 
-Work is a list of items and a function of a shared input and one item. Kernels release the GIL, so threads suffice on
-one machine. On a cluster the shared input is sent once; each task takes its item and brings its result back.
-"""
+Work is a list of items and a function of a shared input and one item. Kernels release the GIL, so
+threads suffice on one machine. On a cluster the shared input is sent once; each task takes its item
+and brings its result back."""
 
 import logging
 import math
@@ -26,10 +26,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _PATIENCE = 10  # seconds for a scheduler to answer
-_PATIENCE_FOR_WORKERS = 30  # seconds without any worker; a nanny needs some of them to replace one that died
+_PATIENCE_FOR_WORKERS = (
+    30  # seconds without any worker; a nanny needs some of them to replace one that died
+)
 _TICK = 0.005  # seconds between two looks for a finished task; a task takes some tenths of a second
 _MOST_LOSSES = 3  # times that all workers may die without a finished task in between
-_checked: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # client -> workers that have this version of qubayes
+_checked: WeakKeyDictionary[Any, set[str]] = (
+    WeakKeyDictionary()
+)  # client -> workers that have this version of qubayes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +45,20 @@ class Workers:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise SettingError(f"threads = {self.threads}; give 1 or more, or leave it out for all cores")
+            raise SettingError(
+                f"threads = {self.threads}; give 1 or more, or leave it out for all cores"
+            )
 
     @property
     def count(self) -> int:
         """Number of threads of this process."""
         if self.threads:
             return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
 
     @property
     def slots(self) -> int:
@@ -73,9 +83,8 @@ class Workers:
     def connected(self) -> Iterator["Workers"]:
         """Yield these workers with one connection to the cluster for all work inside the block.
 
-        It is closed at the end, unless the cluster is a client of the caller. Raises if no scheduler answers, or if a
-        worker has another version of qubayes.
-        """
+        It is closed at the end, unless the cluster is a client of the caller. Raises if no
+        scheduler answers, or if a worker has another version of qubayes."""
         if self.cluster is None or isinstance(self.cluster, _distributed().Client):
             yield self
             return
@@ -90,8 +99,8 @@ def run(
 ) -> Generator[tuple[int, Result], None, None]:
     """Yield (index of the item, task(shared, item)) as tasks finish. Closing the iterator cancels those not begun.
 
-    The list of items may grow while the iterator is read: the tasks of later items share the same input.
-    """
+    The list of items may grow while the iterator is read: the tasks of later items share the same
+    input."""
     if workers.cluster is not None:
         with workers.connected() as joined:
             yield from _run_on_cluster(task, shared, items, joined.cluster)
@@ -104,7 +113,9 @@ def run(
     pending: dict[Future[Result], int] = {}
     try:
         while begun < len(items) or pending:
-            while begun < len(items) and len(pending) < 2 * workers.count:  # few: results do not pile up
+            while (
+                begun < len(items) and len(pending) < 2 * workers.count
+            ):  # few: results do not pile up
                 pending[pool.submit(task, shared, items[begun])] = begun
                 begun += 1
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -129,7 +140,9 @@ def _run_on_cluster(
                 index, future, sent = batch.next()
                 try:
                     result = batch.result(future)
-                except CancelledError:  # the result, or the shared input, was lost with the last worker that held it
+                except (
+                    CancelledError
+                ):  # the result, or the shared input, was lost with the last worker that held it
                     batch.renew(sent)
                     again.append(index)
                     continue
@@ -142,7 +155,9 @@ class _Batch:
     """Tasks on a cluster over one shared input, a few at a time: results do not pile up while the caller is slow."""
 
     def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
-        self.pending: dict[Any, tuple[int, Any]] = {}  # future -> index of its item, shared input that it was given
+        self.pending: dict[
+            Any, tuple[int, Any]
+        ] = {}  # future -> index of its item, shared input that it was given
         self._client, self._task, self._shared = client, task, shared
         self._finished = _distributed().as_completed(loop=client.loop)
         self._losses = 0
@@ -224,10 +239,14 @@ class _Batch:
                 raise _no_worker() from error
             except OSError as error:
                 raise _scheduler_lost(error) from error
-            with suppress(OSError, KeyError):  # KeyError: the scheduler looks for a worker that has died
+            with suppress(
+                OSError, KeyError
+            ):  # KeyError: the scheduler looks for a worker that has died
                 _check_versions(self._client)
                 # In a list: Dask would take a tuple or a dictionary apart.
-                sent = self._client.scatter([self._shared], hash=False, timeout=_PATIENCE_FOR_WORKERS)
+                sent = self._client.scatter(
+                    [self._shared], hash=False, timeout=_PATIENCE_FOR_WORKERS
+                )
                 return sent[0]
         raise QubayesError(
             f"{_MOST_LOSSES} times workers of the cluster died while their input was sent, or took too long; look at "
@@ -246,7 +265,9 @@ def _scheduler_needed() -> Iterator[None]:
     """Turn a lost connection inside the block into the error that says so."""
     try:
         yield
-    except OSError as error:  # CommClosedError is one, and so is a connection that cannot be made again
+    except (
+        OSError
+    ) as error:  # CommClosedError is one, and so is a connection that cannot be made again
         raise _scheduler_lost(error) from error
 
 
@@ -264,12 +285,16 @@ def _check_versions(client: Any) -> None:
     """
     known = _checked.setdefault(client, set())
     new = [place for place in client.nthreads() if place not in known]
-    for place, installed in client.run(version, "qubayes", workers=new, on_error="return").items() if new else ():
+    for place, installed in (
+        client.run(version, "qubayes", workers=new, on_error="return").items() if new else ()
+    ):
         if isinstance(installed, OSError):  # the worker has just died
             continue
         if installed != __version__:
             found = "no qubayes" if isinstance(installed, Exception) else f"qubayes {installed}"
-            raise QubayesError(f"the worker {place} has {found}; install qubayes {__version__} on the whole cluster")
+            raise QubayesError(
+                f"the worker {place} has {found}; install qubayes {__version__} on the whole cluster"
+            )
         known.add(place)
 
 
@@ -284,7 +309,10 @@ def _client(cluster: Any) -> Iterator[Any]:
         raise QubayesError(
             f"no Dask scheduler answers at {cluster}; start one, or leave out {option('cluster')} ({error})"
         ) from error
-    for name in ("distributed", "distributed.client"):  # a lost connection is reported once, by our error
+    for name in (
+        "distributed",
+        "distributed.client",
+    ):  # a lost connection is reported once, by our error
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         yield client

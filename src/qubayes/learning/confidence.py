@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..candidates import Search, identify
+from ..candidates import CandidateSearch, identify
 from ..data import Dataset
 from ..foundation.arrays import Floats, frozen
 from ..foundation.errors import QubayesError, SettingError
@@ -21,7 +21,9 @@ from ..foundation.workers import Workers, run
 from ..network import Network, cpdag
 from ..search import Limits, solve
 
-MOVES_PER_VERTEX = 10_000  # moves of the annealer on one sample; alarm's 37 variables take half a second
+MOVES_PER_VERTEX = (
+    10_000  # moves of the annealer on one sample; alarm's 37 variables take half a second
+)
 LEAST_FREQUENCY = 0.5  # frequency that every edge of the consensus exceeds
 
 
@@ -30,7 +32,9 @@ class Confidence:
     """Frequency of each edge over the bootstrap samples, and the acyclic network of the frequent ones."""
 
     samples: int
-    frequencies: Floats = field(repr=False)  # (n, n) [parent, child]; an edge that may go either way counts half each
+    frequencies: Floats = field(
+        repr=False
+    )  # (n, n) [parent, child]; an edge that may go either way counts half each
     consensus: Network
 
     def of(self, parent: int, child: int) -> float:
@@ -39,7 +43,9 @@ class Confidence:
 
     def of_edges(self, network: Network) -> dict[tuple[int, int], float]:
         """Return `of` for each edge (parent, child) of the network."""
-        edges = [(parent, child) for child, parents in enumerate(network.parents) for parent in parents]
+        edges = [
+            (parent, child) for child, parents in enumerate(network.parents) for parent in parents
+        ]
         return {edge: self.of(*edge) for edge in edges}
 
     def as_json(self, network: Network) -> dict[str, Any]:
@@ -48,13 +54,15 @@ class Confidence:
         return {
             "samples": self.samples,
             "edges": [[names[parent], names[child], share] for (parent, child), share in edges],
-            "consensus": {name: list(parents) for name, parents in self.consensus.parent_names().items()},
+            "consensus": {
+                name: list(parents) for name, parents in self.consensus.parent_names().items()
+            },
         }
 
 
 def bootstrap(
     dataset: Dataset,
-    search: Search,
+    search: CandidateSearch,
     samples: int,
     *,
     seed: int = 0,
@@ -64,15 +72,16 @@ def bootstrap(
 ) -> Confidence:
     """Return edge frequencies over networks learned from `samples` bootstrap samples of the rows.
 
-    Directions count only where the data can tell them: edges are taken from each network's equivalence class. With
-    `keep` the networks are written to that file as they are found, and those in it are not learned again. Interrupted,
-    it returns what the samples so far say, if there are any.
+    Directions count only where the data can tell them: edges are taken from each network's
+    equivalence class. With `keep` the networks are written to that file as they are found, and
+    those in it are not learned again. Interrupted, it returns what the samples so far say, if there
+    are any.
 
     >>> from qubayes.data import read
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
     >>> dataset = read(polars.DataFrame({"rain": rain, "wet": rain, "coin": [0, 1, 0, 1, 0, 0, 1, 1] * 20}))
-    >>> confidence = bootstrap(dataset, Search(max_parents=1), samples=3)
+    >>> confidence = bootstrap(dataset, CandidateSearch(max_parents=1), samples=3)
     >>> confidence.of(0, 1)  # how often "rain" and "wet" were joined
     1.0
     """
@@ -83,17 +92,25 @@ def bootstrap(
     missing = [number for number in range(samples) if number not in found]
 
     def show() -> None:
-        on_progress(Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples"))
+        on_progress(
+            Progress("bootstrap", len(found), samples, f"{len(found)} of {samples} samples")
+        )
 
     show()
     with (workers or Workers()).connected() as joined:
-        # A sample is a task of one thread on a cluster. Here samples follow each other, each on all threads.
+        # A sample is a task of one thread on a cluster. Here samples follow each other, each on all
+        # threads.
         each, spread = (joined, Workers(1)) if joined.cluster is None else (Workers(1), joined)
         try:
-            for place, parents in run(parents_of_sample, (dataset, search, seed, each), missing, spread):
+            for place, parents in run(
+                parents_of_sample, (dataset, search, seed, each), missing, spread
+            ):
                 found[missing[place]] = Network(dataset.names, parents)
                 if keep:
-                    networks = [found[number].parents if number in found else None for number in range(max(found) + 1)]
+                    networks = [
+                        found[number].parents if number in found else None
+                        for number in range(max(found) + 1)
+                    ]
                     with replacing(keep) as file:
                         json.dump({"networks": networks}, file)
                 show()
@@ -104,13 +121,19 @@ def bootstrap(
     return Confidence(len(found), frozen(frequencies), consensus(dataset.names, frequencies))
 
 
-def parents_of_sample(shared: tuple[Dataset, Search, int, Workers], number: int) -> tuple[VertexSet, ...]:
+def parents_of_sample(
+    shared: tuple[Dataset, CandidateSearch, int, Workers], number: int
+) -> tuple[VertexSet, ...]:
     """Return the parents of each variable in the network learned from one bootstrap sample."""
     dataset, search, seed, workers = shared
     stream = np.random.SeedSequence(seed, spawn_key=(number,))
     rows = np.random.default_rng(stream).integers(dataset.rows, size=dataset.rows)
-    candidates = identify(replace(dataset, codes=frozen(dataset.codes[:, rows])), search, workers=workers)
-    limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)  # the same on any machine
+    candidates = identify(
+        replace(dataset, codes=frozen(dataset.codes[:, rows])), search, workers=workers
+    )
+    limits = Limits(
+        None, moves=MOVES_PER_VERTEX * dataset.n, seed=number
+    )  # the same on any machine
     solution = solve(candidates, "anneal", limits=limits, workers=workers)
     if solution.interrupted:
         raise KeyboardInterrupt
@@ -124,7 +147,9 @@ def kept_networks(path: Path, names: tuple[str, ...]) -> list[Network | None]:
     try:
         lists = json_object(read_text(path))["networks"]
         return [
-            None if parents is None else Network(names, tuple(tuple(map(index, members)) for members in parents))
+            None
+            if parents is None
+            else Network(names, tuple(tuple(map(index, members)) for members in parents))
             for parents in lists
         ]
     except (QubayesError, KeyError, TypeError):

@@ -20,7 +20,9 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
-    raise MissingPackageError(f"the estimator needs scikit-learn; {how_to_install('sklearn')}") from None
+    raise MissingPackageError(
+        f"the estimator needs scikit-learn; {how_to_install('sklearn')}"
+    ) from None
 
 Randomness = int | np.random.RandomState | np.random.Generator | None
 
@@ -28,42 +30,49 @@ Randomness = int | np.random.RandomState | np.random.Generator | None
 class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
     """The best network for a table of discrete values.
 
-    `fit` takes a data frame; or an array or a list of rows, whose columns are then named x0, x1, ... Afterwards
-    `network_` is the network with its parameters, `score_` its score, `gap_` how far from optimal it can be at most
-    (0 if proved) and `result_` everything else; `score(X)` is the mean log-likelihood of rows.
+    `fit` takes a data frame; or an array or a list of rows, whose columns are then named x0, x1,
+    ... Afterwards `network_` is the network with its parameters, `score_` its score, `gap_` how far
+    from optimal it can be at most (0 if proved) and `result_` everything else; `score(X)` is the
+    mean log-likelihood of rows.
 
     Parameters
     ----------
     max_parents : int or None
         The largest number of parents of a variable. None: 3, or what fits the time limit.
     score_name : str
-        The score to be maximised, such as "bdeu" or "bic". Without a prior, as in "bic", what `fit` has not seen
-        has probability 0, and the log-likelihood of new rows may be -inf.
+        The score to be maximised, such as "bdeu" or "bic". Without a prior, as in "bic", what `fit`
+        has not seen has probability 0, and the log-likelihood of new rows may be -inf.
     ess : float
-        The equivalent sample size of the prior of "bdeu" and "bds": more of it makes probabilities more equal.
+        The equivalent sample size of the prior of "bdeu" and "bds": more of it makes probabilities
+        more equal.
     knowledge : Knowledge or None
-        Edges that must or may not be, tiers, and limits on the parents of single variables, by name of column.
+        Edges that must or may not be, tiers, and limits on the parents of single variables, by name
+        of column.
     reading : ReadSettings or None
-        What to do with missing values and continuous columns, and the states of columns. Declare the states
-        (`arities`) where a rare one may be absent from a training fold. Intervals (`bins`) are those of `fit`.
+        What to do with missing values and continuous columns, and the states of columns. Declare
+        the states (`arities`) where a rare one may be absent from a training fold. Intervals
+        (`bins`) are those of `fit`.
     solver : str
         Which solver looks for the best network; "auto" proves what it can and anneals the rest.
     time_limit : float or None
-        Seconds for candidate sets and solver together; the solver has a tenth of it in any case. `math.inf` for no
-        limit. None: no limit for candidate sets; for the solver 10 seconds, or as long as its `moves` take.
+        Seconds for candidate sets and solver together; the solver has a tenth of it in any case.
+        `math.inf` for no limit. None: no limit for candidate sets; for the solver 10 seconds, or as
+        long as its `moves` take.
     moves : int or None
-        The most moves of the solver. Without a time limit these and a seed give the same network on any machine.
+        The most moves of the solver. Without a time limit these and a seed give the same network on
+        any machine.
     patience : float or None
-        Annealing ends once it found nothing better for this many times as long as the best network took. None: 3 for
-        "auto", no end for "anneal".
+        Annealing ends once it found nothing better for this many times as long as the best network
+        took. None: 3 for "auto", no end for "anneal".
     bootstrap : int
-        How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0 for none.
+        How many resamples to learn from for the confidence in each edge (`result_.confidence`); 0
+        for none.
     possible_parents : int or None
-        Consider only this number of parents of each variable, the best single ones and their best partners; for many
-        variables. None: all.
+        Consider only this number of parents of each variable, the best single ones and their best
+        partners; for many variables. None: all.
     workers : Workers or None
-        Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs in parallel
-        (`n_jobs`) give `Workers(threads=1)`.
+        Threads, or the address of a Dask cluster; all cores if None. In a search that itself runs
+        in parallel (`n_jobs`) give `Workers(threads=1)`.
     random_state : int, RandomState, Generator or None
         The seed, or what draws one in each `fit`; None draws from numpy's global state.
 
@@ -104,12 +113,21 @@ class BayesianNetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn from the rows of X; y is not used."""
         dataset = read(_table(X, self.reading), self.reading)
         given = self.get_params(deep=False)
-        shared = {each.name: given[each.name] for each in fields(LearnSettings) if each.name in given}
-        shared |= {"score": self.score_name, "seed": _seed(self.random_state), "reading": None}  # X is read already
+        shared = {
+            each.name: given[each.name] for each in fields(LearnSettings) if each.name in given
+        }
+        shared |= {
+            "score": self.score_name,
+            "seed": _seed(self.random_state),
+            "reading": None,
+        }  # X is read already
         self.result_, _ = learn_with(LearnSettings(**shared), dataset, workers=self.workers)
         self.network_ = self.result_.network
         self.score_, self.gap_ = self.result_.solution.score, self.result_.solution.gap
-        self.n_features_in_, self.feature_names_in_ = dataset.n, np.array(dataset.names, dtype=object)
+        self.n_features_in_, self.feature_names_in_ = (
+            dataset.n,
+            np.array(dataset.names, dtype=object),
+        )
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -137,7 +155,9 @@ def _seed(random_state: Randomness) -> int:
 def _table(X: Any, reading: ReadSettings | None) -> Any:
     """Return X as something that `read` takes: lists of rows as an array."""
     if issparse(X):
-        raise DataError("a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other")
+        raise DataError(
+            "a sparse matrix; give a dense one with X.toarray(): a zero is a state like any other"
+        )
     if isinstance(X, list | tuple):
         kind = type(X).__name__
         try:
@@ -145,7 +165,9 @@ def _table(X: Any, reading: ReadSettings | None) -> Any:
         except ValueError:
             X = np.empty(0)
         if X.ndim != 2:
-            raise DataError(f"a {kind} is not a table; give rows of equal length, with one value per column")
+            raise DataError(
+                f"a {kind} is not a table; give rows of equal length, with one value per column"
+            )
     if (
         isinstance(X, np.ndarray)
         and reading is None
@@ -165,11 +187,14 @@ def _check_states(network: Network, dataset: Dataset) -> None:
     known = dict(zip(network.names, network.states, strict=True))
     for name, states, codes in zip(dataset.names, dataset.states, dataset.codes, strict=True):
         unknown = set(states).difference(known.get(name, states))
-        found = [states[code] for code in np.unique(codes) if states[code] in unknown] if unknown else []
+        found = (
+            [states[code] for code in np.unique(codes) if states[code] in unknown]
+            if unknown
+            else []
+        )
         if found:
-            remedy = (
-                f"fit with all its states declared: reading=ReadSettings(arities={{{name!r}: [{found[0]!r}, ...]}})"
-            )
+            arities = f"{{{name!r}: [{found[0]!r}, ...]}}"
+            remedy = f"fit with all its states declared: reading=ReadSettings(arities={arities})"
             if found[0] == MISSING_STATE:  # which `read` makes and nobody can declare
                 remedy = "drop such rows with reading=ReadSettings(missing='drop'), or fill the cells with a state"
             raise DataError(f"column {name!r} holds {found[0]!r}, which fit has not seen; {remedy}")

@@ -17,7 +17,16 @@ from ..foundation.errors import DataError, SettingError, some
 from ..foundation.graph import reachable
 from ..foundation.progress import OnProgress, silent
 from ..foundation.workers import Workers
-from ..network import Network, compare, cpdag, fit, in_states_of, log_likelihood, read_network, vertex_scores
+from ..network import (
+    Network,
+    compare,
+    cpdag,
+    fit,
+    in_states_of,
+    log_likelihood,
+    read_network,
+    vertex_scores,
+)
 from ..scores import Score, local_score
 from ..settings import Arities, BinMethod, Bins, DataFormat, LearnSettings, Missing
 from .learned import Learned
@@ -57,11 +66,15 @@ class Judgement:
     """A network beside the best one for the same rows, with the same score and states."""
 
     network: Network = field(repr=False)
-    learned: Learned = field(repr=False)  # the best network; its bound holds for the sets that were searched
+    learned: Learned = field(
+        repr=False
+    )  # the best network; its bound holds for the sets that were searched
     score: float
     edges: tuple[EdgeSupport, ...] = field(repr=False)  # the least support first
     replacements: tuple[Replacement, ...] = field(repr=False)  # the largest gain first
-    outside: tuple[str, ...]  # variables whose parents were not searched: too many, or against prior knowledge
+    outside: tuple[
+        str, ...
+    ]  # variables whose parents were not searched: too many, or against prior knowledge
     held_out: HeldOut | None = None
 
     @property
@@ -114,7 +127,10 @@ class Judgement:
             "outside": list(self.outside),
             "edges": [support._asdict() for support in self.edges],
             "replacements": [replacement._asdict() for replacement in self.replacements],
-            "equivalence_class": {"compelled": len(graph.directed), "reversible": len(graph.undirected)},
+            "equivalence_class": {
+                "compelled": len(graph.directed),
+                "reversible": len(graph.undirected),
+            },
             "compared_with_best": compare(self.network, self.learned.network).as_json(),
             "held_out": self.held_out and self.held_out._asdict(),
             "interrupted": self.learned.interrupted,
@@ -128,7 +144,10 @@ class Judgement:
             if solution.stamp.ess is None
             else f"{solution.stamp.score}, ess {solution.stamp.ess:g}"
         )
-        distance, most_parents = compare(self.network, learned.network), learned.settings.search.max_parents
+        distance, most_parents = (
+            compare(self.network, learned.network),
+            learned.settings.search.max_parents,
+        )
         lines = [
             f"score {self.score:,.6f} ({kind}) on {learned.dataset.rows:,} rows",
             f"best network: {solution.score:,.6f}, "
@@ -150,10 +169,16 @@ class Judgement:
             f"{distance.distance}, of the classes {distance.cpdag_distance}"
         )
         if self.edges:
-            lines.append("edges of the least support, and the nats that the score loses without them:")
-            lines += [f"  {edge.parent} -> {edge.child} {edge.nats:,.3f}" for edge in self.edges[:most]]
+            lines.append(
+                "edges of the least support, and the nats that the score loses without them:"
+            )
+            lines += [
+                f"  {edge.parent} -> {edge.child} {edge.nats:,.3f}" for edge in self.edges[:most]
+            ]
         if self.replacements:
-            lines.append("better parents of one variable, the others unchanged, and the nats that they gain:")
+            lines.append(
+                "better parents of one variable, the others unchanged, and the nats that they gain:"
+            )
             lines += [
                 f"  {each.child}: {', '.join(each.parents) or 'none'} {each.nats:,.3f}"
                 for each in self.replacements[:most]
@@ -172,9 +197,17 @@ class Judgement:
         if self.optimal:
             return "this network is optimal: no network that was searched scores more"
         if low < 0:
-            rest = f"; at most {high:,.3f} nats below the optimum" if high > 0 else ", and than any that was searched"
+            rest = (
+                f"; at most {high:,.3f} nats below the optimum"
+                if high > 0
+                else ", and than any that was searched"
+            )
             return f"{-low:,.3f} nats more than the best network that was found{rest}"
-        where = "below the optimum" if self.learned.solution.proved else f"to {high:,.3f} nats below the optimum"
+        where = (
+            "below the optimum"
+            if self.learned.solution.proved
+            else f"to {high:,.3f} nats below the optimum"
+        )
         text = f"{low:,.3f} {'nats ' * self.learned.solution.proved}{where}"
         if factor is None:
             return text
@@ -214,9 +247,9 @@ def judge(
 ) -> Judgement:
     """Return how good the network is for the data: a file, a data frame or a `Dataset`.
 
-    The best network is learned with these options of `learn` among the variables and states of the network. `holdout`
-    is other data of the same columns, or the share of the rows that are held out (drawn by the seed): then everything
-    else is computed from the other rows.
+    The best network is learned with these options of `learn` among the variables and states of the
+    network. `holdout` is other data of the same columns, or the share of the rows that are held out
+    (drawn by the seed): then everything else is computed from the other rows.
 
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
@@ -226,8 +259,12 @@ def judge(
     (False, [('rain', 'coin', True)], ('wet',))
     """
     settings = LearnSettings.of(locals())
-    network = replace(network if isinstance(network, Network) else read_network(Path(network)), tables=None)
-    network, rows = _in_one_spelling(network, read(data, settings.reading, like=network), settings.reading)
+    network = replace(
+        network if isinstance(network, Network) else read_network(Path(network)), tables=None
+    )
+    network, rows = _in_one_spelling(
+        network, read(data, settings.reading, like=network), settings.reading
+    )
     held: Any = holdout
     if isinstance(holdout, int | float):
         rows, held = _split(rows, float(holdout), settings.seed)
@@ -236,7 +273,9 @@ def judge(
     known = settings.knowledge or Knowledge()
     allowed = known.resolve(network.names, learned.settings.search.max_parents)
     priors = allowed.prior_matrix()
-    bonuses = [float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)]
+    bonuses = [
+        float(priors[child, list(parents)].sum()) for child, parents in enumerate(network.parents)
+    ]
     own = vertex_scores(network, rows, score) + bonuses
     edges = [
         EdgeSupport(
@@ -255,11 +294,15 @@ def judge(
         tuple(sorted(edges, key=lambda edge: edge.nats)),
         _replacements(network, learned, own.tolist()),
         _outside(network, allowed),
-        None if held is None else _held_out(network, learned, read(held, settings.reading, like=rows)),
+        None
+        if held is None
+        else _held_out(network, learned, read(held, settings.reading, like=rows)),
     )
 
 
-def _in_one_spelling(network: Network, dataset: Dataset, reading: ReadSettings | None) -> tuple[Network, Dataset]:
+def _in_one_spelling(
+    network: Network, dataset: Dataset, reading: ReadSettings | None
+) -> tuple[Network, Dataset]:
     """Return both with the same columns and states: the network's, unless others are declared or the data have more."""
     plain = replace(network, states=None)
     if network.states is None or (reading is not None and reading.arities is not None):
@@ -290,10 +333,14 @@ def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple
     candidates, names = learned.candidates, network.names
     arcs = _arcs(network)
     for child in range(network.n):
-        arcs[list(candidates.base(child)), child] = True  # required parents, and what comes before the child
+        arcs[list(candidates.base(child)), child] = (
+            True  # required parents, and what comes before the child
+        )
     best = candidates.families.best_inside(~reachable(arcs))
     parents = candidates.parents_at(np.where(best < 0, candidates.families.vertex_start[:-1], best))
-    gains = [float(candidates.scores[number]) - own[child] for child, number in enumerate(best.tolist())]
+    gains = [
+        float(candidates.scores[number]) - own[child] for child, number in enumerate(best.tolist())
+    ]
     found = [
         Replacement(names[child], tuple(names[p] for p in parents[child]), gain)
         for child, gain in enumerate(gains)
@@ -311,7 +358,10 @@ def _outside(network: Network, allowed: Allowed) -> tuple[str, ...]:
     return tuple(
         network.names[child]
         for child, (parents, required, excluded, limit) in enumerate(families)
-        if len(parents) > limit or set(required) - set(parents) or set(excluded) & set(parents) or child in barred
+        if len(parents) > limit
+        or set(required) - set(parents)
+        or set(excluded) & set(parents)
+        or child in barred
     )
 
 

@@ -18,11 +18,27 @@ from ..data import Dataset
 from ..foundation.arrays import Bools
 from ..foundation.environment import versions
 from ..foundation.errors import FormatError, QubayesError
-from ..foundation.files import check_places, ending, json_object, lock_folder, remove_strays, replacing
+from ..foundation.files import (
+    check_places,
+    ending,
+    json_object,
+    lock_folder,
+    remove_strays,
+    replacing,
+)
 from ..foundation.progress import OnProgress, Progress, silent, stopping
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, write_network
-from ..report import CloseNetworks, Consensus, Outcome, Report, VertexFacts, draw, edge_strengths, write_report
+from ..report import (
+    CloseNetworks,
+    Consensus,
+    Outcome,
+    Report,
+    VertexFacts,
+    draw,
+    edge_strengths,
+    write_report,
+)
 from ..search import Solution
 from ..search.exact import Alternatives
 from ..settings import LearnSettings
@@ -34,7 +50,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")  # and blocks, bootstrap samples
+RUN_FILES = (
+    "run.json",
+    "run.lock",
+    "choice.json",
+    "candidates.qbc",
+    "solution.json",
+)  # and blocks, bootstrap samples
 ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
@@ -42,8 +64,8 @@ ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 class Learned:
     """A network with its parameters, and the result of every stage.
 
-    The QUBO of the same problem is made when it is first asked for: `formulation`, `subsets`, `bits`, `paper_bits`.
-    """
+    The QUBO of the same problem is made when it is first asked for: `formulation`, `subsets`,
+    `bits`, `paper_bits`."""
 
     settings: LearnSettings
     dataset: Dataset = field(repr=False)
@@ -54,18 +76,22 @@ class Learned:
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     interrupted: bool = False  # before the time limit, all bootstrap samples, or all files
     source: str | None = None  # name of the file that the data came from
-    alternatives: Alternatives | None = field(default=None, repr=False)  # networks close to the best
+    alternatives: Alternatives | None = field(
+        default=None, repr=False
+    )  # networks close to the best
 
     @cached_property
     def subsets(self) -> "Subsets":
         """The subsets that the u bits stand for."""
         return self.find_subsets()
 
-    def find_subsets(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Subsets":
+    def find_subsets(
+        self, workers: Workers | None = None, on_progress: OnProgress = silent
+    ) -> "Subsets":
         """Return `subsets`, searched for now with these workers if they were not before.
 
-        Interrupted, it raises KeyboardInterrupt: more subsets than needed would pass for the result.
-        """
+        Interrupted, it raises KeyboardInterrupt: more subsets than needed would pass for the
+        result."""
         if "subsets" not in self.__dict__:
             from ..qubo import quick_subsets
 
@@ -80,7 +106,9 @@ class Learned:
         """The QUBO whose least energy is minus the best score."""
         return self.formulate()
 
-    def formulate(self, workers: Workers | None = None, on_progress: OnProgress = silent) -> "Formulation":
+    def formulate(
+        self, workers: Workers | None = None, on_progress: OnProgress = silent
+    ) -> "Formulation":
         """Return `formulation`, made now with these workers if it was not made before."""
         if "formulation" not in self.__dict__:
             from ..qubo import formulate
@@ -92,7 +120,9 @@ class Learned:
     def as_interrupted(self) -> "Learned":
         """Return this result as one of a run that was interrupted, with what is known of its QUBO."""
         marked = replace(self, interrupted=True)
-        marked.__dict__.update({name: value for name, value in self.__dict__.items() if name not in marked.__dict__})
+        marked.__dict__.update(
+            {name: value for name, value in self.__dict__.items() if name not in marked.__dict__}
+        )
         return marked
 
     def keep_formulation(self, formulation: "Formulation") -> None:
@@ -121,7 +151,11 @@ class Learned:
     def report_contents(self, *, bits: bool = True) -> Report:
         """Return everything that the page shows of the result; without `bits` nothing of the QUBO."""
         solution, stamp, candidates = self.solution, self.solution.stamp, self.candidates
-        score_name = stamp.score if stamp.ess is None else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
+        score_name = (
+            stamp.score
+            if stamp.ess is None
+            else f"{stamp.score}, equivalent sample size {stamp.ess:g}"
+        )
         facts = ("score", "empty_score", "bound", "gap", "status", "solver", "seconds")
         gains = candidates.scores[solution.choice] - candidates.base_scores
         subsets = self.subsets.families.sizes.tolist() if bits else [None] * candidates.n
@@ -134,23 +168,34 @@ class Learned:
         return Report(
             network=self.network,
             title=f"{self.source or 'Data'}: {self.dataset.n} variables, {self.dataset.rows:,} rows",
-            outcome=Outcome(score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}),
+            outcome=Outcome(
+                score_name=score_name, **{fact: getattr(solution, fact) for fact in facts}
+            ),
             strengths=edge_strengths(candidates, self.network.parents),
             confidences=confidences,
             consensus=consensus,
-            close=CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges()) if close else None,
+            close=CloseNetworks(len(close.networks), close.summary(), close.doubtful_edges())
+            if close
+            else None,
             trace=(*solution.trace, (solution.seconds, solution.score)),
             marginals=tuple(
                 (np.bincount(codes, minlength=arity) / self.dataset.rows).tolist()
-                for codes, arity in zip(self.dataset.codes, self.dataset.arities.tolist(), strict=True)
+                for codes, arity in zip(
+                    self.dataset.codes, self.dataset.arities.tolist(), strict=True
+                )
             ),
             bits=self.bits if bits else None,
             paper_bits=self.paper_bits if bits else None,
             vertices=tuple(VertexFacts(*row) for row in zip(*columns, strict=True)),
-            provenance={name: {key: _plain(value) for key, value in values.items()} for name, values in sections},
+            provenance={
+                name: {key: _plain(value) for key, value in values.items()}
+                for name, values in sections
+            },
         )
 
-    def write_qubo(self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent) -> None:
+    def write_qubo(
+        self, path: Path, workers: Workers | None = None, on_progress: OnProgress = silent
+    ) -> None:
         """Write the QUBO of the same problem; the ending chooses the format."""
         self.formulate(workers, on_progress).write(path)
 
@@ -178,9 +223,17 @@ class Learned:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people; the QUBO only where it was made."""
-        dataset, least, most = self.dataset, int(self.dataset.arities.min()), int(self.dataset.arities.max())
+        dataset, least, most = (
+            self.dataset,
+            int(self.dataset.arities.min()),
+            int(self.dataset.arities.max()),
+        )
         states = f"{least} to {most}" if least < most else f"{most}"
-        dropped = f"; {dataset.dropped:,} rows with missing values were dropped" if dataset.dropped else ""
+        dropped = (
+            f"; {dataset.dropped:,} rows with missing values were dropped"
+            if dataset.dropped
+            else ""
+        )
         lines = [
             f"{dataset.rows:,} rows of {dataset.n} variables of {states} states{dropped}",
             f"{self.candidates.total:,} candidate parent sets",
@@ -188,16 +241,22 @@ class Learned:
         ]
         if self._entered_qubo_wing:
             paper = self.paper_bits["total"]
-            lines.append(f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets")
+            lines.append(
+                f"{self.bits['total']:,} bits; the paper's formulation has {paper:,} for the same subsets"
+            )
         if "formulation" in self.__dict__:
             _, energy = self.formulation.state_of(self.solution.choice)
             lines.append(f"energy of the network's state {energy:,.6f}, equal to minus its score")
-        lines.append("; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items()))
+        lines.append(
+            "; ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self.seconds.items())
+        )
         if self.alternatives:
             lines += self.alternatives.describe(5)
         if self.confidence:
             edges, samples = len(self.confidence.consensus.edges), self.confidence.samples
-            lines.append(f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them")
+            lines.append(
+                f"consensus of {samples:,} bootstrap samples: {edges:,} edges, each in more than half of them"
+            )
         return lines
 
     def __str__(self) -> str:
@@ -217,7 +276,9 @@ class Learned:
         return {
             **self.solution.as_json(),
             "interrupted": self.interrupted,
-            "bits": {"ours": self.bits, "paper": self.paper_bits} if self._entered_qubo_wing else None,
+            "bits": {"ours": self.bits, "paper": self.paper_bits}
+            if self._entered_qubo_wing
+            else None,
             "provenance": self.provenance(),
             "confidence": self.confidence.as_json(self.network) if self.confidence else None,
             "alternatives": self.alternatives and self.alternatives.as_json(),
@@ -228,17 +289,18 @@ def _plain(value: Any) -> Any:
     """Return a value as the report shows it; nested values become JSON text without their empty entries."""
     if value is None or isinstance(value, str | int | float):
         return value
-    given = {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
+    given = (
+        {name: each for name, each in value.items() if each} if isinstance(value, dict) else value
+    )
     return json.dumps(given, default=str, ensure_ascii=False) if given else None
 
 
 class RunFolder:
     """The folder of one run: the result of every finished stage, so that a stopped run can be resumed.
 
-    It is made if it does not exist, and locked inside `with`; without a path nothing is kept. `run.json` holds for each
-    file a checksum of the data, settings and version that it was made from; a file with another checksum is made again.
-    Each file is whole or absent.
-    """
+    It is made if it does not exist, and locked inside `with`; without a path nothing is kept.
+    `run.json` holds for each file a checksum of the data, settings and version that it was made
+    from; a file with another checksum is made again. Each file is whole or absent."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -248,13 +310,17 @@ class RunFolder:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FormatError(f"cannot make the run folder {path}: {error.strerror}; choose another place") from error
+            raise FormatError(
+                f"cannot make the run folder {path}: {error.strerror}; choose another place"
+            ) from error
 
     def __enter__(self) -> "RunFolder":
         if self.path is not None:
             self._lock = lock_folder(self.path)
             if self._lock is None:
-                raise QubayesError(f"another run works in {self.path} now; wait for its end, or choose another folder")
+                raise QubayesError(
+                    f"another run works in {self.path} now; wait for its end, or choose another folder"
+                )
             remove_strays(self.path)
         return self
 
@@ -357,12 +423,18 @@ class Outputs:
         for name, allowed in ENDINGS.items():
             path = getattr(self, name)
             if path is not None and path.suffix.lower() not in allowed:
-                raise FormatError(f"the {name} {path} has another ending; give it the ending {allowed[0]}")
+                raise FormatError(
+                    f"the {name} {path} has another ending; give it the ending {allowed[0]}"
+                )
         if self.qubo is not None:
-            from ..machines import ENDINGS as MODELS  # the QUBO wing is loaded only where it is needed
+            from ..machines import (
+                ENDINGS as MODELS,  # the QUBO wing is loaded only where it is needed
+            )
 
             if ending(self.qubo) not in MODELS:
-                raise FormatError(f"{self.qubo} does not have the ending of a model; give one of {', '.join(MODELS)}")
+                raise FormatError(
+                    f"{self.qubo} does not have the ending of a model; give one of {', '.join(MODELS)}"
+                )
 
     @staticmethod
     def _write_network(network: Network, path: Path) -> None:
@@ -377,18 +449,21 @@ class Outputs:
                 raise error from None
             raise type(error)(f"{error}; its graph is in {beside}") from None
 
-    def write(self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent) -> Written:
+    def write(
+        self, learned: Learned, workers: Workers | None = None, on_progress: OnProgress = silent
+    ) -> Written:
         """Write the files. One that cannot be written keeps none of the others from being written.
 
-        Ctrl-C leaves out the QUBO if that was not begun, and the bits in the report if subsets are searched for. The
-        other files are finished; a second Ctrl-C acts at once.
-        """
+        Ctrl-C leaves out the QUBO if that was not begun, and the bits in the report if subsets are
+        searched for. The other files are finished; a second Ctrl-C acts at once."""
         pressed = np.zeros(1, np.bool_)
         with stopping(pressed):
             written, failure, left_out = self._write_all(learned, pressed, workers, on_progress)
         return Written(written, failure, left_out or ("nothing is left out" if pressed[0] else ""))
 
-    def _write_all(self, learned: Learned, pressed: Bools, workers: Workers | None, on_progress: OnProgress) -> Written:
+    def _write_all(
+        self, learned: Learned, pressed: Bools, workers: Workers | None, on_progress: OnProgress
+    ) -> Written:
         left_out = ""
         try:
             if self.report or self.qubo:

@@ -29,10 +29,24 @@ from ..candidates import (
 )
 from ..data import Dataset
 from ..foundation.arrays import Bools
-from ..foundation.errors import ConstraintError, FormatError, QubayesError, SettingError, TooLargeError
+from ..foundation.errors import (
+    ConstraintError,
+    FormatError,
+    QubayesError,
+    SettingError,
+    TooLargeError,
+)
 from ..foundation.files import json_object, replacing
 from ..foundation.graph import reachable
-from ..foundation.progress import OnProgress, Progress, in_notebook, progress_bars, raising, silent, stopping
+from ..foundation.progress import (
+    OnProgress,
+    Progress,
+    in_notebook,
+    progress_bars,
+    raising,
+    silent,
+    stopping,
+)
 from ..foundation.settings import facts
 from ..foundation.workers import Workers
 from ..network import Network, check_network_path, fit
@@ -51,7 +65,8 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.1  # share of the time limit that the solver has in any case
 log = logging.getLogger("qubayes")
 
-SEARCH_INPUTS = "search_inputs"  # entry of run.json: checksum of the candidate sets' inputs, without solver and limits
+# entry of run.json: checksum of the candidate sets' inputs, without solver and limits
+SEARCH_INPUTS = "search_inputs"
 
 
 def learn(
@@ -89,14 +104,16 @@ def learn(
 ) -> Learned:
     """Return the best network for the data, with its parameters, its bound and the result of every stage.
 
-    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. The options up to `reading` are explained in
-    `LearnSettings`, those from `missing` to `format` in `ReadSettings`: they make up `reading`. `output`, `report`,
-    `qubo` and `trace` are files to write. Finished stages are kept in the folder `run_dir`, and a later run resumes
-    from them. `threads` of this process are all cores unless given; `cluster` is a Dask cluster; `workers` is both in
-    one. In a notebook bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
+    `data` is a file (CSV, Parquet, ...), a data frame or a `Dataset`. The options up to `reading`
+    are explained in `LearnSettings`, those from `missing` to `format` in `ReadSettings`: they make
+    up `reading`. `output`, `report`, `qubo` and `trace` are files to write. Finished stages are
+    kept in the folder `run_dir`, and a later run resumes from them. `threads` of this process are
+    all cores unless given; `cluster` is a Dask cluster; `workers` is both in one. In a notebook
+    bars show the progress unless `on_progress` is given. The logger "qubayes" has the stages (info)
     and doubts about the data (warning).
 
-    Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true then.
+    Interrupted (Ctrl-C), it returns what it has once there is a network; `interrupted` is true
+    then.
 
     >>> import polars
     >>> rain = [0, 0, 1, 1, 0, 1, 0, 1] * 20
@@ -107,15 +124,27 @@ def learn(
     """
     settings = LearnSettings.of(locals())
     if workers is not None and (threads is not None or cluster is not None):
-        raise SettingError("workers was given with threads or cluster; give one: workers is both of them")
+        raise SettingError(
+            "workers was given with threads or cluster; give one: workers is both of them"
+        )
     workers = Workers(threads, cluster) if workers is None else workers
-    outputs = Outputs(*(None if path is None else Path(path) for path in (output, report, trace, qubo)))
-    outputs.check([Path(data)] if isinstance(data, str | PathLike) else [], None if run_dir is None else Path(run_dir))
+    outputs = Outputs(
+        *(None if path is None else Path(path) for path in (output, report, trace, qubo))
+    )
+    outputs.check(
+        [Path(data)] if isinstance(data, str | PathLike) else [],
+        None if run_dir is None else Path(run_dir),
+    )
     with ExitStack() as stack:
         if on_progress is None:
             on_progress = stack.enter_context(progress_bars()) if in_notebook() else silent
         learned, written = learn_with(
-            settings, data, run_dir=run_dir, workers=workers, on_progress=on_progress, outputs=outputs
+            settings,
+            data,
+            run_dir=run_dir,
+            workers=workers,
+            on_progress=on_progress,
+            outputs=outputs,
         )
     if written.failure:  # the network is not lost for it
         warnings.warn(f"not every file was written: {written.failure}", stacklevel=2)
@@ -150,7 +179,13 @@ def learn_with(
         smaller = settings.max_parents is None and settings.time_limit is not None
         warn_of_most(settings.search, dataset.n)
         settings = settings.fitted_to(data, dataset)
-        log.info("qubayes %s: %d rows of %d variables; %s", __version__, dataset.rows, dataset.n, settings.as_json())
+        log.info(
+            "qubayes %s: %d rows of %d variables; %s",
+            __version__,
+            dataset.rows,
+            dataset.n,
+            settings.as_json(),
+        )
         pipeline = _Pipeline(settings, folder, joined, on_progress, began)
         if smaller:
             pipeline.fit_to_limit(dataset)
@@ -168,22 +203,31 @@ class _Pipeline:
     began: float  # of the clock, before the data were read
     fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
     seconds: dict[str, float] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)  # what candidates, and so all later stages, depend on
+    inputs: dict[str, Any] = field(
+        default_factory=dict
+    )  # what candidates, and so all later stages, depend on
 
-    def run(self, dataset: Dataset, source: str | None, outputs: Outputs) -> tuple[Learned, Written]:
+    def run(
+        self, dataset: Dataset, source: str | None, outputs: Outputs
+    ) -> tuple[Learned, Written]:
         """Run all stages in the order of the data flow.
 
-        Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are still missing.
-        """
+        Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are
+        still missing."""
         self.inputs = fingerprint(dataset, self.settings.search)
-        if self.settings.knowledge is not None:  # raises for contradictions that the search would not meet
+        if (
+            self.settings.knowledge is not None
+        ):  # raises for contradictions that the search would not meet
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
         formulation = self.formulation_of(candidates)
         interrupted = np.zeros(1, np.bool_)
         with stopping(interrupted):
             learned = self.search(dataset, candidates, formulation, source, interrupted)
-            pressed, interrupted[0] = interrupted[0], False  # all files are written; another one leaves out the QUBO
+            pressed, interrupted[0] = (
+                interrupted[0],
+                False,
+            )  # all files are written; another one leaves out the QUBO
             written = outputs.write(learned, self.workers.here, self.on_progress)
         return learned.as_interrupted() if pressed or written.interrupted else learned, written
 
@@ -230,7 +274,9 @@ class _Pipeline:
         search, limit = self.settings.search, self.settings.time_limit
 
         def make() -> dict[str, Any]:
-            chosen = affordable(dataset, search, self.workers, limit, smaller=True, on_progress=self.on_progress)
+            chosen = affordable(
+                dataset, search, self.workers, limit, smaller=True, on_progress=self.on_progress
+            )
             return {"max_parents": chosen.max_parents, "possible_parents": chosen.possible_parents}
 
         def write(choice: dict[str, Any], path: Path) -> None:
@@ -239,7 +285,9 @@ class _Pipeline:
 
         inputs = {"data": dataset.checksum, "settings": facts(self.settings)}
         with self._timed("plan"):
-            choice = self.folder.kept("choice.json", inputs, make, lambda path: json_object(path.read_bytes()), write)
+            choice = self.folder.kept(
+                "choice.json", inputs, make, lambda path: json_object(path.read_bytes()), write
+            )
         self.settings, self.fitted = replace(self.settings, **choice), True
 
     def find_candidates(self, dataset: Dataset) -> Candidates:
@@ -249,7 +297,11 @@ class _Pipeline:
             search = self.settings.search
             if not self.fitted:
                 search = affordable(
-                    dataset, search, self.workers, self.settings.time_limit, on_progress=self.on_progress
+                    dataset,
+                    search,
+                    self.workers,
+                    self.settings.time_limit,
+                    on_progress=self.on_progress,
                 )
             return identify(
                 dataset,
@@ -267,7 +319,9 @@ class _Pipeline:
             return kept
 
         with self._timed("candidates"):
-            found = self.folder.kept("candidates.qbc", self.inputs, make, read_back, write_candidates)
+            found = self.folder.kept(
+                "candidates.qbc", self.inputs, make, read_back, write_candidates
+            )
             if blocks is not None:
                 blocks.unlink(missing_ok=True)
         return found
@@ -279,14 +333,24 @@ class _Pipeline:
         from ..qubo import quick_formulation  # the QUBO wing, which few solvers need
 
         with self._timed("formulation"):
-            made = quick_formulation(candidates, workers=self.workers.here, on_progress=self.on_progress)
+            made = quick_formulation(
+                candidates, workers=self.workers.here, on_progress=self.on_progress
+            )
         if made is None:
             raise KeyboardInterrupt  # no network exists yet
         return made
 
     def find_solution(self, problem: "Candidates | Formulation") -> Solution:
-        name, solver, left = self.settings.solver_name, self.settings.solver_with_settings, self.limits_left
-        inputs = {**self.inputs, "solver": {"name": name, **facts(solver)}, "limits": facts(self.settings.limits)}
+        name, solver, left = (
+            self.settings.solver_name,
+            self.settings.solver_with_settings,
+            self.limits_left,
+        )
+        inputs = {
+            **self.inputs,
+            "solver": {"name": name, **facts(solver)},
+            "limits": facts(self.settings.limits),
+        }
 
         def make() -> Solution:
             return solve(
@@ -324,19 +388,21 @@ class _Pipeline:
             return None
         limits = Limits(self.limits_left.seconds)
         with self._timed("alternatives"):
-            return alternatives(candidates, best, within=within, limits=limits, on_progress=self.on_progress)
+            return alternatives(
+                candidates, best, within=within, limits=limits, on_progress=self.on_progress
+            )
 
     def with_ancestors(
         self, dataset: Dataset, candidates: Candidates, solution: Solution
     ) -> tuple[Candidates, Solution]:
         """Return the best network with all required ancestors, and the candidate sets that it is the best of.
 
-        Best first over sets of required edges. If the best network for such a set lacks a path from a to b, let S be b
-        and its ancestors, or all but a and its descendants: in every network with the path some edge leads from outside
-        into S, so each such edge is required in turn, for the S with fewer edges. The first network in order of bounds
-        that has all paths is the best; its bound holds for all others. At the time limit or an interrupt the best
-        network with all paths that was met is returned, with the largest bound that is left.
-        """
+        Best first over sets of required edges. If the best network for such a set lacks a path from
+        a to b, let S be b and its ancestors, or all but a and its descendants: in every network
+        with the path some edge leads from outside into S, so each such edge is required in turn,
+        for the S with fewer edges. The first network in order of bounds that has all paths is the
+        best; its bound holds for all others. At the time limit or an interrupt the best network
+        with all paths that was met is returned, with the largest bound that is left."""
         search, names = self.settings.search, dataset.names
         pairs = [(names.index(a), names.index(b)) for a, b in self.settings.ancestors]
         waiting = [(-solution.bound, 0, tuple(search.knowledge.required), candidates, solution)]
@@ -350,8 +416,12 @@ class _Pipeline:
                 if not missing:
                     return candidates, solution
                 first, last = missing[0]
-                inside = min(reached[:, last], ~reached[first], key=lambda s: int(s.sum()) * int((~s).sum()))
-                for parent, child in product(np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()):
+                inside = min(
+                    reached[:, last], ~reached[first], key=lambda s: int(s.sum()) * int((~s).sum())
+                )
+                for parent, child in product(
+                    np.flatnonzero(~inside).tolist(), np.flatnonzero(inside).tolist()
+                ):
                     if interrupted[0] or time.perf_counter() > end:
                         return self._best_met(met, -negative, interrupted=bool(interrupted[0]))
                     edges = (*required, (names[parent], names[child]))
@@ -362,22 +432,31 @@ class _Pipeline:
                         known = replace(search, knowledge=replace(search.knowledge, required=edges))
                         found = identify(dataset, known, workers=self.workers)
                         best = solve(
-                            found, self.settings.solver_name, limits=self.limits_left, workers=self.workers.here
+                            found,
+                            self.settings.solver_name,
+                            limits=self.limits_left,
+                            workers=self.workers.here,
                         )
                         heappush(waiting, (-best.bound, len(seen), edges, found, best))
                         if not self._missing_paths(best, pairs)[1]:
                             met.append((found, best))
-                self.on_progress(Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges"))
+                self.on_progress(
+                    Progress("ancestors", 0.0, 1.0, f"{len(seen):,} sets of required edges")
+                )
         raise ConstraintError(
             f"no network of at most {search.max_parents} parents has the ancestors {list(self.settings.ancestors)} and"
             " obeys the other knowledge; allow more parents or edges"
         )
 
     @staticmethod
-    def _missing_paths(solution: Solution, pairs: list[tuple[int, int]]) -> tuple[Bools, list[tuple[int, int]]]:
+    def _missing_paths(
+        solution: Solution, pairs: list[tuple[int, int]]
+    ) -> tuple[Bools, list[tuple[int, int]]]:
         """Return (n, n) whether the network has a path from a to b, and the pairs for which it has none."""
         n = len(solution.parents)
-        reached = reachable(np.array([[p in parents for parents in solution.parents] for p in range(n)], np.bool_))
+        reached = reachable(
+            np.array([[p in parents for parents in solution.parents] for p in range(n)], np.bool_)
+        )
         return reached, [(a, b) for a, b in pairs if not reached[a, b]]
 
     @staticmethod
@@ -400,7 +479,11 @@ class _Pipeline:
     def earlier_network(self, problem: "Candidates | Formulation") -> Network | None:
         """Return the network of an earlier search in this folder; None where moves and seed alone must decide."""
         place = self.folder.file("solution.json")
-        if place is None or self.settings.moves is not None or not self.folder.noted(SEARCH_INPUTS, self.inputs):
+        if (
+            place is None
+            or self.settings.moves is not None
+            or not self.folder.noted(SEARCH_INPUTS, self.inputs)
+        ):
             return None
         with suppress(QubayesError):  # damaged or absent
             return read_solution(place, problem).network

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..candidates import (
     Candidates,
+    CandidateSearch,
     Forecast,
-    Search,
     affordable,
     check_output,
     forecasts,
@@ -47,7 +47,11 @@ def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
     for name, states in zip(dataset.names, dataset.states, strict=True):
         if len(states) > limit:
             numbers = all(state.removeprefix("-").isdecimal() for state in states)
-            remedy = f", or cut it into intervals with {option('bins', {name: ADVISED_BINS})}" if numbers else ""
+            remedy = (
+                f", or cut it into intervals with {option('bins', {name: ADVISED_BINS})}"
+                if numbers
+                else ""
+            )
             log.warning(
                 "%r has %d states in %d rows and may be an identifier; leave it out with %s%s",
                 *(name, len(states), dataset.rows, option("ignore", [name]), remedy),
@@ -56,12 +60,16 @@ def read_for_search(data: Any, reading: ReadSettings | None) -> Dataset:
 
 
 def plan(
-    dataset: Dataset, search: Search, *, workers: Workers | None = None, on_progress: OnProgress = silent
+    dataset: Dataset,
+    search: CandidateSearch,
+    *,
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
 ) -> tuple[Forecast, ...]:
     """Return what the search for candidate sets is predicted to cost, for 1 to search.max_parents parents.
 
-    Small searches are run, and the bits of their QUBO are counted; larger ones are sampled or extrapolated.
-    """
+    Small searches are run, and the bits of their QUBO are counted; larger ones are sampled or
+    extrapolated."""
     return forecasts(dataset, search, workers=workers, bits_of=_bits, on_progress=on_progress)
 
 
@@ -82,7 +90,7 @@ def blocks_file(output: Path) -> Path:
 
 def identify_file(
     data: Any,
-    search: Search,
+    search: CandidateSearch,
     output: Path | None = None,
     reading: ReadSettings | None = None,
     *,
@@ -94,12 +102,14 @@ def identify_file(
 ) -> Candidates:
     """Return the candidate sets of the data, and write them to `output`.
 
-    A search that would take longer than `time_limit` (seconds) is refused or, with `smaller`, made smaller. Finished
-    blocks are kept beside the output until it is written; `resume` continues from them.
-    """
+    A search that would take longer than `time_limit` (seconds) is refused or, with `smaller`, made
+    smaller. Finished blocks are kept beside the output until it is written; `resume` continues from
+    them."""
     if resume and output is None:
         given, needed = option("resume"), option("output")
-        raise SettingError(f"{given} without {needed}; finished blocks are kept beside the output file, so name it")
+        raise SettingError(
+            f"{given} without {needed}; finished blocks are kept beside the output file, so name it"
+        )
     Limits(time_limit)  # raises for a negative number
     if resume and smaller and time_limit is not None:
         raise SettingError(
@@ -116,11 +126,20 @@ def identify_file(
             log.warning("%d rows with missing values were dropped", dataset.dropped)
         warn_of_most(search, dataset.n)
         if not resume:
-            search = affordable(dataset, search, joined, time_limit, smaller=smaller, on_progress=on_progress)
+            search = affordable(
+                dataset, search, joined, time_limit, smaller=smaller, on_progress=on_progress
+            )
         if output is None:
             return identify(dataset, search, workers=joined, on_progress=on_progress)
         blocks = blocks_file(output)
-        found = identify(dataset, search, workers=joined, checkpoint=blocks, resume=resume, on_progress=on_progress)
+        found = identify(
+            dataset,
+            search,
+            workers=joined,
+            checkpoint=blocks,
+            resume=resume,
+            on_progress=on_progress,
+        )
     write_candidates(found, output)
     blocks.unlink(missing_ok=True)  # not before: a full disk must not cost the search
     return found
@@ -148,12 +167,20 @@ def solve_candidates(
         from ..qubo import quick_formulation  # the QUBO wing, which other solvers do without
 
         made_by = settings.order, settings.penalty, settings.cover
-        formulation = quick_formulation(problem, *made_by, workers.here if workers else None, on_progress)
+        formulation = quick_formulation(
+            problem, *made_by, workers.here if workers else None, on_progress
+        )
         stopped = formulation is None
     if stopped:
         found = solve(candidates, "exact", limits=Limits(0.0, None, settings.seed), start=start)
         status = "interrupted before the search; the start is returned"
-        return replace(found, reason=Reason.INTERRUPTED, status=status, solver=settings.solver_name, statistics={})
+        return replace(
+            found,
+            reason=Reason.INTERRUPTED,
+            status=status,
+            solver=settings.solver_name,
+            statistics={},
+        )
     solution = solve(
         formulation or problem,
         settings.solver_with_settings,
@@ -166,11 +193,13 @@ def solve_candidates(
     return presolved.restore(solution) if presolved else solution
 
 
-def read_restricted(file: Path, names: Path | None = None, knowledge: Path | None = None) -> Candidates:
+def read_restricted(
+    file: Path, names: Path | None = None, knowledge: Path | None = None
+) -> Candidates:
     """Return the candidate sets in a file.
 
-    `names` is a file with the names of the variables, `knowledge` one with what is known of their edges.
-    """
+    `names` is a file with the names of the variables, `knowledge` one with what is known of their
+    edges."""
     known = read_knowledge(knowledge) if knowledge else None
     candidates = read_candidates(file)
     candidates = rename(candidates, names) if names else candidates
@@ -191,9 +220,8 @@ def solve_file(
 ) -> Solution:
     """Return `solve_candidates` of `read_restricted`, and write the network and the score over time.
 
-    A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that file is written
-    beside it, with the ending .jkl.
-    """
+    A certificate is about a .jkl file of scores. With `names`, `knowledge` or another format, that
+    file is written beside it, with the ending .jkl."""
     given = settings.solver_options.get("certificate")
     certificate = Path(given) if given else None
     other = names or knowledge or ending(file) in (".pss", ".qbc")
@@ -207,10 +235,14 @@ def solve_file(
         candidates = read_restricted(file, names, knowledge)
         if certificate and candidates.plain is not None:
             both = f"{option('certificate')} and an order of variables in {option('knowledge')}"
-            raise SettingError(f"{both}; give one: a certificate is about scores, which say nothing of an order")
+            raise SettingError(
+                f"{both}; give one: a certificate is about scores, which say nothing of an order"
+            )
         if scores:
             check_output(scores, candidates.names)
-        solution = solve_candidates(candidates, settings, start=first, workers=joined, on_progress=on_progress)
+        solution = solve_candidates(
+            candidates, settings, start=first, workers=joined, on_progress=on_progress
+        )
     if scores and solution.certificate:
         write_candidates(candidates, scores)
         solution = replace(solution, status=f"{solution.status}, about the scores in {scores}")
@@ -239,7 +271,10 @@ def formulate_file(
 
     coefficients = Coefficients(settings.scale or {}, settings.digits, settings.precision)
     known = read_network(settings.network) if settings.network else None
-    check_places([output, output and companion_of(output)], [file, settings.subsets, settings.network, settings.data])
+    check_places(
+        [output, output and companion_of(output)],
+        [file, settings.subsets, settings.network, settings.data],
+    )
     candidates = read_candidates(file)
     if settings.presolve_seconds:
         presolved = presolve(candidates, settings.presolve_seconds, on_progress=on_progress)
@@ -285,8 +320,8 @@ def decode_file(
 ) -> "tuple[tuple[str, ...], tuple[Decoded, ...], Decoded | None]":
     """Return (names, samples, best network) of an answer, and write the best network.
 
-    The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the settings.
-    """
+    The model is a file that `formulate_file` wrote, or candidate sets that are formulated with the
+    settings."""
     from ..qubo import decode, read_answer, read_formulation  # the QUBO wing
 
     check_places([output], [model, answer, settings.subsets])

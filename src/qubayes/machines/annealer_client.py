@@ -1,9 +1,8 @@
 """A client for the REST interface of the Digital Annealer: submit, poll, fetch, delete, cancel.
 
-The key is read from an environment variable for each request and kept nowhere: no part of it of four characters or more
-appears in a repr, log or error, not even if the service sends it back. Time and size of an answer are bounded;
-redirects are not followed.
-"""
+The key is read from an environment variable for each request and kept nowhere: no part of it of
+four characters or more appears in a repr, log or error, not even if the service sends it back. Time
+and size of an answer are bounded; redirects are not followed."""
 
 import http.client
 import ipaddress
@@ -42,7 +41,12 @@ _NO_JOB = "{!r} is not a job of the Digital Annealer"
 _UNFINISHED = ("Waiting", "Running")
 _FINISHED = ("Done", "Canceled", "Error", "Deleted")
 _REFUSED = (429, 503)  # the service did not accept the request
-_HINTS = {401: "check the key", 403: "check the key", 404: "no such job or address", 429: "too many requests"}
+_HINTS = {
+    401: "check the key",
+    403: "check the key",
+    404: "no such job or address",
+    429: "too many requests",
+}
 _PASSING = (429, 500, 502, 503, 504)  # may succeed later
 
 
@@ -52,13 +56,19 @@ class Patience:
 
     timeout: float = 60.0  # seconds without progress; an answer must be complete in this time
     attempts: int = 6
-    first_delay: float = 0.5  # seconds; doubles with each attempt, and with each poll up to `longest_delay`
+    first_delay: float = (
+        0.5  # seconds; doubles with each attempt, and with each poll up to `longest_delay`
+    )
     longest_delay: float = 30.0
     seed: int | None = None  # of the jitter; None: random
 
     def __post_init__(self) -> None:
         """Raise for values with which a request would never end or never begin."""
-        if not (self.timeout > 0 and self.attempts >= 1 and 0 <= self.first_delay <= self.longest_delay < 1e6):
+        if not (
+            self.timeout > 0
+            and self.attempts >= 1
+            and 0 <= self.first_delay <= self.longest_delay < 1e6
+        ):
             raise SettingError(
                 f"timeout > 0, attempts >= 1 and 0 <= first_delay <= longest_delay < 1e6 are allowed; given: {self}"
             )
@@ -164,7 +174,9 @@ class DigitalAnnealer:
             if not isinstance(found, str):
                 return found
             if time.monotonic() + delay > deadline:
-                raise self._error(f"job {job} is still {found.lower()} after {time_limit:g} s; fetch it later")
+                raise self._error(
+                    f"job {job} is still {found.lower()} after {time_limit:g} s; fetch it later"
+                )
             time.sleep(delay)
             delay = min(max(2 * delay, 0.001), self._patience.longest_delay)
 
@@ -177,7 +189,11 @@ class DigitalAnnealer:
         self._call(self._result_of("DELETE", job), lambda answer: None)
 
     def solve(
-        self, problem: AnnealerProblem, parameters: AnnealerParameters | None = None, *, time_limit: float = 3600.0
+        self,
+        problem: AnnealerProblem,
+        parameters: AnnealerParameters | None = None,
+        *,
+        time_limit: float = 3600.0,
     ) -> AnnealerSolutions:
         """Submit, wait, fetch, delete. An interrupt cancels and deletes the job, since it costs money.
 
@@ -194,7 +210,9 @@ class DigitalAnnealer:
             raise
         except ServiceError as error:
             raise error if job in str(error) else self._error(f"{error} (job {job})") from None
-        with suppress(ServiceError):  # the solutions matter more than a job that could not be deleted
+        with suppress(
+            ServiceError
+        ):  # the solutions matter more than a job that could not be deleted
             self.delete(job)
         return solutions
 
@@ -205,7 +223,9 @@ class DigitalAnnealer:
             last = attempt == self._patience.attempts
             key = read_key(self._key_variable)
             try:
-                answer = exchange(self._address, request._replace(path=self._prefix + request.path), key, bounds)
+                answer = exchange(
+                    self._address, request._replace(path=self._prefix + request.path), key, bounds
+                )
             except TransportError as error:
                 if last or not (request.repeatable or isinstance(error, NotSentError)):
                     raise self._error(f"{self._address.geturl()}: {error}") from None
@@ -215,7 +235,9 @@ class DigitalAnnealer:
                 self._pause(attempt, answer.retry_after)
                 continue
             if request.method == "DELETE" and answer.status == 404 and attempt > 1:
-                answer = Answer(200, None, b"{}")  # an earlier attempt succeeded, its answer was lost
+                answer = Answer(
+                    200, None, b"{}"
+                )  # an earlier attempt succeeded, its answer was lost
             try:
                 return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
@@ -254,14 +276,20 @@ def _checked_job(job: str) -> str:
 def _document(answer: Answer, address: str) -> dict[str, Any]:
     """Return the JSON object of the answer; raise an error of one line for any other answer."""
     if 300 <= answer.status < 400:
-        raise ServiceError(f"{address} redirects elsewhere, where the key is not sent; give the final address")
+        raise ServiceError(
+            f"{address} redirects elsewhere, where the key is not sent; give the final address"
+        )
     try:
         document: Any = parse_json(answer.body)
     except FormatError:
         document = None
     if answer.status >= 300:
         error = document.get("error", document) if isinstance(document, dict) else {}
-        found = [_text_of(error[name]) for name in ("title", "message") if isinstance(error, dict) and error.get(name)]
+        found = [
+            _text_of(error[name])
+            for name in ("title", "message")
+            if isinstance(error, dict) and error.get(name)
+        ]
         parts = f"status {answer.status}", "; ".join(found), _HINTS.get(answer.status, "")
         raise ServiceError(f"{address}: {': '.join(part for part in parts if part)}")
     if not isinstance(document, dict):
@@ -278,8 +306,8 @@ def _redacted(text: str, key: str) -> str:
 def _without(line: str, key: str) -> str:
     """Return the line with *** for each part of the key of four characters or more, in any case.
 
-    Parts, not the whole key: what an answer says may be cut inside the key, by us or by the service.
-    """
+    Parts, not the whole key: what an answer says may be cut inside the key, by us or by the
+    service."""
     if not key:
         return line
     size = min(_PART, len(key))
@@ -319,11 +347,15 @@ def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
     found = answer.get("qubo_solution")
     if status != "Done" or not isinstance(found, dict):
         message = " ".join(_text_of(answer.get("message", "")).split())[:300]
-        raise ServiceError(f"the job is {status.lower()} and has no solution{': ' if message else ''}{message}")
+        raise ServiceError(
+            f"the job is {status.lower()} and has no solution{': ' if message else ''}{message}"
+        )
     solutions = found.get("solutions")
     if not isinstance(solutions, list):
         raise ServiceError("the answer of the Digital Annealer lacks a list of solutions")
-    configurations: list[Any] = [one.get("configuration") if isinstance(one, dict) else None for one in solutions]
+    configurations: list[Any] = [
+        one.get("configuration") if isinstance(one, dict) else None for one in solutions
+    ]
     for configuration in configurations:  # before the allocation: a short answer may list very many
         if not isinstance(configuration, dict) or len(configuration) != bits:
             raise ServiceError(f"a solution of the Digital Annealer does not hold {bits} bits")
@@ -332,11 +364,16 @@ def _outcome(answer: dict[str, Any], bits: int) -> AnnealerSolutions | str:
         for index, value in configuration.items():
             known = index.isascii() and index.isdigit() and len(index) <= 9 and int(index) < bits
             if not known or type(value) is not bool:
-                raise ServiceError(f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}")
+                raise ServiceError(
+                    f"a solution of the Digital Annealer sets {index[:20]!r} to {shown(value, 20)}"
+                )
             row[int(index)] = value
         if len({int(index) for index in configuration}) != bits:
             raise ServiceError("a solution of the Digital Annealer sets a bit twice")
-    columns = {name: [one.get(name) for one in solutions] for name in ("energy", "penalty_energy", "frequency")}
+    columns = {
+        name: [one.get(name) for one in solutions]
+        for name in ("energy", "penalty_energy", "frequency")
+    }
     for name, values in columns.items():
         if not all(type(value) in (int, float) and abs(value) < 2.0**63 for value in values):
             raise ServiceError(f"a solution of the Digital Annealer lacks the number {name}")
@@ -356,7 +393,9 @@ def parse_address(url: str) -> SplitResult:
     if not known or any(c <= " " or c == "\x7f" for c in url):
         raise SettingError(f"{url[:200]!r} ; an address such as https://host/da is needed")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise SettingError("the address of the service may hold no name, password, query or fragment")
+        raise SettingError(
+            "the address of the service may hold no name, password, query or fragment"
+        )
     try:
         loopback = ipaddress.ip_address(parts.hostname or "").is_loopback
     except ValueError:
@@ -370,7 +409,9 @@ def read_key(variable: str) -> str:
     """Return the key in the environment variable; the error for a malformed one does not show it."""
     key = os.environ.get(variable, "")
     if not key:
-        raise SettingError(f"the environment variable {variable} is not set; put the key of the service there")
+        raise SettingError(
+            f"the environment variable {variable} is not set; put the key of the service there"
+        )
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise SettingError(
             f"the environment variable {variable} holds white space or other characters that are not allowed"
@@ -378,11 +419,13 @@ def read_key(variable: str) -> str:
     return key
 
 
-def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]) -> Answer:
+def exchange(
+    address: SplitResult, request: _Request, key: str, bounds: tuple[float, int]
+) -> Answer:
     """Send one request and return the answer. A body that is a file is sent from its beginning, in blocks.
 
-    `bounds` are the seconds without progress, in which an answer must also be complete, and its largest size in bytes.
-    """
+    `bounds` are the seconds without progress, in which an answer must also be complete, and its
+    largest size in bytes."""
     timeout, largest = bounds
     body, headers = request.content()
     headers |= {"X-Api-Key": key, "Accept": "application/json", "User-Agent": "qubayes"}
@@ -394,7 +437,9 @@ def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[fl
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
 
-    watch = threading.Timer(timeout, shut)  # a slow answer may never reach the time-out of a single read
+    watch = threading.Timer(
+        timeout, shut
+    )  # a slow answer may never reach the time-out of a single read
     watch.daemon = True
     content = bytearray()
     try:
@@ -406,14 +451,17 @@ def exchange(address: SplitResult, request: _Request, key: str, bounds: tuple[fl
         while block := response.read1(_BLOCK):
             content += block
             if len(content) > largest:
-                raise ServiceError(f"the answer is longer than {largest:,} bytes; ask for fewer solutions")
+                raise ServiceError(
+                    f"the answer is longer than {largest:,} bytes; ask for fewer solutions"
+                )
         if not response.length:
             delay = response.getheader("Retry-After") or ""  # seconds, or a date, which is ignored
             retry_after = float(delay[:9]) if delay.isascii() and delay.isdigit() else None
             return Answer(response.status, retry_after, bytes(content))
         failure = "the answer ends early"
     except (OSError, http.client.HTTPException) as error:
-        failure = f"the connection failed ({type(error).__name__})"  # the text may quote what the other side sent
+        # the text may quote what the other side sent
+        failure = f"the connection failed ({type(error).__name__})"
         if isinstance(error, TimeoutError):
             late.set()
     finally:
@@ -433,6 +481,10 @@ def _connected(address: SplitResult, timeout: float) -> http.client.HTTPConnecti
         connection.connect()
     except (OSError, UnicodeError) as error:
         connection.close()
-        reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None) or type(error).__name__
+        reason = (
+            getattr(error, "verify_message", None)
+            or getattr(error, "strerror", None)
+            or type(error).__name__
+        )
         raise NotSentError(f"no connection: {reason}") from None
     return connection

@@ -1,10 +1,9 @@
 """Binary formats: dimod's `.bqm` and `.cqm`, and the `.npz` of scipy.sparse. Lossless.
 
 `.bqm` is written and read here. Its arrays are those of a `Qubo`: writing streams them without a
-`BinaryQuadraticModel`, which takes 74 bytes a coupler. `BinaryQuadraticModel.from_file` crashes the interpreter on
-damaged files, and takes twice as long. `.cqm` is read by dimod once its sections were checked: dimod trusts the sizes
-and indices in the file.
-"""
+`BinaryQuadraticModel`, which takes 74 bytes a coupler. `BinaryQuadraticModel.from_file` crashes the
+interpreter on damaged files, and takes twice as long. `.cqm` is read by dimod once its sections
+were checked: dimod trusts the sizes and indices in the file."""
 
 import copy
 import json
@@ -29,7 +28,9 @@ _ALIGNMENT = 64  # bytes, of the sections of dimod's files
 def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
     """Write dimod's version 2.0: header, offset, (start, h) of each bit, (j, J_ij) of both triangles, labels."""
     if len(qubo.indices) > np.iinfo(np.int32).max:
-        raise FormatError(f"{qubo.couplers:,} couplers; a .bqm file holds at most 2^30: write an .npz file")
+        raise FormatError(
+            f"{qubo.couplers:,} couplers; a .bqm file holds at most 2^30: write an .npz file"
+        )
     header = {
         "shape": [qubo.bits, qubo.couplers],
         "dtype": "float64",
@@ -39,7 +40,9 @@ def write_bqm(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
         "type": "BinaryQuadraticModel",
         "variables": labels is not None,
     }
-    file.write(_padded(b"DIMODBQM\x02\x00", json.dumps(header, sort_keys=True).encode("ascii") + b"\n"))
+    file.write(
+        _padded(b"DIMODBQM\x02\x00", json.dumps(header, sort_keys=True).encode("ascii") + b"\n")
+    )
     file.write(struct.pack("<d", qubo.offset))
     file.write(_interleaved(qubo.indptr[:-1], qubo.h))
     for start in range(0, len(qubo.indices), 1 << 20):
@@ -55,20 +58,34 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
         raise FormatError("not a .bqm file: it does not begin with DIMODBQM")
     version = tuple(_read_exactly(file, 2, "header"))
     if version not in {(1, 0), (2, 0)}:
-        raise FormatError(f"version {version[0]}.{version[1]} of the .bqm format; 1.0 and 2.0 can be read")
+        raise FormatError(
+            f"version {version[0]}.{version[1]} of the .bqm format; 1.0 and 2.0 can be read"
+        )
     header = _json_header(file)
-    allowed = {"dtype": ("float64", "float32"), "itype": ("int32", "int64"), "ntype": ("int32", "int64")}
+    allowed = {
+        "dtype": ("float64", "float32"),
+        "itype": ("int32", "int64"),
+        "ntype": ("int32", "int64"),
+    }
     for key, values in (allowed | {"vartype": ("BINARY", "SPIN")}).items():
         if header.get(key) not in values:
-            raise FormatError(f"{key} in the header of the .bqm file is not one of {', '.join(values)}")
+            raise FormatError(
+                f"{key} in the header of the .bqm file is not one of {', '.join(values)}"
+            )
     shape = header.get("shape")
-    if not (isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)):
+    if not (
+        isinstance(shape, list) and len(shape) == 2 and all(type(size) is int for size in shape)
+    ):
         raise FormatError("shape in the header of the .bqm file is not [bits, couplers]")
     bits, couplers = shape
     check_size(bits)
     if not 0 <= couplers <= bits * (bits - 1) // 2 or "variables" not in header:
-        raise FormatError(f"the header of the .bqm file has {couplers} couplers of {bits} bits, or no `variables`")
-    value, index, start = (np.dtype(header[key]).newbyteorder("<") for key in ("dtype", "itype", "ntype"))
+        raise FormatError(
+            f"the header of the .bqm file has {couplers} couplers of {bits} bits, or no `variables`"
+        )
+    value, index, start = (
+        np.dtype(header[key]).newbyteorder("<") for key in ("dtype", "itype", "ntype")
+    )
     offset = float(np.frombuffer(_read_exactly(file, value.itemsize, "offset"), value)[0])
     linear, edges = _records(file, bits, start, value), _records(file, 2 * couplers, index, value)
     starts = np.append(linear["i"].astype(np.int64), 2 * couplers)
@@ -79,7 +96,9 @@ def read_bqm(file: IO[bytes]) -> ModelTerms:
     _check_mirrored(rows, edges, lower, bits)
     labels = _bqm_labels(file, version, header["variables"])
     h, weights = np.ascontiguousarray(linear["w"]), np.ascontiguousarray(edges["w"][lower])
-    return ModelTerms(h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]).checked()
+    return ModelTerms(
+        h, rows[lower], edges["i"][lower], weights, offset, labels, header["vartype"]
+    ).checked()
 
 
 def _check_mirrored(rows: Ints, edges: AnyArray, lower: Bools, bits: int) -> None:
@@ -92,7 +111,9 @@ def _check_mirrored(rows: Ints, edges: AnyArray, lower: Bools, bits: int) -> Non
     weights, mirrored = edges["w"][lower][first], edges["w"][upper][second]
     same = len(below) + len(above) == len(edges) and np.array_equal(below[first], above[second])
     if not (same and np.array_equal(weights, mirrored, equal_nan=True)):
-        raise FormatError("the two triangles of the couplers do not mirror each other; write the model again")
+        raise FormatError(
+            "the two triangles of the couplers do not mirror each other; write the model again"
+        )
 
 
 def _records(file: IO[bytes], count: int, index: np.dtype[Any], value: np.dtype[Any]) -> AnyArray:
@@ -100,7 +121,9 @@ def _records(file: IO[bytes], count: int, index: np.dtype[Any], value: np.dtype[
     return np.frombuffer(_read_exactly(file, count * dtype.itemsize, "coefficients"), dtype)
 
 
-def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: object) -> list[Hashable] | None:
+def _bqm_labels(
+    file: IO[bytes], version: tuple[int, ...], variables: object
+) -> list[Hashable] | None:
     """Return the labels of the header (1.0) or of their section (2.0), lists as tuples; None if there are none."""
     if version == (2, 0):
         if not variables:
@@ -115,7 +138,9 @@ def _bqm_labels(file: IO[bytes], version: tuple[int, ...], variables: object) ->
             return tuple(hashable(part) for part in label)
         if isinstance(label, str | int | float):
             return label
-        raise FormatError(f"the label {shown(label, 40)}; text, numbers and lists of them are allowed")
+        raise FormatError(
+            f"the label {shown(label, 40)}; text, numbers and lists of them are allowed"
+        )
 
     if not isinstance(variables, list):
         raise FormatError("the labels of the .bqm file are not a list")
@@ -132,7 +157,11 @@ def write_npz(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
     places = np.searchsorted(rows, bits)  # each row begins with its diagonal
     size = qubo.bits + len(rows)
     index = np.int32 if size <= np.iinfo(np.int32).max else np.int64
-    arrays = {"format": np.array(b"csr"), "shape": np.array([qubo.bits] * 2), "offset": np.array(qubo.offset)}
+    arrays = {
+        "format": np.array(b"csr"),
+        "shape": np.array([qubo.bits] * 2),
+        "offset": np.array(qubo.offset),
+    }
     if labels is not None:  # as JSON: numpy's text arrays drop trailing zero bytes
         arrays["labels"] = np.frombuffer(json.dumps(list(labels)).encode("ascii"), np.uint8)
     arrays["indptr"] = np.append(places + bits, size).astype(index)
@@ -157,10 +186,16 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
             if f"{name}.npy" in archive.namelist():
                 with archive.open(f"{name}.npy") as member:
                     arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
-    if "shape" not in arrays or arrays["shape"].shape != (2,) or arrays["shape"][0] != arrays["shape"][1]:
+    if (
+        "shape" not in arrays
+        or arrays["shape"].shape != (2,)
+        or arrays["shape"][0] != arrays["shape"][1]
+    ):
         raise FormatError("not a square matrix as of scipy.sparse.save_npz")
     labels = parse_json(arrays["labels"].tobytes()) if "labels" in arrays else None
-    if labels is not None and not (isinstance(labels, list) and all(isinstance(label, str) for label in labels)):
+    if labels is not None and not (
+        isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    ):
         raise FormatError("the labels of the .npz file are not a list of texts")
     bits = int(arrays["shape"][0])
     check_size(bits, arrays["data"].size + len(labels or ()))
@@ -172,10 +207,21 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
         raise FormatError("the indices of the matrix are not vectors of integers")
     rows, cols = (arrays[name].astype(np.int64) for name in parts)
     if kind != "coo":
-        if len(rows) != bits + 1 or rows[0] != 0 or rows[-1] != len(cols) or (np.diff(rows) < 0).any():
+        if (
+            len(rows) != bits + 1
+            or rows[0] != 0
+            or rows[-1] != len(cols)
+            or (np.diff(rows) < 0).any()
+        ):
             raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
-        rows = np.repeat(np.arange(bits), np.diff(rows))  # columns of a csc matrix: x'Qx is the same for Q transposed
-    if weights.dtype.kind not in "iuf" or weights.ndim != 1 or not rows.shape == cols.shape == weights.shape:
+        rows = np.repeat(
+            np.arange(bits), np.diff(rows)
+        )  # columns of a csc matrix: x'Qx is the same for Q transposed
+    if (
+        weights.dtype.kind not in "iuf"
+        or weights.ndim != 1
+        or not rows.shape == cols.shape == weights.shape
+    ):
         raise FormatError("indices and data of the matrix are not equally long vectors of numbers")
     entries = rows, cols, weights.astype(np.float64)
     return ModelTerms.of_entries(bits, entries, float(arrays.get("offset", 0.0)), labels)
@@ -188,10 +234,16 @@ def write_cqm_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes])
 
 def write_cqm(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
     """Write dimod's constrained model. dimod cannot read back a / in the name of a constraint: it becomes %2F."""
-    names = [label for label in model.constraints if isinstance(label, str) and ("/" in label or "%" in label)]
+    names = [
+        label
+        for label in model.constraints
+        if isinstance(label, str) and ("/" in label or "%" in label)
+    ]
     if names:
         model = copy.deepcopy(model)
-        model.relabel_constraints({name: name.replace("%", "%25").replace("/", "%2F") for name in names})
+        model.relabel_constraints(
+            {name: name.replace("%", "%25").replace("/", "%2F") for name in names}
+        )
     with model.to_file() as content:
         shutil.copyfileobj(content, file)
 
@@ -221,7 +273,9 @@ def read_cqm(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
         content.seek(0)
         model = dimod.ConstrainedQuadraticModel.from_file(content)  # type: ignore[arg-type]
     names = [label for label in model.constraints if isinstance(label, str) and "%" in label]
-    model.relabel_constraints({name: name.replace("%2F", "/").replace("%25", "%") for name in names})
+    model.relabel_constraints(
+        {name: name.replace("%2F", "/").replace("%25", "%") for name in names}
+    )
     return model
 
 
@@ -230,14 +284,18 @@ def _check_expression(part: IO[bytes], variables: int) -> None:
         raise FormatError("a part of the .cqm file is not an expression")
     header = _json_header(part)
     shape = header.get("shape")
-    if (header.get("dtype"), header.get("itype")) != ("float64", "int32") or not isinstance(shape, list):
+    if (header.get("dtype"), header.get("itype")) != ("float64", "int32") or not isinstance(
+        shape, list
+    ):
         raise FormatError("an expression of the .cqm file with an unknown header")
     if len(shape) != 2 or not all(type(size) is int and 0 <= size <= 2**40 for size in shape):
         raise FormatError("an expression of the .cqm file with an impossible shape")
     indices = _section(part, b"INDX", 4, np.dtype("<i4"), shape[0])
     _section(part, b"OFFS", 4, np.dtype("<f8"), 1)
     _section(part, b"LINB", 4, np.dtype("<f8"), shape[0])
-    pairs = _section(part, b"QUAD", 8, np.dtype([("u", "<i4"), ("v", "<i4"), ("bias", "<f8")]), shape[1])
+    pairs = _section(
+        part, b"QUAD", 8, np.dtype([("u", "<i4"), ("v", "<i4"), ("bias", "<f8")]), shape[1]
+    )
     if len(indices) and not 0 <= indices.min() <= indices.max() < variables:
         raise FormatError("an expression of the .cqm file names a variable that the model lacks")
     first, second = pairs["u"].astype(np.int64), pairs["v"].astype(np.int64)
@@ -247,7 +305,9 @@ def _check_expression(part: IO[bytes], variables: int) -> None:
         raise FormatError("an expression of the .cqm file is not in order")
 
 
-def _section(part: IO[bytes], magic: bytes, width: int, dtype: np.dtype[Any], count: int) -> AnyArray:
+def _section(
+    part: IO[bytes], magic: bytes, width: int, dtype: np.dtype[Any], count: int
+) -> AnyArray:
     """Return the `count` numbers of a section; raise if it is shorter."""
     if _read_exactly(part, 4, "section") != magic:
         raise FormatError(f"no section {magic.decode()} in the .cqm file")

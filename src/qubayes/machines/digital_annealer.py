@@ -45,9 +45,8 @@ class Inequalities(NamedTuple):
 class AnnealerProblem:
     """Minimise objective + (coefficient chosen by the machine) x penalty, subject to the inequalities.
 
-    For the paper's constrained form: the score in the objective, the cycles in the penalty, and for each vertex
-    the inequality sum of u - 2 <= 0; no z bits (paper, Appendix D.4).
-    """
+    For the paper's constrained form: the score in the objective, the cycles in the penalty, and for
+    each vertex the inequality sum of u - 2 <= 0; no z bits (paper, Appendix D.4)."""
 
     objective: Qubo
     penalty: Qubo
@@ -59,11 +58,19 @@ class AnnealerProblem:
         bits, rows = self.objective.bits, self.inequalities
         if self.penalty.bits != bits or len(self.labels) != bits:
             sizes = f"{bits}, {self.penalty.bits}, {len(self.labels)}"
-            raise SettingError(f"objective, penalty and labels have {sizes} bits; all three must be equal")
+            raise SettingError(
+                f"objective, penalty and labels have {sizes} bits; all three must be equal"
+            )
         if bits > MAX_BITS:
-            raise SettingError(f"{bits:,} bits; the Digital Annealer takes at most {MAX_BITS:,}: use fewer candidates")
+            raise SettingError(
+                f"{bits:,} bits; the Digital Annealer takes at most {MAX_BITS:,}: use fewer candidates"
+            )
         count = len(rows.constants)
-        if len(rows.indptr) != count + 1 or len(rows.lambdas) != count or len(rows.indices) != len(rows.weights):
+        if (
+            len(rows.indptr) != count + 1
+            or len(rows.lambdas) != count
+            or len(rows.indices) != len(rows.weights)
+        ):
             raise SettingError(
                 "the arrays of the inequalities differ in length; give a constant and a lambda for each row "
                 "of indptr, and a weight for each index"
@@ -98,10 +105,14 @@ class AnnealerParameters:
         for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not least <= value <= most):
-                raise SettingError(f"{name} = {value!r}; an integer from {least} to {most} is allowed")
+                raise SettingError(
+                    f"{name} = {value!r}; an integer from {least} to {most} is allowed"
+                )
 
 
-def inequalities_of(rows: Sequence[tuple[Sequence[int], Sequence[float], float, int]]) -> Inequalities:
+def inequalities_of(
+    rows: Sequence[tuple[Sequence[int], Sequence[float], float, int]],
+) -> Inequalities:
     """Return rows (bits, weights, constant, lambda) as flat arrays."""
     sizes = [len(bits) for bits, _, _, _ in rows]
     return Inequalities(
@@ -120,18 +131,21 @@ def problem_of(qubo: Qubo, labels: Sequence[str] | None = None) -> AnnealerProbl
     return AnnealerProblem(qubo, no_penalty, inequalities_of([]), names)
 
 
-def digital_annealer_json(problem: AnnealerProblem, parameters: AnnealerParameters | None = None) -> Iterator[bytes]:
+def digital_annealer_json(
+    problem: AnnealerProblem, parameters: AnnealerParameters | None = None
+) -> Iterator[bytes]:
     """Yield the body of a request in pieces. It has no labels: bit i of the problem is index i.
 
-    Every bit is in a term of `binary_polynomial`, if need be with c = 0.0: the service returns no other bits. Streamed,
-    since a body may take gigabytes.
-    """
+    Every bit is in a term of `binary_polynomial`, if need be with c = 0.0: the service returns no
+    other bits. Streamed, since a body may take gigabytes."""
     given, settings = parameters or AnnealerParameters(), {}
     for field in fields(given):
         value = getattr(given, field.name)
         if isinstance(value, Mapping):
             if not all(0 <= bit < problem.objective.bits for bit in value):
-                raise SettingError(f"{field.name} names a bit outside 0 to {problem.objective.bits - 1}")
+                raise SettingError(
+                    f"{field.name} names a bit outside 0 to {problem.objective.bits - 1}"
+                )
             value = {str(int(bit)): bool(state) for bit, state in sorted(value.items())}
         if value is not None:
             settings[field.name] = value
@@ -157,23 +171,31 @@ def read_annealer_json(file: IO[bytes]) -> AnnealerProblem:
     """Return the problem in the body of a request; its bits are called 0..n-1."""
     document = parse_json(file.read(), _TermParser().parse)
     parts = document if isinstance(document, dict) else {}
-    objective, penalty = (parts.get(key, _Polynomial()) for key in ("binary_polynomial", "penalty_binary_polynomial"))
+    objective, penalty = (
+        parts.get(key, _Polynomial()) for key in ("binary_polynomial", "penalty_binary_polynomial")
+    )
     rows = parts.get("inequalities", [])
     if "binary_polynomial" not in parts:
         raise FormatError("not a request of the Digital Annealer: binary_polynomial is missing")
-    if not isinstance(rows, list) or not all(isinstance(part, _Polynomial) for part in (objective, penalty, *rows)):
+    if not isinstance(rows, list) or not all(
+        isinstance(part, _Polynomial) for part in (objective, penalty, *rows)
+    ):
         raise FormatError('a polynomial or an inequality is not {"terms": [...]}')
     if objective.weight is not None or penalty.weight is not None:
         raise FormatError("a polynomial with lambda; only inequalities have one")
     bits = 1 + max(int(part.bits.max(initial=-1)) for part in (objective, penalty, *rows))
     inequalities = inequalities_of([part.inequality() for part in rows])
-    return AnnealerProblem(objective.qubo(bits), penalty.qubo(bits), inequalities, tuple(map(str, range(bits))))
+    return AnnealerProblem(
+        objective.qubo(bits), penalty.qubo(bits), inequalities, tuple(map(str, range(bits)))
+    )
 
 
 class _Polynomial(NamedTuple):
     """Terms weights_k x_bits_k0 x_bits_k1 of an object {"terms": [...]}."""
 
-    bits: AnyArray = np.empty((0, 2), np.int32)  # (terms, 2) equal in a linear term, -1 in a constant
+    bits: AnyArray = np.empty(
+        (0, 2), np.int32
+    )  # (terms, 2) equal in a linear term, -1 in a constant
     weights: AnyArray = np.empty(0)  # (terms,)
     weight: int | None = None  # lambda of an inequality
 
@@ -190,7 +212,11 @@ class _Polynomial(NamedTuple):
             raise FormatError("an inequality with a quadratic term; only linear ones are allowed")
         constant = self.bits[:, 0] < 0
         linear = self.bits[~constant, 0].tolist(), self.weights[~constant].tolist()
-        return *linear, sum(self.weights[constant].tolist(), 0.0), 1 if self.weight is None else self.weight
+        return (
+            *linear,
+            sum(self.weights[constant].tolist(), 0.0),
+            1 if self.weight is None else self.weight,
+        )
 
 
 _TERM = object()  # stands for a term that was moved to the arrays
@@ -199,8 +225,8 @@ _TERM = object()  # stands for a term that was moved to the arrays
 class _TermParser:
     """Turns the objects of a request into arrays while json reads them: 24 bytes a term, not 400 for its dictionary.
 
-    json parses inner objects first: the terms of an object {"terms": [...]} are the last that were parsed.
-    """
+    json parses inner objects first: the terms of an object {"terms": [...]} are the last that were
+    parsed."""
 
     def __init__(self) -> None:
         self._bits, self._weights = array("i"), array("d")
@@ -213,19 +239,35 @@ class _TermParser:
         if value.keys() == {"c", "p"}:
             c, p = value["c"], value["p"]
             if type(c) not in (int, float) or not abs(c) <= LARGEST_COEFFICIENT:
-                raise FormatError(f"the coefficient {shown(c, 40)}; a number of at most 2^52 is allowed")
-            if not isinstance(p, list) or len(p) > 2 or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p):
-                raise FormatError(f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}")
+                raise FormatError(
+                    f"the coefficient {shown(c, 40)}; a number of at most 2^52 is allowed"
+                )
+            if (
+                not isinstance(p, list)
+                or len(p) > 2
+                or not all(type(bit) is int and 0 <= bit < MAX_BITS for bit in p)
+            ):
+                raise FormatError(
+                    f"the term of {shown(p, 60)} is not of at most two bits from 0 to {MAX_BITS - 1}"
+                )
             self._bits.extend((p[0], p[-1]) if p else (-1, -1))
             self._weights.append(c)
             return _TERM
         if "terms" not in value:
             return value
         terms, weight = value["terms"], value.get("lambda")
-        if not value.keys() <= {"terms", "lambda"} or not isinstance(terms, list) or any(t is not _TERM for t in terms):
-            raise FormatError(f'{shown(list(value), 60)}; give {{"terms": [{{"c": number, "p": [bits]}}, ...]}}')
+        if (
+            not value.keys() <= {"terms", "lambda"}
+            or not isinstance(terms, list)
+            or any(t is not _TERM for t in terms)
+        ):
+            raise FormatError(
+                f'{shown(list(value), 60)}; give {{"terms": [{{"c": number, "p": [bits]}}, ...]}}'
+            )
         if weight is not None and (type(weight) is not int or not 1 <= weight <= LARGEST_LAMBDA):
-            raise FormatError(f"lambda {shown(weight, 40)}; an integer from 1 to {LARGEST_LAMBDA:,} is allowed")
+            raise FormatError(
+                f"lambda {shown(weight, 40)}; an integer from 1 to {LARGEST_LAMBDA:,} is allowed"
+            )
         first = len(self._weights) - len(terms)
         bits, weights = np.array(self._bits[2 * first :], np.int32), np.array(self._weights[first:])
         del self._bits[2 * first :], self._weights[first:]
@@ -236,7 +278,9 @@ def _check_coefficients(name: str, *coefficients: AnyArray) -> None:
     for values in coefficients:
         largest = float(np.abs(values).max(initial=0.0))
         if not largest <= LARGEST_COEFFICIENT:  # also refuses NaN
-            raise SettingError(f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the scores")
+            raise SettingError(
+                f"a coefficient {largest!r} in the {name}; at most 2^52 is allowed: scale the scores"
+            )
 
 
 def _polynomial(qubo: Qubo, *, every_bit: bool) -> Iterator[bytes]:
@@ -260,9 +304,13 @@ def _terms(coefficients: AnyArray, *indices: AnyArray) -> bytes:
         import polars as pl
     except ImportError:  # 10 times slower
         rows = zip(coefficients.tolist(), *(array.tolist() for array in indices), strict=True)
-        return ",\n".join(f'{{"c":{c!r},"p":[{",".join(map(str, p))}]}}' for c, *p in rows).encode("ascii")
+        return ",\n".join(f'{{"c":{c!r},"p":[{",".join(map(str, p))}]}}' for c, *p in rows).encode(
+            "ascii"
+        )
     columns = {"c": coefficients} | {str(k): array for k, array in enumerate(indices)}
     parts = [pl.lit('{"c":'), pl.col("c"), pl.lit(',"p":['), pl.col("0")]
     parts += [part for k in range(1, len(indices)) for part in (pl.lit(","), pl.col(str(k)))]
     lines = pl.DataFrame(columns).select(pl.concat_str([*parts, pl.lit("]}")]))
-    return lines.write_csv(include_header=False, quote_style="never", line_terminator=",\n").encode("ascii")[:-2]
+    return lines.write_csv(include_header=False, quote_style="never", line_terminator=",\n").encode(
+        "ascii"
+    )[:-2]

@@ -37,24 +37,36 @@ class Embedding:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes embed --json` prints of one embedding."""
-        names = "topology", "available_qubits", "available_couplers", "bits", "couplers", "found", "impossible"
-        chains = {name: getattr(self, name) if self.found else None for name in ("physical_qubits", "longest_chain")}
+        names = (
+            "topology",
+            "available_qubits",
+            "available_couplers",
+            "bits",
+            "couplers",
+            "found",
+            "impossible",
+        )
+        chains = {
+            name: getattr(self, name) if self.found else None
+            for name in ("physical_qubits", "longest_chain")
+        }
         return {**{name: getattr(self, name) for name in names}, **chains, "status": self.status}
 
     def describe(self) -> list[str]:
         """Return the embedding in a few lines for people."""
         lines = [f"{self.bits:,} bits, {self.couplers:,} couplers", self.status]
         if self.found:
-            lines.append(f"{self.physical_qubits:,} physical qubits, longest chain {self.longest_chain}")
+            lines.append(
+                f"{self.physical_qubits:,} physical qubits, longest chain {self.longest_chain}"
+            )
         return lines
 
 
 def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) -> Embedding:
     """Return an embedding of the QUBO's graph in the annealer's, found by minorminer's heuristic and checked.
 
-    The same seed gives the same embedding unless the time runs out. That none is found proves nothing, except if there
-    are fewer qubits than bits, or fewer couplers than the QUBO has.
-    """
+    The same seed gives the same embedding unless the time runs out. That none is found proves
+    nothing, except if there are fewer qubits than bits, or fewer couplers than the QUBO has."""
     if not 0 < timeout < 1e9:
         raise SettingError(f"timeout = {timeout}; a positive number of seconds is allowed")
     if not 0 <= seed < 2**63:
@@ -73,11 +85,17 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
     found: dict[int, Iterable[int]] = {}
     if edges:
         search = optional("minorminer", "embedding", "embed").find_embedding
-        found = search(edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1)
-    single = [bit for bit in range(qubo.bits) if bit not in found]  # a bit without couplers takes any free qubit
+        found = search(
+            edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1
+        )
+    single = [
+        bit for bit in range(qubo.bits) if bit not in found
+    ]  # a bit without couplers takes any free qubit
     free = sorted(set(graph.nodes) - {qubit for chain in found.values() for qubit in chain})
     if (edges and not found) or len(single) > len(free):
-        return Embedding(*sizes, f"no embedding into {topology} found within {timeout:g} s; one may exist")
+        return Embedding(
+            *sizes, f"no embedding into {topology} found within {timeout:g} s; one may exist"
+        )
     found |= {bit: [qubit] for bit, qubit in zip(single, free, strict=False)}
     chains = tuple(tuple(sorted(found[bit])) for bit in range(qubo.bits))
     _verify(edges, graph, chains)
@@ -89,14 +107,20 @@ def target_graph(topology: str) -> Any:
     """Return the graph `family:size` of an annealer without defects, with integer nodes."""
     family, _, size = topology.partition(":")
     if family not in _FAMILIES or not (size.isascii() and size.isdigit() and len(size) < 4):
-        raise SettingError(f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are allowed")
+        raise SettingError(
+            f"topology {topology[:40]!r}; pegasus:16, zephyr:12 or chimera:16, for example, are allowed"
+        )
     least, most = _FAMILIES[family]
     if not least <= int(size) <= most:
-        raise SettingError(f"topology {topology!r}; sizes from {least} to {most} are allowed for {family}")
+        raise SettingError(
+            f"topology {topology!r}; sizes from {least} to {most} are allowed for {family}"
+        )
     return getattr(optional("dwave_networkx", "embedding", "embed"), f"{family}_graph")(int(size))
 
 
-def _verify(edges: Iterable[tuple[int, int]], graph: Any, chains: tuple[tuple[int, ...], ...]) -> None:
+def _verify(
+    edges: Iterable[tuple[int, int]], graph: Any, chains: tuple[tuple[int, ...], ...]
+) -> None:
     """Raise unless chains are connected, disjoint, and joined by couplers: a fault of the heuristic."""
     networkx = optional("networkx", "embedding", "embed")
     owner = {qubit: bit for bit, chain in enumerate(chains) for qubit in chain}

@@ -1,8 +1,8 @@
 """`write_model`, `read_model`: models to files and back; `to_ommx`: models to instances of OMMX.
 
-The ending of the file's name chooses the format. A new format is a line in `_WRITERS`: ending -> writer of a QUBO, and
-one in `_READERS` if it is read, too. OMMX is a format that several modelling tools and annealing services share.
-"""
+The ending of the file's name chooses the format. A new format is a line in `_WRITERS`: ending ->
+writer of a QUBO, and one in `_READERS` if it is read, too. OMMX is a format that several modelling
+tools and annealing services share."""
 
 import gzip
 import zlib
@@ -14,13 +14,30 @@ from typing import IO, Any, TypeAlias, Union
 from ..foundation.environment import dimod, optional
 from ..foundation.errors import FormatError
 from ..foundation.files import ending, opened, replacing
-from .binary_files import read_bqm, read_cqm, read_npz, write_bqm, write_cqm, write_cqm_of_qubo, write_npz
+from .binary_files import (
+    read_bqm,
+    read_cqm,
+    read_npz,
+    write_bqm,
+    write_cqm,
+    write_cqm_of_qubo,
+    write_npz,
+)
 from .digital_annealer import AnnealerProblem, digital_annealer_json, problem_of, read_annealer_json
-from .program_files import read_lp, read_qplib, write_lp, write_lp_of_qubo, write_qplib, write_qplib_of_qubo
+from .program_files import (
+    read_lp,
+    read_qplib,
+    write_lp,
+    write_lp_of_qubo,
+    write_qplib,
+    write_qplib_of_qubo,
+)
 from .qubo import ModelSize, ModelTerms, Qubo, check_labels, coefficient_range, from_bqm
 from .text_files import read_coo, write_coo, write_matrix_market, write_qbsolv
 
-MachineModel: TypeAlias = Union["dimod.BinaryQuadraticModel", "dimod.ConstrainedQuadraticModel", AnnealerProblem]
+MachineModel: TypeAlias = Union[
+    "dimod.BinaryQuadraticModel", "dimod.ConstrainedQuadraticModel", AnnealerProblem
+]
 Writer: TypeAlias = Callable[[Qubo, Sequence[str] | None, IO[bytes]], None]
 
 _WRITERS: dict[str, Writer] = {
@@ -32,7 +49,9 @@ _WRITERS: dict[str, Writer] = {
     ".mtx": write_matrix_market,
     ".lp": write_lp_of_qubo,
     ".qplib": write_qplib_of_qubo,
-    ".json": lambda qubo, labels, file: file.writelines(digital_annealer_json(problem_of(qubo, labels))),
+    ".json": lambda qubo, labels, file: file.writelines(
+        digital_annealer_json(problem_of(qubo, labels))
+    ),
 }
 _READERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".bqm": read_bqm,
@@ -77,12 +96,16 @@ def write_model(model: "MachineModel | Qubo", path: str | Path) -> ModelSize:
         return ModelSize(model.objective.bits, couplers, rows, coefficient_range(*parts))
     if isinstance(model, dimod.ConstrainedQuadraticModel):
         if kind not in _CONSTRAINED:
-            raise FormatError(f"{name} cannot hold a constrained model; write {' or '.join(_CONSTRAINED)}")
+            raise FormatError(
+                f"{name} cannot hold a constrained model; write {' or '.join(_CONSTRAINED)}"
+            )
         with _writing(path) as file:
             _CONSTRAINED[kind](model, file)
         return _size_of(model.objective, len(model.variables), len(model.constraints))
     if not isinstance(model, dimod.BinaryQuadraticModel):
-        raise FormatError(f"a {type(model).__name__}; a dimod model, a Qubo or an AnnealerProblem can be written")
+        raise FormatError(
+            f"a {type(model).__name__}; a dimod model, a Qubo or an AnnealerProblem can be written"
+        )
     if kind == ".bqm":
         with _writing(path) as file, model.to_file() as content:
             while part := content.read(1 << 20):
@@ -90,7 +113,9 @@ def write_model(model: "MachineModel | Qubo", path: str | Path) -> ModelSize:
         return _size_of(model, len(model.variables), 0)
     numbered = list(model.variables) == list(range(len(model.variables)))
     if not numbered and not all(isinstance(label, str) for label in model.variables):
-        raise FormatError("labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file")
+        raise FormatError(
+            "labels that are neither texts nor 0..n-1; relabel the variables, or write a .bqm file"
+        )
     qubo, labels = from_bqm(model)
     return write_qubo(qubo, None if numbered else labels, path)
 
@@ -117,10 +142,14 @@ def read_qubo(path: str | Path) -> tuple[Qubo, tuple[str, ...]]:
         return model.qubo()
     if isinstance(model, AnnealerProblem):
         if len(model.inequalities.constants) or model.penalty.couplers or model.penalty.h.any():
-            raise FormatError(f"{path} has a penalty polynomial or inequalities; read it with read_model")
+            raise FormatError(
+                f"{path} has a penalty polynomial or inequalities; read it with read_model"
+            )
         return model.objective, model.labels
     if model.constraints or any(model.vartype(v) is not dimod.BINARY for v in model.variables):
-        raise FormatError(f"{path} has constraints, or variables that are not bits; read it with read_model")
+        raise FormatError(
+            f"{path} has constraints, or variables that are not bits; read it with read_model"
+        )
     linear = {v: model.objective.get_linear(v) for v in model.variables}
     bqm = dimod.BinaryQuadraticModel(linear, {}, model.objective.offset, "BINARY")
     bqm.add_quadratic_from(model.objective.iter_quadratic())
@@ -132,12 +161,18 @@ def _read(path: str | Path) -> Any:
     kind = _ending(path)
     read = _READERS.get(kind)
     if read is None:
-        raise FormatError(f"{path}: {kind} files are written, not read. Give one of {' '.join(READABLE_ENDINGS)}.")
+        raise FormatError(
+            f"{path}: {kind} files are written, not read. Give one of {' '.join(READABLE_ENDINGS)}."
+        )
     with opened(path) as file:
         try:
             return read(file)
-        except Exception as error:  # numpy, scipy and dimod raise errors of many kinds for damaged files
-            if isinstance(error, OSError) or (isinstance(error, EOFError | zlib.error) and _is_packed(path)):
+        except (
+            Exception
+        ) as error:  # numpy, scipy and dimod raise errors of many kinds for damaged files
+            if isinstance(error, OSError) or (
+                isinstance(error, EOFError | zlib.error) and _is_packed(path)
+            ):
                 raise  # `opened` names the file
             message = " ".join(str(error).split())
             if not isinstance(error, FormatError):
@@ -148,7 +183,9 @@ def _read(path: str | Path) -> Any:
 def _ending(path: str | Path) -> str:
     kind = ending(path)
     if kind not in ENDINGS:
-        raise FormatError(f"{Path(path).name} ends in none of {' '.join(ENDINGS)}; the ending chooses the format")
+        raise FormatError(
+            f"{Path(path).name} ends in none of {' '.join(ENDINGS)}; the ending chooses the format"
+        )
     if kind == ".npz" and _is_packed(path):
         raise FormatError(f"{Path(path).name}: an .npz file is an archive itself; leave out .gz")
     return kind
@@ -165,7 +202,9 @@ def _writing(path: str | Path) -> Iterator[IO[bytes]]:
         if not _is_packed(path):
             yield file
             return
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:  # no clock: same bytes each time
+        with gzip.GzipFile(
+            filename="", mode="wb", fileobj=file, mtime=0
+        ) as packed:  # no clock: same bytes each time
             yield packed  # type: ignore[misc]
 
 
@@ -176,7 +215,9 @@ def to_ommx(model: "dimod.BinaryQuadraticModel | dimod.ConstrainedQuadraticModel
     """
     ommx = optional("ommx.v1", "an OMMX instance", "ommx")
     if isinstance(model, dimod.BinaryQuadraticModel):
-        model = dimod.ConstrainedQuadraticModel.from_bqm(model.change_vartype(dimod.BINARY, inplace=False))
+        model = dimod.ConstrainedQuadraticModel.from_bqm(
+            model.change_vartype(dimod.BINARY, inplace=False)
+        )
     kinds = {"BINARY": ommx.DecisionVariable.binary, "INTEGER": ommx.DecisionVariable.integer}
     kinds["REAL"] = ommx.DecisionVariable.continuous
     numbers = {v: number for number, v in enumerate(model.variables)}
@@ -184,26 +225,44 @@ def to_ommx(model: "dimod.BinaryQuadraticModel | dimod.ConstrainedQuadraticModel
     for v, number in numbers.items():
         kind = model.vartype(v).name
         if kind not in kinds:
-            raise FormatError(f"the variable {str(v)[:40]!r} is a spin; change the model to bits first")
-        bounds = {} if kind == "BINARY" else {"lower": model.lower_bound(v), "upper": model.upper_bound(v)}
+            raise FormatError(
+                f"the variable {str(v)[:40]!r} is a spin; change the model to bits first"
+            )
+        bounds = (
+            {}
+            if kind == "BINARY"
+            else {"lower": model.lower_bound(v), "upper": model.upper_bound(v)}
+        )
         variables.append(kinds[kind](number, name=str(v), **bounds))
 
     def function(expression: Any, sign: float = 1.0, constant: float = 0.0) -> Any:
         """Return sign (expression - constant)."""
         linear = {numbers[v]: sign * weight for v, weight in expression.iter_linear()}
-        linear_part = ommx.Linear(terms=linear, constant=sign * (float(expression.offset) - constant))
-        pairs = [(numbers[u], numbers[v], sign * weight) for u, v, weight in expression.iter_quadratic()]
+        linear_part = ommx.Linear(
+            terms=linear, constant=sign * (float(expression.offset) - constant)
+        )
+        pairs = [
+            (numbers[u], numbers[v], sign * weight) for u, v, weight in expression.iter_quadratic()
+        ]
         rows, columns, weights = zip(*pairs, strict=True) if pairs else ((), (), ())
         return ommx.Quadratic(rows=rows, columns=columns, values=weights, linear=linear_part)
 
     constraints = []
     for number, (label, row) in enumerate(model.constraints.items()):
         if row.lhs.is_soft():
-            raise FormatError(f"the constraint {str(label)[:40]!r} is soft; OMMX has hard constraints only")
+            raise FormatError(
+                f"the constraint {str(label)[:40]!r} is soft; OMMX has hard constraints only"
+            )
         sense = row.sense.value
-        equality = ommx.Constraint.EQUAL_TO_ZERO if sense == "==" else ommx.Constraint.LESS_THAN_OR_EQUAL_TO_ZERO
+        equality = (
+            ommx.Constraint.EQUAL_TO_ZERO
+            if sense == "=="
+            else ommx.Constraint.LESS_THAN_OR_EQUAL_TO_ZERO
+        )
         left = function(row.lhs, -1.0 if sense == ">=" else 1.0, float(row.rhs))
-        constraints.append(ommx.Constraint(function=left, equality=equality, id=number, name=str(label)))
+        constraints.append(
+            ommx.Constraint(function=left, equality=equality, id=number, name=str(label))
+        )
     return ommx.Instance.from_components(
         decision_variables=variables,
         objective=function(model.objective),
@@ -218,6 +277,10 @@ def ommx_values(answer: Any) -> list[dict[str, float]]:
     Variables that an adapter added to the instance, such as `ommx.slack`, are left out.
     """
     if hasattr(answer, "sample_ids"):
-        return [values for number in sorted(answer.sample_ids) for values in ommx_values(answer.get(number))]
+        return [
+            values
+            for number in sorted(answer.sample_ids)
+            for values in ommx_values(answer.get(number))
+        ]
     named = [(str(variable.name), variable.value) for variable in answer.decision_variables]
     return [{name: value for name, value in named if not name.startswith("ommx.")}]

@@ -1,15 +1,15 @@
 """Files of mathematical programs: quadratic objective, constraints, bounds, kinds of variables. LP and QPLIB.
 
-LP: names are restricted, and ours (`u[Smoker|Age,Sex]`) do not fit: then bits are called x0, x1, ..., constraints c0,
-c1, ..., and comments give the labels. Files are read by dimod, 8 to 22 times as fast as a reader in Python. Our writer
-streams a QUBO, keeps zero coefficients (they keep the order of the variables) and all digits of a float.
+LP: names are restricted, and ours (`u[Smoker|Age,Sex]`) do not fit: then bits are called x0, x1,
+    ..., constraints c0, c1, ..., and comments give the labels. Files are read by dimod, 8 to 22
+    times as fast as a reader in Python. Our writer streams a QUBO, keeps zero coefficients (they
+    keep the order of the variables) and all digits of a float.
 
-QPLIB: a file is a list of numbers in a fixed order; words behind the expected ones are comments. A listed entry q of
-(i, j) means q/2 x_i x_j, as in the published files and in the readers of OMMX (2.8) and Amplify. (The paper on QPLIB
-describes a symmetric matrix, in which an entry off the diagonal would count twice.) A name has no white space. If a
-label does not fit, variables are called x1, x2, ..., constraints c1, c2, ..., and comments behind the names hold the
-labels.
-"""
+QPLIB: a file is a list of numbers in a fixed order; words behind the expected ones are comments. A
+    listed entry q of (i, j) means q/2 x_i x_j, as in the published files and in the readers of OMMX
+    (2.8) and Amplify. (The paper on QPLIB describes a symmetric matrix, in which an entry off the
+    diagonal would count twice.) A name has no white space. If a label does not fit, variables are
+    called x1, x2, ..., constraints c1, c2, ..., and comments behind the names hold the labels."""
 
 import io
 import json
@@ -28,16 +28,27 @@ from .qubo import ModelTerms, Qubo, check_labels, check_size, coupler_chunks
 from .text_files import label_text, lines_of_terms, read_terms
 
 _FLAGS = re.IGNORECASE | re.ASCII
-_LP_NAME = re.compile(r"(?!inf|nan)[A-DF-Z!\"#$%&(),?@_'{}~][A-Z0-9!\"#$%&(),.?@_'{}~]{0,254}", _FLAGS)
+_LP_NAME = re.compile(
+    r"(?!inf|nan)[A-DF-Z!\"#$%&(),?@_'{}~][A-Z0-9!\"#$%&(),.?@_'{}~]{0,254}", _FLAGS
+)
 _KEYWORDS = {
     "minimize", "minimise", "minimum", "min", "maximize", "maximise", "maximum", "max", "obj", "subject", "to", "such",
     "that", "st", "s.t.", "st.", "bounds", "bound", "free", "binary", "binaries", "bin", "general", "generals", "gen",
     "integer", "integers", "semi", "semis", "sos", "sos1", "sos2", "s1", "s2", "pwlobj", "end",
 }  # fmt: skip
-# Patterns of text in lower case. They begin with a literal, which `re` finds 20 times as fast as alternatives.
-_FIRST_WORD = re.compile(r"\s*(?:(?:min|max)(?:imize|imum)?|subject\s+to|such\s+that|st|s\.t\.)(?!\S)", re.ASCII)
-_OBJECTIVES = [re.compile(rf"{word}(?<!\S{word})(?:imize|imum)?(?!\S)", re.ASCII) for word in ("min", "max")]
-_MISREAD = [re.compile(r"sos(?<!\Ssos)[12]?(?!\S)", re.ASCII), re.compile(r"0x(?<![\w.]0x)"), re.compile(r"/\s*\*")]
+# Patterns of text in lower case. They begin with a literal, which `re` finds 20 times as fast as
+# alternatives.
+_FIRST_WORD = re.compile(
+    r"\s*(?:(?:min|max)(?:imize|imum)?|subject\s+to|such\s+that|st|s\.t\.)(?!\S)", re.ASCII
+)
+_OBJECTIVES = [
+    re.compile(rf"{word}(?<!\S{word})(?:imize|imum)?(?!\S)", re.ASCII) for word in ("min", "max")
+]
+_MISREAD = [
+    re.compile(r"sos(?<!\Ssos)[12]?(?!\S)", re.ASCII),
+    re.compile(r"0x(?<![\w.]0x)"),
+    re.compile(r"/\s*\*"),
+]
 _CONTROL = bytes(range(32)).translate(None, b"\t\n\r")
 _ALLOWED = "allowed are the senses <=, >= and =, a quadratic objective as + [ ... ] / 2, and each section once"
 _INFINITY = 1e300
@@ -53,7 +64,10 @@ def write_lp_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) 
     names, comments = _names("label", "x", labels or [f"x{i}" for i in range(qubo.bits)])
     _write(file, comments)
     _write(file, ["Minimize\n obj:"])
-    _write(file, _wrapped(f"{_signed(w)} {name}" for name, w in zip(names, qubo.h.tolist(), strict=True)))
+    _write(
+        file,
+        _wrapped(f"{_signed(w)} {name}" for name, w in zip(names, qubo.h.tolist(), strict=True)),
+    )
     if qubo.couplers:
         _write(file, [" + ["])
         for rows, cols, weights in coupler_chunks(qubo):
@@ -80,9 +94,21 @@ def write_lp(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> None:
         _write(file, [f" {row}:", *left, f" {constraint.sense.value.replace('==', '=')} {rhs!r}"])
     numbers = [v for v, kind in kinds.items() if kind is not dimod.BINARY]
     _write(file, ["Bounds"])
-    _write(file, (f" {model.lower_bound(v)!s} <= {name_of[v]} <= {model.upper_bound(v)!s}" for v in numbers))
-    _write(file, ["Binary", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.BINARY)])
-    _write(file, ["General", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.INTEGER), "End"])
+    _write(
+        file,
+        (f" {model.lower_bound(v)!s} <= {name_of[v]} <= {model.upper_bound(v)!s}" for v in numbers),
+    )
+    _write(
+        file, ["Binary", *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.BINARY)]
+    )
+    _write(
+        file,
+        [
+            "General",
+            *_wrapped(name_of[v] for v, kind in kinds.items() if kind is dimod.INTEGER),
+            "End",
+        ],
+    )
 
 
 def read_lp(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
@@ -116,21 +142,34 @@ def read_lp(file: IO[bytes]) -> "dimod.ConstrainedQuadraticModel":
 def _check_content(content: str) -> None:
     """Raise for text without `End`, and for what dimod's reader would take for something else.
 
-    It skips text before the first keyword and a second objective, does not return from a NUL byte, takes other control
-    characters for parts of names, 0x2 for a hexadecimal number and the 2 in + 2 [ for a constant, skips the rest of a
-    line after `;` and the text after `/*`, drops special ordered sets, and prints a line about indicator constraints.
-    """
+    It skips text before the first keyword and a second objective, does not return from a NUL byte,
+    takes other control characters for parts of names, 0x2 for a hexadecimal number and the 2 in + 2
+    [ for a constant, skips the rest of a line after `;` and the text after `/*`, drops special
+    ordered sets, and prints a line about indicator constraints."""
     if content[-4:].split()[-1:] != ["end"]:
         raise FormatError("the file does not end with `End`")
-    if not _FIRST_WORD.match(content) or sum(len(word.findall(content)) for word in _OBJECTIVES) > 1:
-        raise FormatError("the file does not begin with Minimize, Maximize or Subject To, or has two objectives")
+    if (
+        not _FIRST_WORD.match(content)
+        or sum(len(word.findall(content)) for word in _OBJECTIVES) > 1
+    ):
+        raise FormatError(
+            "the file does not begin with Minimize, Maximize or Subject To, or has two objectives"
+        )
     found = [match[0] for pattern in _MISREAD if (match := pattern.search(content))]
     found += [sign for sign in (";", "\r") if sign in content]
-    found += [f"{sign} [" for part in content.split("[")[:-1] if (sign := part.rstrip()[-1:]) in "0123456789."]
-    found += [f"{sign} >" for part in content.split(">")[:-1] if (sign := part.rstrip()[-1:]) in "+-"]
+    found += [
+        f"{sign} ["
+        for part in content.split("[")[:-1]
+        if (sign := part.rstrip()[-1:]) in "0123456789."
+    ]
+    found += [
+        f"{sign} >" for part in content.split(">")[:-1] if (sign := part.rstrip()[-1:]) in "+-"
+    ]
     raw = content.encode()
     if found or len(raw.translate(None, _CONTROL)) != len(raw):
-        raise FormatError(f"{found[0] if found else 'a control character'!r} in an LP file; {_ALLOWED}")
+        raise FormatError(
+            f"{found[0] if found else 'a control character'!r} in an LP file; {_ALLOWED}"
+        )
 
 
 def _restore_labels(model: "dimod.ConstrainedQuadraticModel", text: str) -> None:
@@ -138,12 +177,18 @@ def _restore_labels(model: "dimod.ConstrainedQuadraticModel", text: str) -> None
     labels: dict[str, dict[Hashable, str]] = {"label": {}, "constraint": {}}
     for comment in re.findall(r"\\\s*qubayes\b(.*)", text):
         match comment.split(maxsplit=2):
-            case ["label" | "constraint" as kind, name, label] if isinstance(parse_json(label), str):
+            case ["label" | "constraint" as kind, name, label] if isinstance(
+                parse_json(label), str
+            ):
                 labels[kind][name] = parse_json(label)
             case _:
                 raise FormatError(f"the comment `qubayes{comment[:80]}` is damaged")
-    rows: dict[Hashable, str] = {row: f"c{row}" for row in model.constraints if isinstance(row, int)}
-    rows |= {name: label for name, label in labels["constraint"].items() if name in model.constraints}
+    rows: dict[Hashable, str] = {
+        row: f"c{row}" for row in model.constraints if isinstance(row, int)
+    }
+    rows |= {
+        name: label for name, label in labels["constraint"].items() if name in model.constraints
+    }
     variables = {name: label for name, label in labels["label"].items() if name in model.variables}
     for old, new in ((model.variables, variables), (model.constraints, rows)):
         if len({new.get(name, name) for name in old}) != len(old):
@@ -176,7 +221,10 @@ def _names(kind: str, letter: str, labels: Sequence[Hashable]) -> tuple[list[str
     if all(_LP_NAME.fullmatch(text) and text.lower() not in _KEYWORDS for text in texts):
         return texts, []
     names = [f"{letter}{i}" for i in range(len(texts))]
-    return names, [f"\\ qubayes {kind} {name} {label_text(text)}" for name, text in zip(names, texts, strict=True)]
+    return names, [
+        f"\\ qubayes {kind} {name} {label_text(text)}"
+        for name, text in zip(names, texts, strict=True)
+    ]
 
 
 def _signed(weight: float) -> str:
@@ -203,11 +251,22 @@ def write_qplib_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
     """Write the QUBO as a problem QBN: quadratic objective, binary variables, no constraints. Streamed."""
     if np.abs(qubo.weights).max(initial=0.0) > np.finfo(np.float64).max / 2:
         raise FormatError("twice a coupler is too large for a float; scale the model")
-    _write(file, ["qubayes", "QBN", "minimize", qubo.bits, f"{qubo.couplers} # each entry q means q/2 x_i x_j"])
+    _write(
+        file,
+        [
+            "qubayes",
+            "QBN",
+            "minimize",
+            qubo.bits,
+            f"{qubo.couplers} # each entry q means q/2 x_i x_j",
+        ],
+    )
     for rows, cols, weights in coupler_chunks(qubo):
         file.write(lines_of_terms(2 * weights, cols + 1, rows + 1))
     _write_vector(file, 0.0, qubo.h)
-    _write(file, [repr(qubo.offset), _INFINITY, 0.0, 0, 0.0, 0])  # constant, infinity, starting points
+    _write(
+        file, [repr(qubo.offset), _INFINITY, 0.0, 0, 0.0, 0]
+    )  # constant, infinity, starting points
     _write_names(file, "x", labels or ())
     _write_names(file, "c", ())
 
@@ -221,17 +280,39 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
     kinds = np.array([numbers[model.vartype(v)] for v in place], np.int64)
     kind = next((kind for kind, number in _KINDS.items() if (kinds == number).all()), "G")
     linear = all(row.lhs.is_linear() for row in rows)
-    _write(file, ["qubayes", f"Q{kind}{'N' if not rows else 'L' if linear else 'Q'}", "minimize", len(place)])
+    _write(
+        file,
+        [
+            "qubayes",
+            f"Q{kind}{'N' if not rows else 'L' if linear else 'Q'}",
+            "minimize",
+            len(place),
+        ],
+    )
     _write(file, [len(rows)] if rows else [])
-    _write_entries(file, [(*_lower(place, u, v), 2.0 * float(w)) for u, v, w in model.objective.iter_quadratic()])
+    _write_entries(
+        file,
+        [(*_lower(place, u, v), 2.0 * float(w)) for u, v, w in model.objective.iter_quadratic()],
+    )
     present = set(model.objective.variables)
-    _write_vector(file, 0.0, np.array([model.objective.get_linear(v) if v in present else 0.0 for v in place], float))
+    _write_vector(
+        file,
+        0.0,
+        np.array([model.objective.get_linear(v) if v in present else 0.0 for v in place], float),
+    )
     _write(file, [repr(float(model.objective.offset))])
     if rows:
-        quadratic = [(k, u, v, w) for k, row in enumerate(rows, 1) for u, v, w in row.lhs.iter_quadratic()]
+        quadratic = [
+            (k, u, v, w) for k, row in enumerate(rows, 1) for u, v, w in row.lhs.iter_quadratic()
+        ]
         if not linear:
-            _write_entries(file, [(k, *_lower(place, u, v), 2.0 * float(w)) for k, u, v, w in quadratic])
-        _write_entries(file, [(k, place[v], w) for k, row in enumerate(rows, 1) for v, w in row.lhs.iter_linear()])
+            _write_entries(
+                file, [(k, *_lower(place, u, v), 2.0 * float(w)) for k, u, v, w in quadratic]
+            )
+        _write_entries(
+            file,
+            [(k, place[v], w) for k, row in enumerate(rows, 1) for v, w in row.lhs.iter_linear()],
+        )
     _write(file, [_INFINITY])
     if rows:
         sides = np.array([float(row.rhs) - float(row.lhs.offset) for row in rows])
@@ -243,7 +324,9 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
         _write_vector(file, 1.0, np.array([float(model.upper_bound(v)) for v in place]))
     if kind == "G":
         _write_vector(file, 2, kinds)
-    _write(file, [0.0, 0] * (3 if rows else 2))  # starting points of x, of y where there are constraints, and of z
+    _write(
+        file, [0.0, 0] * (3 if rows else 2)
+    )  # starting points of x, of y where there are constraints, and of z
     _write_names(file, "x", list(model.variables))
     _write_names(file, "c", list(model.constraints))
 
@@ -251,13 +334,15 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
 def read_qplib(file: IO[bytes]) -> "ModelTerms | dimod.ConstrainedQuadraticModel":
     """Return the terms of a problem of binary variables without constraints, else the constrained model.
 
-    An objective to be maximised is negated. A row with two different bounds becomes two constraints.
-    """
+    An objective to be maximised is negated. A row with two different bounds becomes two
+    constraints."""
     source = _Source(file)
     source.word()  # the name of the problem
     kind, sense = source.word().upper(), source.word().lower()
     if not re.fullmatch("[LDCQ][CBMIG][NBLDCQ]", kind) or sense not in ("minimize", "maximize"):
-        raise FormatError(f"{kind[:20]!r}, {sense[:20]!r}; a type such as QBL, and minimize or maximize are needed")
+        raise FormatError(
+            f"{kind[:20]!r}, {sense[:20]!r}; a type such as QBL, and minimize or maximize are needed"
+        )
     constrained = kind[2] in "LDCQ"
     n = source.count()
     m = source.count() if constrained else 0
@@ -282,7 +367,10 @@ def read_qplib(file: IO[bytes]) -> "ModelTerms | dimod.ConstrainedQuadraticModel
         bits = np.arange(n)
         entries = np.append(i, bits), np.append(j, bits), np.append(quadratic, linear)
         return ModelTerms.of_entries(n, entries, offset, labels if names else None)
-    if not all(np.isfinite(array).all() for array in (quadratic, linear, offset, row_quadratic[-1], row_linear[-1])):
+    if not all(
+        np.isfinite(array).all()
+        for array in (quadratic, linear, offset, row_quadratic[-1], row_linear[-1])
+    ):
         raise FormatError("a coefficient is infinite or not a number")
     model: dimod.ConstrainedQuadraticModel = _model_of_variables(labels, types, bounds)
     products = zip([labels[k] for k in i], [labels[k] for k in j], quadratic.tolist(), strict=True)
@@ -300,14 +388,18 @@ class _Rows(NamedTuple):
     sides: Sequence[Floats]  # lower and upper, each (rows,)
     names: dict[int, str]
 
-    def constraints(self, labels: Sequence[str], infinity: float) -> Iterator[tuple[list[Any], str, float, str]]:
+    def constraints(
+        self, labels: Sequence[str], infinity: float
+    ) -> Iterator[tuple[list[Any], str, float, str]]:
         """Yield (terms, sense, right-hand side, name); two for a row with two different sides."""
         terms: list[list[tuple[Any, ...]]] = [[] for _ in self.sides[0]]
         for row, u, v, weight in zip(*(column.tolist() for column in self.quadratic), strict=True):
             terms[row].append((labels[u], labels[v], weight / 2))
         for row, v, weight in zip(*(column.tolist() for column in self.linear), strict=True):
             terms[row].append((labels[v], weight))
-        for row, (low, high) in enumerate(zip(*(side.tolist() for side in self.sides), strict=True)):
+        for row, (low, high) in enumerate(
+            zip(*(side.tolist() for side in self.sides), strict=True)
+        ):
             name, both = self.names.get(row, f"c{row + 1}"), -infinity < low < high < infinity
             if low == high:
                 yield terms[row], "==", low, name
@@ -321,14 +413,22 @@ def _model_of_variables(labels: Sequence[str], types: AnyArray, bounds: Sequence
     """Return a constrained model with these variables and nothing else."""
     check_labels(labels, len(labels))
     model: Any = dimod.ConstrainedQuadraticModel()  # type: ignore[no-untyped-call]
-    for label, number, low, high in zip(labels, types.tolist(), *(bound.tolist() for bound in bounds), strict=True):
+    for label, number, low, high in zip(
+        labels, types.tolist(), *(bound.tolist() for bound in bounds), strict=True
+    ):
         if number == _KINDS["B"]:
             model.add_variable("BINARY", label)
         elif number in (_KINDS["C"], _KINDS["I"]) and low <= high:
-            vartype, most = ("REAL", 1e30) if number == _KINDS["C"] else ("INTEGER", 2.0**53 - 1)  # dimod's limits
-            model.add_variable(vartype, label, lower_bound=max(low, -most), upper_bound=min(high, most))
+            vartype, most = (
+                ("REAL", 1e30) if number == _KINDS["C"] else ("INTEGER", 2.0**53 - 1)
+            )  # dimod's limits
+            model.add_variable(
+                vartype, label, lower_bound=max(low, -most), upper_bound=min(high, most)
+            )
         else:
-            raise FormatError(f"{label[:40]!r} has the type {number:g} and bounds from {low:g} to {high:g}")
+            raise FormatError(
+                f"{label[:40]!r} has the type {number:g} and bounds from {low:g} to {high:g}"
+            )
     return model
 
 
@@ -418,7 +518,13 @@ def _write_entries(file: IO[bytes], entries: Sequence[tuple[Any, ...]]) -> None:
     """Write the number of entries (index, ..., weight), then the entries."""
     if not np.isfinite([entry[-1] for entry in entries]).all():
         raise FormatError("a coefficient, or twice one, is too large for a float; scale the model")
-    _write(file, [len(entries), *(" ".join(map(str, (*indices, float(weight)))) for *indices, weight in entries)])
+    _write(
+        file,
+        [
+            len(entries),
+            *(" ".join(map(str, (*indices, float(weight)))) for *indices, weight in entries),
+        ],
+    )
 
 
 def _write_vector(file: IO[bytes], default: float, values: AnyArray) -> None:
@@ -435,7 +541,9 @@ def _write_names(file: IO[bytes], letter: str, labels: Sequence[Hashable]) -> No
     if all(_QPLIB_NAME.fullmatch(text) for text in texts):
         _write(file, (f"{k} {text}" for k, text in enumerate(texts, 1)))
     else:
-        _write(file, (f"{k} {letter}{k} {_LABEL}{json.dumps(text)}" for k, text in enumerate(texts, 1)))
+        _write(
+            file, (f"{k} {letter}{k} {_LABEL}{json.dumps(text)}" for k, text in enumerate(texts, 1))
+        )
 
 
 def _write(file: IO[bytes], lines: Iterable[object]) -> None:
@@ -446,5 +554,7 @@ def _texts(labels: Sequence[Hashable]) -> list[str]:
     """Return the labels; raise if one is not text."""
     texts = [label for label in labels if isinstance(label, str)]
     if len(texts) != len(labels):
-        raise FormatError("a label is not text; relabel the variables and constraints, or write a .cqm file")
+        raise FormatError(
+            "a label is not text; relabel the variables and constraints, or write a .cqm file"
+        )
     return texts

@@ -17,9 +17,11 @@ from ..foundation.jit import inner, kernel
 
 MOST_BITS = 2**31 - 1  # bits are numbered by 32-bit integers
 CHUNK = 1 << 20  # couplers that are written or read at once: a few dozen megabytes
-# No machine takes more bits (the largest hybrid service: 5,000,000). The header of a damaged file may claim any number.
+# No machine takes more bits (the largest hybrid service: 5,000,000). The header of a damaged file
+# may claim any number.
 MOST_BITS_OF_FILE = 10_000_000
-# Above this, a model needs at least one term for every ten bits: a file of a few lines that claims more is damaged.
+# Above this, a model needs at least one term for every ten bits: a file of a few lines that claims
+# more is damaged.
 MANY_BITS = 1_000_000
 
 
@@ -49,26 +51,35 @@ class ModelSize(NamedTuple):
     bits: int  # all variables, of any kind
     couplers: int  # products of two variables in the objective and in penalties
     constraints: int
-    coefficient_range: tuple[float, float]  # least and largest absolute value of the objective's and the penalties'
+    coefficient_range: tuple[
+        float, float
+    ]  # least and largest absolute value of the objective's and the penalties'
 
 
 def qubo_from_couplers(
-    h: npt.ArrayLike, rows: npt.ArrayLike, cols: npt.ArrayLike, weights: npt.ArrayLike, offset: float = 0.0
+    h: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    cols: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    offset: float = 0.0,
 ) -> Qubo:
     """Return the QUBO offset + h.x + sum_k weights_k x_rows_k x_cols_k, without zero couplers.
 
-    Repeated pairs, in either order of their bits, are summed in the given order. A pair of a bit with itself is linear
-    (x x = x). Two counting sorts: linear time.
-    """
+    Repeated pairs, in either order of their bits, are summed in the given order. A pair of a bit
+    with itself is linear (x x = x). Two counting sorts: linear time."""
     check_bits(np.size(h))
     linear = np.array(h, dtype=np.float64)
     first, second = _indices(rows, len(linear)), _indices(cols, len(linear))
     values = np.ascontiguousarray(weights, dtype=np.float64)
     if linear.ndim != 1 or first.ndim != 1 or not first.shape == second.shape == values.shape:
         shapes = f"{linear.shape}, {first.shape}, {second.shape}, {values.shape}"
-        raise QubayesError(f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed")
+        raise QubayesError(
+            f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed"
+        )
     if not (np.isfinite(linear).all() and np.isfinite(values).all() and np.isfinite(offset)):
-        raise QubayesError("a coefficient of the QUBO is infinite or not a number; all must be finite")
+        raise QubayesError(
+            "a coefficient of the QUBO is infinite or not a number; all must be finite"
+        )
     diagonal = first == second
     if diagonal.any():
         np.add.at(linear, first[diagonal], values[diagonal])
@@ -90,10 +101,14 @@ def qubo_from_couplers(
 def check_bits(bits: int) -> None:
     """Raise if a QUBO has more bits than can be numbered; call it before allocation."""
     if bits > MOST_BITS:
-        raise QubayesError(f"a QUBO of {bits} bits; at most {MOST_BITS} can be numbered: allow fewer parents")
+        raise QubayesError(
+            f"a QUBO of {bits} bits; at most {MOST_BITS} can be numbered: allow fewer parents"
+        )
 
 
-def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple[Ints, SmallInts, Floats]:
+def upper_triangle(
+    qubo: Qubo, start: int = 0, stop: int | None = None
+) -> tuple[Ints, SmallInts, Floats]:
     """Return (i, j, J_ij) of the couplers i < j whose i lies in [start, stop), in ascending (i, j)."""
     stop = qubo.bits if stop is None else stop
     first, last = qubo.indptr[start], qubo.indptr[stop]
@@ -105,7 +120,9 @@ def upper_triangle(qubo: Qubo, start: int = 0, stop: int | None = None) -> tuple
 
 def coupler_chunks(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray, Floats]]:
     """Yield (i, j, J_ij) with i < j in ascending order, in chunks of bounded size."""
-    cuts = np.searchsorted(qubo.indptr, np.arange(0, len(qubo.indices), 2 * CHUNK), side="right") - 1
+    cuts = (
+        np.searchsorted(qubo.indptr, np.arange(0, len(qubo.indices), 2 * CHUNK), side="right") - 1
+    )
     for start, stop in pairwise([*dict.fromkeys(cuts.tolist()), qubo.bits]):
         yield upper_triangle(qubo, start, stop)
 
@@ -136,7 +153,9 @@ def coefficient_range(*qubos: Qubo) -> tuple[float, float]:
 def check_labels(labels: Sequence[Hashable], bits: int) -> None:
     """Raise unless there is one label for each bit, all distinct."""
     if len(labels) != bits or len(set(labels)) != bits:
-        raise FormatError(f"{len(labels)} labels, {len(set(labels))} of them distinct, for {bits} bits")
+        raise FormatError(
+            f"{len(labels)} labels, {len(set(labels))} of them distinct, for {bits} bits"
+        )
 
 
 def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "dimod.BinaryQuadraticModel":
@@ -152,11 +171,15 @@ def from_bqm(bqm: "dimod.BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
     """Return (QUBO, labels as text) of a model, bits in the model's order. Spins s become bits x: s = 2 x - 1."""
     labels = tuple(str(label) for label in bqm.variables)
     if len(set(labels)) != len(labels):
-        raise QubayesError("two variables of the model have the same label once written as text; relabel them")
+        raise QubayesError(
+            "two variables of the model have the same label once written as text; relabel them"
+        )
     return qubo_from_couplers(*bqm_vectors(bqm)), labels
 
 
-def bqm_vectors(bqm: "dimod.BinaryQuadraticModel") -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, float]:
+def bqm_vectors(
+    bqm: "dimod.BinaryQuadraticModel",
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, float]:
     """Return (h, rows, columns, weights, offset) of the model over bits, in the model's order."""
     binary = bqm if bqm.vartype is dimod.BINARY else bqm.change_vartype(dimod.BINARY, inplace=False)
     vectors = binary.to_numpy_vectors(variable_order=list(bqm.variables))
@@ -195,7 +218,11 @@ class ModelTerms(NamedTuple):
     def checked(self) -> "ModelTerms":
         """Return the terms; raise unless coefficients are finite, pairs name bits and labels are distinct."""
         n, pairs = len(self.h), np.concatenate([self.rows, self.cols])
-        if not (np.isfinite(self.h).all() and np.isfinite(self.weights).all() and np.isfinite(self.offset)):
+        if not (
+            np.isfinite(self.h).all()
+            and np.isfinite(self.weights).all()
+            and np.isfinite(self.offset)
+        ):
             raise FormatError("a coefficient is infinite or not a number")
         if len(pairs) and not 0 <= pairs.min() <= pairs.max() < n:
             raise FormatError(f"a coupler names a bit outside 0 to {n - 1}")
@@ -253,7 +280,13 @@ def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
 
 @kernel
 def _merge(
-    order: Ints, low: SmallInts, high: SmallInts, weights: Floats, rows: SmallInts, cols: SmallInts, sums: Floats
+    order: Ints,
+    low: SmallInts,
+    high: SmallInts,
+    weights: Floats,
+    rows: SmallInts,
+    cols: SmallInts,
+    sums: Floats,
 ) -> int:
     """Sum equal neighbours in the order, drop zero sums, and return how many are left."""
     kept = 0
@@ -271,7 +304,13 @@ def _merge(
 
 @kernel
 def _mirror(
-    low: SmallInts, high: SmallInts, weights: Floats, left: Ints, right: Ints, indices: SmallInts, both: Floats
+    low: SmallInts,
+    high: SmallInts,
+    weights: Floats,
+    left: Ints,
+    right: Ints,
+    indices: SmallInts,
+    both: Floats,
 ) -> None:
     """Write each pair into the rows of both its bits; `left` and `right` are the next free places of each row."""
     for k in range(len(low)):
@@ -283,10 +322,13 @@ def _mirror(
 
 
 @kernel
-def _energies(h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, states: Bools, energies: Floats) -> None:
+def _energies(
+    h: Floats, indptr: Ints, indices: SmallInts, weights: Floats, states: Bools, energies: Floats
+) -> None:
     """Set energies[s] to h.x + sum_{i<j} J_ij x_i x_j for the state in row s.
 
-    Compensated summation: millions of the paper's penalties cancel in a feasible state, and plain sums are off by
+    Compensated summation: millions of the paper's penalties cancel in a feasible state, and plain
+    sums are off by
     0.002 on andes.
     """
     for s in range(len(states)):

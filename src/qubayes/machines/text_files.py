@@ -1,11 +1,11 @@
 """Text formats with one term on each line: COO (`.coo`), qbsolv (`.qubo`), MatrixMarket (`.mtx`).
 
-They have no labels and no offset: we write both as comments that begin with `qubayes`, which other readers skip.
-Floats are written with the digits that they need to come back bit for bit. Only COO is read.
+They have no labels and no offset: we write both as comments that begin with `qubayes`, which other
+readers skip. Floats are written with the digits that they need to come back bit for bit. Only COO
+is read.
 
-COO is read here, not by dimod: `dimod.serialization.coo` skips damaged lines without an error, knows no exponents, and
-takes four times as long (14.7 s against 3.8 s for 960,000 couplers).
-"""
+COO is read here, not by dimod: `dimod.serialization.coo` skips damaged lines without an error,
+knows no exponents, and takes four times as long (14.7 s against 3.8 s for 960,000 couplers)."""
 
 import io
 import json
@@ -33,7 +33,9 @@ class _Header(NamedTuple):
     labels: dict[int, str]
     offset: float = 0.0
 
-    def terms(self, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY") -> ModelTerms:
+    def terms(
+        self, bits: int, i: AnyArray, j: AnyArray, w: AnyArray, vartype: str = "BINARY"
+    ) -> ModelTerms:
         """Return the terms of lines `i j w` with the offset and the labels of the comments."""
         labels = [self.labels[bit] for bit in sorted(self.labels)] or None
         if labels and max(self.labels) >= bits:
@@ -50,7 +52,9 @@ def write_coo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None
 def read_coo(file: IO[bytes]) -> ModelTerms:
     """Return the terms of a COO file; of bits if it names no vartype."""
     header, lines = _read_header(file)
-    found = {match[1] for line in header.comments if (match := re.match(r"vartype[:=]\s*(\w+)", line))}
+    found = {
+        match[1] for line in header.comments if (match := re.match(r"vartype[:=]\s*(\w+)", line))
+    }
     if not found <= {"BINARY", "SPIN"} or len(found) > 1:
         raise FormatError(f"vartype {', '.join(sorted(found))}; one of BINARY, SPIN is allowed")
     i, j, w = read_terms(lines)
@@ -68,8 +72,12 @@ def write_qbsolv(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> N
 def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes]) -> None:
     """Write the lower triangle, from 1, of a symmetric A with x'Ax + offset = E(x): diagonal h, off-diagonal J/2."""
     if not np.array_equal(qubo.weights / 2 * 2, qubo.weights):
-        raise FormatError("half of a coupler is too small for a float; scale the model or choose another format")
-    explanation = "% energy = offset + x'Ax: h on the diagonal, half of each coupler on either side of it"
+        raise FormatError(
+            "half of a coupler is too small for a float; scale the model or choose another format"
+        )
+    explanation = (
+        "% energy = offset + x'Ax: h on the diagonal, half of each coupler on either side of it"
+    )
     before = ["%%MatrixMarket matrix coordinate real symmetric", explanation]
     sizes = f"{qubo.bits} {qubo.bits} {qubo.bits + qubo.couplers}"
     _write_header(file, "%", qubo.offset, labels, before=before, after=[sizes])
@@ -78,7 +86,9 @@ def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
 
 def label_text(label: str) -> str:
     """Return the label as a JSON string in ASCII, on one line, for a comment."""
-    return json.dumps(label).replace("vartype", "\\u0076artype")  # dimod searches comments of COO for `vartype=`
+    return json.dumps(label).replace(
+        "vartype", "\\u0076artype"
+    )  # dimod searches comments of COO for `vartype=`
 
 
 def _write_header(
@@ -90,16 +100,22 @@ def _write_header(
     before: Sequence[str] = (),
     after: Sequence[str] = (),
 ) -> None:
-    names = (f"{mark} qubayes label {bit} {label_text(label)}" for bit, label in enumerate(labels or ()))
+    names = (
+        f"{mark} qubayes label {bit} {label_text(label)}" for bit, label in enumerate(labels or ())
+    )
     lines = chain(before, [f"{mark} qubayes offset {offset!r}"], names, after)
     file.write("".join(f"{line}\n" for line in lines).encode("ascii"))
 
 
-def _write_terms(file: IO[bytes], qubo: Qubo, *, lower: bool = False, scientific: bool | None = None) -> None:
+def _write_terms(
+    file: IO[bytes], qubo: Qubo, *, lower: bool = False, scientific: bool | None = None
+) -> None:
     """Write lines `i j w` of every bit and of the couplers; `lower`: lines `j+1 i+1 w`, couplers halved."""
     bits = np.arange(qubo.bits)
     halved = 0.5 if lower else 1.0
-    for i, j, w in chain([(bits, bits, qubo.h)], ((i, j, halved * w) for i, j, w in coupler_chunks(qubo))):
+    for i, j, w in chain(
+        [(bits, bits, qubo.h)], ((i, j, halved * w) for i, j, w in coupler_chunks(qubo))
+    ):
         rows, cols = (j + 1, i + 1) if lower else (i, j)
         file.write(lines_of_terms(w, rows, cols, scientific=scientific))
 
@@ -113,12 +129,16 @@ def lines_of_terms(weights: AnyArray, *indices: AnyArray, scientific: bool | Non
         import polars as pl
     except ImportError:
         texts = (
-            weights.tolist() if scientific is not False else [np.format_float_positional(x, trim="0") for x in weights]
+            weights.tolist()
+            if scientific is not False
+            else [np.format_float_positional(x, trim="0") for x in weights]
         )
         rows = zip(*(array.tolist() for array in indices), texts, strict=True)
         return "".join(" ".join(map(str, row)) + "\n" for row in rows).encode("ascii")
     frame = pl.DataFrame({**{str(k): array for k, array in enumerate(indices)}, "w": weights})
-    return frame.write_csv(separator=" ", include_header=False, float_scientific=scientific).encode("ascii")
+    return frame.write_csv(separator=" ", include_header=False, float_scientific=scientific).encode(
+        "ascii"
+    )
 
 
 def _read_header(file: IO[bytes]) -> tuple[_Header, Iterator[str]]:
@@ -140,7 +160,9 @@ def _read_header(file: IO[bytes]) -> tuple[_Header, Iterator[str]]:
             case ["qubayes", "label", bit, text] if bit.isascii() and bit.isdigit():
                 header.labels[int(bit[:18])] = parse_json(text)
             case ["qubayes", *_]:
-                raise FormatError(f'comment {comment[:80]!r}; give `qubayes offset w` or `qubayes label i "text"`')
+                raise FormatError(
+                    f'comment {comment[:80]!r}; give `qubayes offset w` or `qubayes label i "text"`'
+                )
     if not all(isinstance(label, str) for label in header.labels.values()):
         raise FormatError("a label in the comments is not text")
     return header, (line for line in chain([first], lines) if line and not line.startswith("#"))
@@ -148,7 +170,9 @@ def _read_header(file: IO[bytes]) -> tuple[_Header, Iterator[str]]:
 
 def read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the columns of lines `i j w`."""
-    chunks: list[tuple[AnyArray, ...]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    chunks: list[tuple[AnyArray, ...]] = [
+        (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    ]
     while block := list(islice(lines, CHUNK)):
         chunks.append(_columns(block))
     i, j, w = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
@@ -158,15 +182,17 @@ def read_terms(lines: Iterator[str]) -> tuple[AnyArray, AnyArray, AnyArray]:
 def _columns(block: list[str]) -> tuple[AnyArray, ...]:
     """Return the columns of lines `i j w`; raise for a line of another form.
 
-    polars, if installed, reads lines with single spaces 5 times as fast as numpy reads those with any white space.
-    """
+    polars, if installed, reads lines with single spaces 5 times as fast as numpy reads those with
+    any white space."""
     with suppress(ImportError):
         import polars as pl
 
         schema = {"i": pl.Int64, "j": pl.Int64, "w": pl.Float64}
         text = io.BytesIO("\n".join(block).encode())
         with suppress(pl.exceptions.PolarsError):
-            frame = pl.read_csv(text, separator=" ", has_header=False, schema=schema, quote_char=None)
+            frame = pl.read_csv(
+                text, separator=" ", has_header=False, schema=schema, quote_char=None
+            )
             if frame.height == len(block) and not any(frame[name].null_count() for name in schema):
                 return tuple(frame[name].to_numpy(writable=True) for name in schema)
     dtype = np.dtype([("i", np.int64), ("j", np.int64), ("w", np.float64)])

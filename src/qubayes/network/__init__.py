@@ -17,7 +17,16 @@ from .network_files import (
     write_network,
 )
 from .other_formats import from_modelstring, to_modelstring
-from .parameters import NetworkScore, fit, in_states_of, log_likelihood, sample, sample_dataset, score, vertex_scores
+from .parameters import (
+    NetworkScore,
+    fit,
+    in_states_of,
+    log_likelihood,
+    sample,
+    sample_dataset,
+    score,
+    vertex_scores,
+)
 
 __all__ = [
     "ENDINGS",

@@ -1,11 +1,13 @@
 """The Bayesian interchange format (.bif), in the dialects of bnlearn, JavaBayes, aGrUM and pgmpy.
 
-Names may be quoted, commas are optional, `property` lines and comments are skipped, `default` stands for the rows
-that are not given. `table` lists the numbers with the child's states slowest, then the first parent, as BIF 0.15 does.
-The parser is our own because other readers misread some of these dialects.
+Names may be quoted, commas are optional, `property` lines and comments are skipped, `default`
+stands for the rows that are not given. `table` lists the numbers with the child's states slowest,
+then the first parent, as BIF 0.15 does. The parser is our own because other readers misread some of
+these dialects.
 
-Names and states are written as identifiers that pyAgrum and pgmpy read. Where an identifier is not the name
-itself, as for the interval `<7.1`, the name stands in a property, which other readers skip and ours takes:
+Names and states are written as identifiers that pyAgrum and pgmpy read. Where an identifier is not
+the name itself, as for the interval `<7.1`, the name stands in a property, which other readers skip
+and ours takes:
 
     variable fixed_acidity {
       type discrete [ 3 ] { below_7.1, from_7.1_to_8, from_8 };
@@ -38,9 +40,12 @@ _ROW = re.compile(r'\s*+\(((?:"[^"\n]*"|[^()"]++)*+)\)([-+.0-9eE,\s]*+);')
 _NUMBERS = re.compile(r"([-+.0-9eE,\s]*+);")
 _PROPERTY = re.compile(r'(?:"[^"]*+"|[^";{}]++)*+;')
 _PUNCTUATION = frozenset("{}()[];,|")
-# Identifiers that pyAgrum reads: it refuses 1.5, 1e5, letters beyond ASCII and the words of the format.
+# Identifiers that pyAgrum reads: it refuses 1.5, 1e5, letters beyond ASCII and the words of the
+# format.
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+|[0-9]+_[A-Za-z0-9_]*")
-_KEYWORDS = frozenset({"network", "variable", "probability", "property", "type", "discrete", "default", "table"})
+_KEYWORDS = frozenset(
+    {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
+)
 
 
 def bif_text(network: Network) -> str:
@@ -60,16 +65,23 @@ def bif_text(network: Network) -> str:
         given = f" | {', '.join(names[p] for p in parents)}" if parents else ""
         lines.append(f"probability ( {names[vertex]}{given} ) {{")
         rows = table.reshape(-1, table.shape[-1]).tolist()
-        for configuration, numbers in zip(product(*(labels[p] for p in parents)), rows, strict=True):
+        for configuration, numbers in zip(
+            product(*(labels[p] for p in parents)), rows, strict=True
+        ):
             start = f"({', '.join(configuration)})" if parents else "table"
-            lines.append(f"  {start} {', '.join(map(repr, numbers))};")  # repr gives every number back exactly
+            lines.append(
+                f"  {start} {', '.join(map(repr, numbers))};"
+            )  # repr gives every number back exactly
         lines.append("}")
     return "\n".join(lines) + "\n"
 
 
 def _identifiers(texts: Sequence[str]) -> list[str]:
     """Return a different identifier for each text, the text itself where it is one."""
-    found = [text if _IDENTIFIER.fullmatch(text) and text.lower() not in _KEYWORDS else "" for text in texts]
+    found = [
+        text if _IDENTIFIER.fullmatch(text) and text.lower() not in _KEYWORDS else ""
+        for text in texts
+    ]
     taken = set(found)
     for place, text in enumerate(texts):
         if not found[place]:
@@ -104,7 +116,9 @@ class _Block:
     parents: list[str]
     table: list[float] | None = None
     default: list[float] | None = None
-    rows: list[tuple[int, list[str], list[float]]] = field(default_factory=list)  # position, parent states, numbers
+    rows: list[tuple[int, list[str], list[float]]] = field(
+        default_factory=list
+    )  # position, parent states, numbers
 
 
 def parse_bif(text: str) -> Network:
@@ -135,7 +149,9 @@ def parse_bif(text: str) -> Network:
     graph = Network(names, parents, states)
     if all(block.table is None and block.default is None and not block.rows for block in ordered):
         return graph
-    return replace(graph, tables=tuple(_table(parser, block, graph, v) for v, block in enumerate(ordered)))
+    return replace(
+        graph, tables=tuple(_table(parser, block, graph, v) for v, block in enumerate(ordered))
+    )
 
 
 class _Parser:
@@ -145,7 +161,9 @@ class _Parser:
         self.position = 0
         self.text = text
         self.variables: dict[str, tuple[str, ...]] = {}
-        self.originals: dict[str, tuple[str, tuple[str, ...]]] = {}  # name and states that the identifiers stand for
+        self.originals: dict[
+            str, tuple[str, tuple[str, ...]]
+        ] = {}  # name and states that the identifiers stand for
         self.blocks: dict[str, _Block] = {}
 
         def blank(match: re.Match[str]) -> str:
@@ -166,7 +184,9 @@ class _Parser:
 
     def fail_at(self, token: str | None, wanted: str) -> NoReturn:
         """Raise a FormatError for a token that is not what is wanted."""
-        self.fail(f"{'the end of the file' if token is None else repr(token)} where {wanted} must stand")
+        self.fail(
+            f"{'the end of the file' if token is None else repr(token)} where {wanted} must stand"
+        )
 
     def next(self) -> str | None:
         """Return the next token, a name still in its quotes; None at the end of the text."""
@@ -271,7 +291,9 @@ class _Parser:
             self.fail(f"variable {name!r} has no 'type discrete' line")
         own = tuple(properties.get("qubayes_states", self.variables[name]))
         if len(own) != len(self.variables[name]):
-            self.fail(f"{name!r} has {len(self.variables[name])} states and {len(own)} in its property qubayes_states")
+            self.fail(
+                f"{name!r} has {len(self.variables[name])} states and {len(own)} in its property qubayes_states"
+            )
         self.originals[name] = ",".join(properties.get("qubayes_name", [name])), own
 
     def probability(self) -> None:
@@ -312,21 +334,35 @@ def _table(parser: _Parser, block: _Block, graph: Network, vertex: int) -> Float
     size, configurations = math.prod(shape), math.prod(arities)
     if block.table is not None:
         if block.rows or block.default or len(block.table) != size:
-            parser.fail(f"{block.child!r} needs one table of {size} numbers, not {len(block.table)}", block.position)
+            parser.fail(
+                f"{block.child!r} needs one table of {size} numbers, not {len(block.table)}",
+                block.position,
+            )
         return np.moveaxis(np.array(block.table).reshape(arity, *arities), 0, -1)
     if block.default is None and len(block.rows) != configurations:
-        parser.fail(f"{block.child!r} has {len(block.rows)} of {configurations} rows and no 'default'", block.position)
+        parser.fail(
+            f"{block.child!r} has {len(block.rows)} of {configurations} rows and no 'default'",
+            block.position,
+        )
     if size > _LARGEST_TABLE:
-        parser.fail(f"the table of {block.child!r} has {size} numbers; at most {_LARGEST_TABLE}", block.position)
+        parser.fail(
+            f"the table of {block.child!r} has {size} numbers; at most {_LARGEST_TABLE}",
+            block.position,
+        )
     if block.default is not None and len(block.default) != arity:
         parser.fail(f"'default' of {block.child!r} needs {arity} numbers", block.position)
     table = np.empty(shape)
     table[...] = block.default or np.nan
-    indices = [{state: i for i, state in enumerate(parser.variables[name])} for name in block.parents]
+    indices = [
+        {state: i for i, state in enumerate(parser.variables[name])} for name in block.parents
+    ]
     given: set[tuple[int, ...]] = set()
     for position, states, numbers in block.rows:
         if len(states) != len(arities) or len(numbers) != arity:
-            parser.fail(f"a row of {block.child!r} needs {len(arities)} states and {arity} numbers", position)
+            parser.fail(
+                f"a row of {block.child!r} needs {len(arities)} states and {arity} numbers",
+                position,
+            )
         for index, state, parent in zip(indices, states, block.parents, strict=True):
             if state not in index:
                 parser.fail(f"{state!r} is not a state of {parent!r}", position)

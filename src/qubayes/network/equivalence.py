@@ -1,8 +1,8 @@
 """Markov equivalence of networks: the CPDAG, and the distance between two networks.
 
-Two networks are equivalent if they have the same skeleton and the same v-structures (Verma & Pearl). The class is
-drawn as a partly directed graph, the CPDAG: an edge has a direction iff it has that direction in every member.
-"""
+Two networks are equivalent if they have the same skeleton and the same v-structures (Verma &
+Pearl). The class is drawn as a partly directed graph, the CPDAG: an edge has a direction iff it has
+that direction in every member."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -34,7 +34,9 @@ class Cpdag:
 def skeleton(network: Network) -> frozenset[Edge]:
     """Return the pairs (smaller, larger) of adjacent vertices."""
     return frozenset(
-        (min(parent, child), max(parent, child)) for child, its in enumerate(network.parents) for parent in its
+        (min(parent, child), max(parent, child))
+        for child, its in enumerate(network.parents)
+        for parent in its
     )
 
 
@@ -53,8 +55,8 @@ def v_structures(network: Network) -> frozenset[tuple[int, int, int]]:
 def cpdag(network: Network) -> Cpdag:
     """Return the equivalence class of the network.
 
-    Chickering's labelling (UAI 1995): vertices in topological order, so that every edge that may compel another has
-    its label already. Cost: the sum of the squared numbers of parents.
+    Chickering's labelling (UAI 1995): vertices in topological order, so that every edge that may
+    compel another has its label already. Cost: the sum of the squared numbers of parents.
 
     >>> chain = cpdag(Network(("a", "b", "c"), ((), (0,), (1,))))
     >>> collider = cpdag(Network(("a", "b", "c"), ((), (0, 2), ())))
@@ -68,10 +70,11 @@ def cpdag(network: Network) -> Cpdag:
     for vertex in order:
         its = parents[vertex]
         if its:
-            # All edges into the vertex are compelled if its last parent has a compelled parent that is not one of its
-            # own (w -> last - vertex, else a new v-structure), or if another of its parents is not adjacent to the last
-            # one (a v-structure; being last in the order, that one has only parents to be adjacent to). Otherwise only
-            # what is compelled into the last parent is compelled here too.
+            # All edges into the vertex are compelled if its last parent has a compelled parent that
+            # is not one of its own (w -> last - vertex, else a new v-structure), or if another of
+            # its parents is not adjacent to the last one (a v-structure; being last in the order,
+            # that one has only parents to be adjacent to). Otherwise only what is compelled into
+            # the last parent is compelled here too.
             last = max(its, key=place.__getitem__)
             all_compelled = not compelled[last] <= its or its - parents[last] - {last}
             compelled[vertex] = its if all_compelled else compelled[last]
@@ -125,9 +128,9 @@ class Agreement:
 class Comparison:
     """A learned network beside the true one.
 
-    A structural Hamming distance counts the pairs of vertices between which something else stands: an edge to add, to
-    remove or to turn counts one each; between equivalence classes also one to direct or to leave without direction.
-    """
+    A structural Hamming distance counts the pairs of vertices between which something else stands:
+    an edge to add, to remove or to turn counts one each; between equivalence classes also one to
+    direct or to leave without direction."""
 
     distance: int  # structural Hamming distance of the graphs
     cpdag_distance: int  # the same of the equivalence classes
@@ -136,7 +139,8 @@ class Comparison:
     reversed: int  # edges with the other direction
     edges: Agreement  # directed edges
     skeleton: Agreement  # adjacent pairs
-    cpdag: Agreement  # edges of the equivalence classes; the same pair with the same direction, or both without
+    # edges of the equivalence classes; the same pair with the same direction, or both without
+    cpdag: Agreement
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes compare --json` prints."""
@@ -159,9 +163,15 @@ class Comparison:
             f"structural Hamming distance of the equivalence classes {self.cpdag_distance}",
             f"{'':16}{'common':>8}{'A':>8}{'B':>8}{'precision':>11}{'recall':>8}{'F1':>8}",
         ]
-        for name, part in (("directed edges", self.edges), ("skeleton", self.skeleton), ("class", self.cpdag)):
+        for name, part in (
+            ("directed edges", self.edges),
+            ("skeleton", self.skeleton),
+            ("class", self.cpdag),
+        ):
             counts = f"{part.common:>8}{part.learned:>8}{part.truth:>8}"
-            lines.append(f"{name:16}{counts}{part.precision:>11.3f}{part.recall:>8.3f}{part.f1:>8.3f}")
+            lines.append(
+                f"{name:16}{counts}{part.precision:>11.3f}{part.recall:>8.3f}{part.f1:>8.3f}"
+            )
         return lines
 
 
@@ -187,7 +197,11 @@ def compare(learned: Network, truth: Network) -> Comparison:
     found_pairs, true_pairs = (frozenset(map(frozenset, edges)) for edges in (found, true))
     found_class, true_class = _class_edges(cpdag(learned)), _class_edges(cpdag(truth))
     pairs = len(found_pairs | true_pairs)
-    distance, missing, extra = pairs - len(found & true), len(true_pairs - found_pairs), len(found_pairs - true_pairs)
+    distance, missing, extra = (
+        pairs - len(found & true),
+        len(true_pairs - found_pairs),
+        len(found_pairs - true_pairs),
+    )
     return Comparison(
         distance=distance,
         cpdag_distance=pairs - len(found_class & true_class),

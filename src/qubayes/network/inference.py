@@ -1,8 +1,8 @@
 """Exact inference: the distribution of some vertices given others, by variable elimination.
 
-A factor is an array over free (unobserved) vertices; its first axis counts the rows of evidence, or has length 1 where
-the factor is the same for all rows. So one elimination answers a question for many rows at once.
-"""
+A factor is an array over free (unobserved) vertices; its first axis counts the rows of evidence, or
+has length 1 where the factor is the same for all rows. So one elimination answers a question for
+many rows at once."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -28,10 +28,9 @@ class _Factor(NamedTuple):
 def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]) -> Floats:
     """Return (rows, states of the query) the probabilities of the vertex `query` given each row of evidence.
 
-    `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds impossible gives NaN.
-    Vertices that are neither the query nor in the evidence are summed out; those that are not ancestors of either are
-    left out, since they sum to 1.
-    """
+    `evidence[v]` is the state of vertex v in every row. A row of evidence that the network holds
+    impossible gives NaN. Vertices that are neither the query nor in the evidence are summed out;
+    those that are not ancestors of either are left out, since they sum to 1."""
     _, tables = network.parameters
     rows = max((len(codes) for codes in evidence.values()), default=1)
     arities = network.arities.tolist()
@@ -42,7 +41,9 @@ def marginals_given(network: "Network", query: int, evidence: Mapping[int, Ints]
         if vertex not in relevant:
             relevant.add(vertex)
             stack += network.parents[vertex]
-    families = {v: tuple(u for u in (*network.parents[v], v) if u not in evidence) for v in relevant}
+    families = {
+        v: tuple(u for u in (*network.parents[v], v) if u not in evidence) for v in relevant
+    }
     step = max(1, _BLOCK // max(prod(arities[u] for u in its) for its in families.values()))
     blocks, start = [], 0
     while start < rows:
@@ -70,7 +71,9 @@ def _restricted(table: Floats, family: tuple[int, ...], evidence: Mapping[int, I
     free = sorted(v for v in family if v not in evidence)
     given = [v for v in family if v in evidence]
     ordered = table.transpose([family.index(v) for v in (*given, *free)])
-    return _Factor(tuple(free), ordered[tuple(evidence[v] for v in given)] if given else ordered[None])
+    return _Factor(
+        tuple(free), ordered[tuple(evidence[v] for v in given)] if given else ordered[None]
+    )
 
 
 def _eliminated(factors: list[_Factor], query: int, possible: Bools, arities: list[int]) -> Floats:
@@ -110,5 +113,7 @@ def _product(factors: Sequence[_Factor], arities: list[int]) -> _Factor:
         )
     result = np.ones((1,) * (1 + len(vertices)))
     for factor in factors:
-        result = result * factor.values.reshape(-1, *(arities[v] if v in factor.vertices else 1 for v in vertices))
+        result = result * factor.values.reshape(
+            -1, *(arities[v] if v in factor.vertices else 1 for v in vertices)
+        )
     return _Factor(vertices, result)

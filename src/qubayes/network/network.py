@@ -21,7 +21,8 @@ Edge: TypeAlias = tuple[int, int]  # parent and child, or two adjacent vertices
 States: TypeAlias = tuple[tuple[str, ...], ...]
 Tables: TypeAlias = tuple[Floats, ...]
 
-# Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4 is a mistake.
+# Sums of probabilities in files differ from 1 by rounding: 0.33, 0.33, 0.33 means thirds; 0.5, 0.4
+# is a mistake.
 _ROUNDING = 0.02
 _MOST_DRAWN = 300  # vertices of a picture that a notebook shows unasked
 MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
@@ -31,8 +32,8 @@ MOST_AXES = 32  # axes of a table: some versions of numpy allow no more
 class Network:
     """A directed acyclic graph; with `states` its variables are discrete, with `tables` it has parameters.
 
-    `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the last axis. A row
-    that sums to 1 only within the rounding of a file is scaled to 1.
+    `tables[v]` has one axis per parent, in the order of `parents[v]`, and the states of v on the
+    last axis. A row that sums to 1 only within the rounding of a file is scaled to 1.
 
     Networks are equal if names, edges, states and tables are, whatever the order of the parents.
     """
@@ -42,7 +43,8 @@ class Network:
     states: States | None = None
     tables: Tables | None = field(default=None, repr=False)  # (parent arities..., arity), read-only
     name: str = ""  # the file that it was read from
-    # By name, the value of each state in the data of `fit`; not for columns of texts or intervals, and in no file.
+    # By name, the value of each state in the data of `fit`; not for columns of texts or intervals,
+    # and in no file.
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -51,22 +53,34 @@ class Network:
             twice = Counter(self.names).most_common(1)[0][0]
             raise QubayesError(f"two vertices are named {twice!r}; give each its own name")
         if len(self.parents) != n:
-            raise QubayesError(f"{n} names but parents of {len(self.parents)} vertices; give one tuple for each vertex")
+            raise QubayesError(
+                f"{n} names but parents of {len(self.parents)} vertices; give one tuple for each vertex"
+            )
         for name, parents in zip(self.names, self.parents, strict=True):
             if len(set(parents)) != len(parents) or any(not 0 <= p < n for p in parents):
-                raise QubayesError(f"the parents of {name!r} are {parents}; give different indices from 0 to {n - 1}")
+                raise QubayesError(
+                    f"the parents of {name!r} are {parents}; give different indices from 0 to {n - 1}"
+                )
         if cycle := find_cycle(self.parents):
             path = cycle_path(cycle, self.names)
             raise QubayesError(f"the network has a directed cycle, {path}; remove one of its edges")
         if self.states is not None and len(self.states) != n:
-            raise QubayesError(f"{n} names but states of {len(self.states)} vertices; give both or neither")
+            raise QubayesError(
+                f"{n} names but states of {len(self.states)} vertices; give both or neither"
+            )
         for name, states in zip(self.names, self.states or (), strict=self.states is not None):
             if not states or len(set(states)) != len(states):
-                raise QubayesError(f"the states of {name!r} are {states}; give one or more, each once")
+                raise QubayesError(
+                    f"the states of {name!r} are {states}; give one or more, each once"
+                )
         if self.tables is not None:
             if self.states is None or len(self.tables) != n:
-                raise QubayesError("tables need states, and one table for each vertex; leave out tables for a graph")
-            tables = (_checked_table(self, vertex, table) for vertex, table in enumerate(self.tables))
+                raise QubayesError(
+                    "tables need states, and one table for each vertex; leave out tables for a graph"
+                )
+            tables = (
+                _checked_table(self, vertex, table) for vertex, table in enumerate(self.tables)
+            )
             object.__setattr__(self, "tables", tuple(tables))
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +134,9 @@ class Network:
     def edges(self) -> list[tuple[str, str]]:
         """The edges (parent, child), by name, in the order of the children."""
         return [
-            (self.names[parent], name) for name, its in zip(self.names, self.parents, strict=True) for parent in its
+            (self.names[parent], name)
+            for name, its in zip(self.names, self.parents, strict=True)
+            for parent in its
         ]
 
     @property
@@ -159,13 +175,17 @@ class Network:
     def parent_names(self) -> dict[str, tuple[str, ...]]:
         """Return the names of the parents of each vertex, by its name."""
         names = self.names
-        return {names[v]: tuple(names[p] for p in parents) for v, parents in enumerate(self.parents)}
+        return {
+            names[v]: tuple(names[p] for p in parents) for v, parents in enumerate(self.parents)
+        }
 
     def index(self, name: str) -> int:
         """Return the index of the vertex of this name."""
         if name not in self.names:
             close = get_close_matches(str(name), self.names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"vertices are {some(self.names, 10)}"
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"vertices are {some(self.names, 10)}"
+            )
             raise QubayesError(f"the network has no vertex {name!r}; {hint}")
         return self.names.index(name)
 
@@ -201,13 +221,16 @@ class Network:
         """Return the table of a vertex as a data frame (pandas, else polars): a row for each state of the parents."""
         return self[name].to_frame()
 
-    def probability(self, query: str | Mapping[str, Any] | None = None, /, *, given: Any = None, **states: Any) -> Any:
+    def probability(
+        self, query: str | Mapping[str, Any] | None = None, /, *, given: Any = None, **states: Any
+    ) -> Any:
         """Return the probability of these states given others; for a name alone, that of each of its values.
 
-        States are named as in `states`, or are values as in data: a number may lie in an interval, and True is "true".
-        `given` is a mapping, or a row of a pandas frame, of which the columns that are not vertices and those that are
-        asked for are ignored. Missing values are left out unless `missing` is a state. Values are those of `predict`.
-        Exact, by variable elimination: TooLargeError where the graph is too dense for it.
+        States are named as in `states`, or are values as in data: a number may lie in an interval,
+        and True is "true". `given` is a mapping, or a row of a pandas frame, of which the columns
+        that are not vertices and those that are asked for are ignored. Missing values are left out
+        unless `missing` is a state. Values are those of `predict`. Exact, by variable elimination:
+        TooLargeError where the graph is too dense for it.
 
         >>> tables = np.array([0.5, 0.5]), np.array([[1, 0], [0.5, 0.5]])
         >>> coin = Network(("a", "b"), ((), (0,)), (("0", "1"), ("0", "1")), tables)
@@ -224,7 +247,9 @@ class Network:
             return dict(zip(self._values(vertex).tolist(), found.tolist(), strict=True))
         wanted = {self.index(name): value for name, value in {**(query or {}), **states}.items()}
         if not wanted:
-            raise SettingError('probability of nothing; give states such as probability(x="yes"), or a name')
+            raise SettingError(
+                'probability of nothing; give states such as probability(x="yes"), or a name'
+            )
         codes = self._evidence(given, wanted.keys())
         # By the chain rule, so that no joint table of many vertices is needed.
         total = 1.0
@@ -237,11 +262,14 @@ class Network:
     def predict_proba(self, data: Any, name: str) -> Floats:
         """Return (rows, states of the vertex) its probabilities given the other columns of each row of the data.
 
-        `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices, the column of the
-        vertex itself and missing values are ignored.
-        """
+        `data` is a file, a frame or an array, as for `qubayes.read`; columns that are not vertices,
+        the column of the vertex itself and missing values are ignored."""
         vertex = self.index(name)
-        columns = {self.index(other): codes for other, codes in read_evidence(data, self).items() if other != name}
+        columns = {
+            self.index(other): codes
+            for other, codes in read_evidence(data, self).items()
+            if other != name
+        }
         if not columns:
             raise DataError(
                 f"the data have no column that is a vertex besides {name!r}; vertices are {some(self.names)}"
@@ -252,19 +280,25 @@ class Network:
         patterns, which = np.unique(known, axis=1, return_inverse=True)
         for pattern, observed in enumerate(patterns.T):
             here = which.ravel() == pattern
-            evidence = {v: codes[here] for (v, codes), seen in zip(columns.items(), observed, strict=True) if seen}
+            evidence = {
+                v: codes[here]
+                for (v, codes), seen in zip(columns.items(), observed, strict=True)
+                if seen
+            }
             found[here] = self._posterior(vertex, evidence)
         return found
 
     def predict(self, data: Any, name: str) -> Any:
         """Return the most probable value of the vertex for each row of the data, given its other columns.
 
-        Values are those of the column that the network was fitted to: truth values, numbers, categories, dates. Of
-        intervals, of `missing` and of a network that was read from a file they are the names of the states. For a
-        pandas or polars frame they are a Series, otherwise an array.
-        """
+        Values are those of the column that the network was fitted to: truth values, numbers,
+        categories, dates. Of intervals, of `missing` and of a network that was read from a file
+        they are the names of the states. For a pandas or polars frame they are a Series, otherwise
+        an array."""
         vertex = self.index(name)
-        return column_like(data, name, self._values(vertex)[self.predict_proba(data, name).argmax(axis=1)])
+        return column_like(
+            data, name, self._values(vertex)[self.predict_proba(data, name).argmax(axis=1)]
+        )
 
     def _values(self, vertex: int) -> AnyArray:
         """Return the value of each state of the vertex; names where the data had none."""
@@ -275,9 +309,15 @@ class Network:
         if given is None or isinstance(given, Mapping):
             values = {self.index(name): value for name, value in (given or {}).items()}
             if both := [vertex for vertex in values if vertex in asked]:
-                raise SettingError(f"{self.names[min(both)]!r} is asked for and given; leave it out of one")
+                raise SettingError(
+                    f"{self.names[min(both)]!r} is asked for and given; leave it out of one"
+                )
         elif getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a Series
-            known = {self.names.index(str(name)): value for name, value in given.items() if str(name) in self.names}
+            known = {
+                self.names.index(str(name)): value
+                for name, value in given.items()
+                if str(name) in self.names
+            }
             values = {vertex: value for vertex, value in known.items() if vertex not in asked}
         else:
             raise SettingError(
@@ -285,7 +325,10 @@ class Network:
                 " pandas frame"
             )
         states, _ = self.parameters
-        codes = {vertex: code_of(states[vertex], value, self.names[vertex]) for vertex, value in values.items()}
+        codes = {
+            vertex: code_of(states[vertex], value, self.names[vertex])
+            for vertex, value in values.items()
+        }
         return {vertex: np.array([code]) for vertex, code in codes.items() if code >= 0}
 
     def _code(self, vertex: int, value: Any) -> int:
@@ -297,7 +340,10 @@ class Network:
         if np.isnan(found).any():
             row = int(np.argmax(np.isnan(found).any(axis=1)))
             states = self.parameters[0]
-            given = (f"{self.names[v]} = {states[v][codes[row]]}" for v, codes in list(evidence.items())[:5])
+            given = (
+                f"{self.names[v]} = {states[v][codes[row]]}"
+                for v, codes in list(evidence.items())[:5]
+            )
             raise QubayesError(
                 f"the network holds the evidence of row {row + 1} impossible ({', '.join(given)});"
                 " leave out some of it, or fit the network with a prior such as bdeu"
@@ -320,9 +366,13 @@ class Network:
     def __str__(self) -> str:
         kind = "with probabilities" if self.tables is not None else "without probabilities"
         title = f"Network {self.name}".rstrip()
-        shown = [f"  {child} <- {', '.join(its)}" for child, its in self.parent_names().items() if its]
+        shown = [
+            f"  {child} <- {', '.join(its)}" for child, its in self.parent_names().items() if its
+        ]
         more = [f"  and {len(shown) - 20} vertices more with parents"] if len(shown) > 20 else []
-        return "\n".join([f"{title}: {self.n} vertices, {len(self.edges)} edges, {kind}", *shown[:20], *more])
+        return "\n".join(
+            [f"{title}: {self.n} vertices, {len(self.edges)} edges, {kind}", *shown[:20], *more]
+        )
 
 
 class Picture(str):
@@ -348,7 +398,9 @@ class Vertex:
     def rows(self) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
         """Yield (states of the parents, probability of each state) for each row of the table."""
         if self.table is None or self.states is None or self.parent_states is None:
-            raise QubayesError(f"{self.name!r} has no probabilities; fit the network to data first (`qubayes.fit`)")
+            raise QubayesError(
+                f"{self.name!r} has no probabilities; fit the network to data first (`qubayes.fit`)"
+            )
         numbers = self.table.reshape(-1, len(self.states)).tolist()
         for given, row in zip(product(*self.parent_states), numbers, strict=True):
             yield given, dict(zip(self.states, row, strict=True))
@@ -383,13 +435,26 @@ class Vertex:
 
 def _checked_table(network: Network, vertex: int, table: Floats) -> Floats:
     """Return the table read-only, each row with sum 1."""
-    name, table, shape = network.names[vertex], np.asarray(table, dtype=np.float64), network.table_shape(vertex)
+    name, table, shape = (
+        network.names[vertex],
+        np.asarray(table, dtype=np.float64),
+        network.table_shape(vertex),
+    )
     if table.shape != shape:
-        raise QubayesError(f"the table of {name!r} has shape {table.shape}; its states and parents make it {shape}")
+        raise QubayesError(
+            f"the table of {name!r} has shape {table.shape}; its states and parents make it {shape}"
+        )
     totals = table.sum(axis=-1, keepdims=True)
     wrong = ~(np.abs(totals - 1.0) <= _ROUNDING)
     if not (table >= 0).all() or wrong.any():
-        found = f"a row with sum {totals[wrong].flat[0]:.6g}" if wrong.any() else f"{np.nanmin(table):.6g}"
-        raise QubayesError(f"the table of {name!r} holds {found}; probabilities are 0 or more and sum to 1")
-    # Rows that are right to the last digits stay as they are, so that writing and reading give the same numbers.
+        found = (
+            f"a row with sum {totals[wrong].flat[0]:.6g}"
+            if wrong.any()
+            else f"{np.nanmin(table):.6g}"
+        )
+        raise QubayesError(
+            f"the table of {name!r} holds {found}; probabilities are 0 or more and sum to 1"
+        )
+    # Rows that are right to the last digits stay as they are, so that writing and reading give the
+    # same numbers.
     return frozen(np.where(np.abs(totals - 1.0) > 1e-9, table / totals, table))

@@ -1,17 +1,17 @@
 """Network files: one table of formats, and the project's own format; networks of networkx, pgmpy and pyAgrum.
 
 docs/networks.md says what each format can hold. To add one, write `parse(content) -> Network` and
-`text(network) -> str`, and add a line to `_FORMATS`. Parsers raise errors without the path, which `read_network` puts
-before them.
+`text(network) -> str`, and add a line to `_FORMATS`. Parsers raise errors without the path, which
+`read_network` puts before them.
 
 The project's own format (.json) holds everything that a network may have, and any names:
 
     {"format": "qubayes network", "version": 1, "about": {"score": -1234.5},
-     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"], "table": [[0.8, 0.2], [0.1, 0.9]]}]}
+     "vertices": [{"name": "grass", "parents": ["rain"], "states": ["wet", "dry"], "table": [[0.8,
+     0.2], [0.1, 0.9]]}]}
 
-`states` and `table` are there for every vertex or for none; a row of the table belongs to one state of the parents,
-the first parent slowest.
-"""
+`states` and `table` are there for every vertex or for none; a row of the table belongs to one state
+of the parents, the first parent slowest."""
 
 import gzip
 import json
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qubayes")
 
-# Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041 vertices; a hostile file
-# of this size costs up to 25 times as much memory (empty JSON lists).
+# Unpacked, and for vertices. The largest network of the public repositories has 8 MB and 1041
+# vertices; a hostile file of this size costs up to 25 times as much memory (empty JSON lists).
 MOST_BYTES = 1 << 26
 MOST_VERTICES = 100_000
 
@@ -66,7 +66,9 @@ def json_text(network: Network, about: Mapping[str, Any] | None = None) -> str:
     try:
         start = json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1]
     except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"the facts about the network cannot be written: {error}; give plain JSON") from error
+        raise FormatError(
+            f"the facts about the network cannot be written: {error}; give plain JSON"
+        ) from error
     lines = []
     for vertex, (name, parents) in enumerate(network.parent_names().items()):
         facts: dict[str, Any] = {"name": name, "parents": parents}
@@ -84,16 +86,22 @@ def parse_json_network(text: str) -> Network:
     """Return the network of a JSON file."""
     vertices = _document(text)["vertices"]
     if not isinstance(vertices, list) or not all(map(_is_vertex, vertices)):
-        raise FormatError("'vertices' must be a list of objects with 'name' and a list of names, 'parents'")
+        raise FormatError(
+            "'vertices' must be a list of objects with 'name' and a list of names, 'parents'"
+        )
     for key in ("states", "table"):
         having = sum(key in vertex for vertex in vertices)
         if having not in (0, len(vertices)):
-            raise FormatError(f"{having} of {len(vertices)} vertices have {key!r}; give it for all or for none")
+            raise FormatError(
+                f"{having} of {len(vertices)} vertices have {key!r}; give it for all or for none"
+            )
     names = [vertex["name"] for vertex in vertices]
     index = {name: place for place, name in enumerate(names)}
     for vertex in vertices:
         if unknown := [parent for parent in vertex["parents"] if parent not in index]:
-            raise FormatError(f"{unknown[0]!r}, a parent of {vertex['name']!r}, is not a vertex; add it")
+            raise FormatError(
+                f"{unknown[0]!r}, a parent of {vertex['name']!r}, is not a vertex; add it"
+            )
     parents = tuple(tuple(index[parent] for parent in vertex["parents"]) for vertex in vertices)
     has_states, has_tables = (bool(vertices) and key in vertices[0] for key in ("states", "table"))
     states = tuple(tuple(vertex["states"]) for vertex in vertices) if has_states else None
@@ -108,8 +116,12 @@ def parse_json_network(text: str) -> Network:
         rows, wanted = vertices[vertex]["table"], math.prod(arities)
         fine = isinstance(rows, list) and len(rows) == wanted
         fine = fine and all(isinstance(row, list) and len(row) == arity for row in rows)
-        if not fine or any(type(p) not in (int, float) or not 0 <= p <= 1.1 for row in rows for p in row):
-            raise FormatError(f"the table of {name!r} must have {wanted} rows of {arity} probabilities")
+        if not fine or any(
+            type(p) not in (int, float) or not 0 <= p <= 1.1 for row in rows for p in row
+        ):
+            raise FormatError(
+                f"the table of {name!r} must have {wanted} rows of {arity} probabilities"
+            )
         tables.append(np.array(rows, dtype=np.float64).reshape(shape))
     return replace(graph, tables=tuple(tables))
 
@@ -128,9 +140,13 @@ def read_about(path: str | Path) -> dict[str, Any]:
 def _document(text: str) -> dict[str, Any]:
     value = parse_json(text)
     if not isinstance(value, dict) or value.get("format") != _FORMAT or "vertices" not in value:
-        raise FormatError(f"not a network; it must hold an object with 'format': '{_FORMAT}' and 'vertices'")
+        raise FormatError(
+            f"not a network; it must hold an object with 'format': '{_FORMAT}' and 'vertices'"
+        )
     if value.get("version") != _VERSION:
-        raise FormatError(f"it has version {shown(value.get('version'))}; this program reads {_VERSION}")
+        raise FormatError(
+            f"it has version {shown(value.get('version'))}; this program reads {_VERSION}"
+        )
     return value
 
 
@@ -141,7 +157,10 @@ def _is_vertex(value: Any) -> bool:
     parents, states = value.get("parents"), value.get("states", [])
     if not isinstance(parents, list) or not isinstance(states, list):
         return False
-    return all(isinstance(text, str) and not _HALF.search(text) for text in (value["name"], *parents, *states))
+    return all(
+        isinstance(text, str) and not _HALF.search(text)
+        for text in (value["name"], *parents, *states)
+    )
 
 
 class _Format(NamedTuple):
@@ -155,11 +174,14 @@ class _Format(NamedTuple):
     needs_tables: bool = False
     binary: bool = False  # whether `parse` takes bytes, to find the encoding itself
     vertices: tuple[int, int] = (0, MOST_VERTICES)  # least and most
-    class_text: Callable[[Network, Container[Edge]], str] | None = None  # with edges without direction
+    class_text: Callable[[Network, Container[Edge]], str] | None = (
+        None  # with edges without direction
+    )
 
 
 _HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
-_EMPTY_OR_CONTROL = "\\A\\Z|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # not in XML, even as a reference
+# not in XML, even as a reference
+_EMPTY_OR_CONTROL = "\\A\\Z|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 _BIF = _Format(
     parse_bif,
@@ -185,7 +207,9 @@ _GRAPHML = _Format(
     binary=True,
     class_text=graphml_text,
 )
-_DOT = _Format(parse_dot, dot_text, r"[\\\0]", "it has a backslash or a NUL character", class_text=dot_text)
+_DOT = _Format(
+    parse_dot, dot_text, r"[\\\0]", "it has a backslash or a NUL character", class_text=dot_text
+)
 _MODELSTRING = _Format(
     from_modelstring,
     modelstring_text,
@@ -193,13 +217,15 @@ _MODELSTRING = _Format(
     "it is empty, or has one of [ ] | : or a NUL character",
     vertices=(1, MOST_VERTICES),
 )
-_ADJACENCY = _Format(  # Python's csv reader takes fields up to 131,072 characters; 5,000 vertices make 50 MB
-    parse_adjacency,
-    adjacency_text,
-    r"\0|(?s:\A.{100001})",
-    "it has a NUL character, or is too long",
-    vertices=(1, 5_000),
-    class_text=adjacency_text,
+_ADJACENCY = (
+    _Format(  # Python's csv reader takes fields up to 131,072 characters; 5,000 vertices make 50 MB
+        parse_adjacency,
+        adjacency_text,
+        r"\0|(?s:\A.{100001})",
+        "it has a NUL character, or is too long",
+        vertices=(1, 5_000),
+        class_text=adjacency_text,
+    )
 )
 _FORMATS = {
     ".bif": _BIF,
@@ -230,15 +256,20 @@ def read_network(path: str | Path) -> Network:
     return replace(network, name=Path(path).name.removesuffix(".gz"))
 
 
-def write_network(network: Network, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
+def write_network(
+    network: Network, path: str | Path, about: Mapping[str, Any] | None = None
+) -> None:
     """Write the network in the format of the path's ending; packed if it ends in .gz. The file is whole or absent.
 
-    `about`: facts such as score and stamp that a .json file keeps beside the network (`read_about` gives them back);
-    the other formats have no place for them.
-    """
+    `about`: facts such as score and stamp that a .json file keeps beside the network (`read_about`
+    gives them back); the other formats have no place for them."""
     chosen = _format(path)
     _check_held(network, path)
-    single = [name for name, states in zip(network.names, network.states or (), strict=False) if len(states) == 1]
+    single = [
+        name
+        for name, states in zip(network.names, network.states or (), strict=False)
+        if len(states) == 1
+    ]
     if single and chosen.text is bif_text:
         log.warning(
             "%s: %s %s one state, with which pyAgrum reads no .bif file; it reads .bifxml",
@@ -250,11 +281,13 @@ def write_network(network: Network, path: str | Path, about: Mapping[str, Any] |
 def write_cpdag(network: Network, path: str | Path) -> None:
     """Write the equivalence class of the network: a graph whose reversible edges have no direction.
 
-    In a .dot file they have `dir=none`, in .graphml `directed="false"`, in a .csv matrix a 1 in both directions.
-    """
+    In a .dot file they have `dir=none`, in .graphml `directed="false"`, in a .csv matrix a 1 in
+    both directions."""
     text = _format(path).class_text
     if text is None:
-        raise FormatError(f"{path}: the format cannot hold edges without direction; give .dot, .graphml or .csv")
+        raise FormatError(
+            f"{path}: the format cannot hold edges without direction; give .dot, .graphml or .csv"
+        )
     _check_held(network, path)
     reversible = cpdag(network).undirected
     _write(text(network, {*reversible, *((b, a) for a, b in reversible)}), path)
@@ -263,10 +296,14 @@ def write_cpdag(network: Network, path: str | Path) -> None:
 def _write(text: str, path: str | Path) -> None:
     content = text.encode()
     if len(content) > MOST_BYTES:
-        raise FormatError(f"{path} would hold {len(content)} bytes, more than the {MOST_BYTES} that are read back")
+        raise FormatError(
+            f"{path} would hold {len(content)} bytes, more than the {MOST_BYTES} that are read back"
+        )
     with replacing(path, binary=True) as file:
         # No time stamp: the same network gives the same file.
-        file.write(gzip.compress(content, mtime=0) if Path(path).suffix.lower() == ".gz" else content)
+        file.write(
+            gzip.compress(content, mtime=0) if Path(path).suffix.lower() == ".gz" else content
+        )
 
 
 def holds_tables(path: str | Path) -> bool:
@@ -274,11 +311,13 @@ def holds_tables(path: str | Path) -> bool:
     return _format(path).tables
 
 
-def check_network_path(path: str | Path, *, tables: bool = True, dataset: Dataset | None = None) -> None:
+def check_network_path(
+    path: str | Path, *, tables: bool = True, dataset: Dataset | None = None
+) -> None:
     """Raise if no network, or none without probabilities, can be written there because of the path's ending.
 
-    With a dataset, raise also if the format cannot hold a network of its variables. For use before a long search.
-    """
+    With a dataset, raise also if the format cannot hold a network of its variables. For use before
+    a long search."""
     if dataset is not None:
         _check_names(dataset.names, dataset.states, path)
     if _format(path).needs_tables and not tables:
@@ -338,7 +377,9 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise MissingPackageError(f"{package} cannot be imported ({error}); run: pip install {package}") from None
+        raise MissingPackageError(
+            f"{package} cannot be imported ({error}); run: pip install {package}"
+        ) from None
 
 
 def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGraph":
@@ -346,7 +387,11 @@ def to_networkx(network: Network, graph: "nx.DiGraph | None" = None) -> "nx.DiGr
 
     The nodes and edges are added to a new graph, or to the one that is given.
     """
-    graph = optional("networkx", "a graph of networkx", "networkx").DiGraph() if graph is None else graph
+    graph = (
+        optional("networkx", "a graph of networkx", "networkx").DiGraph()
+        if graph is None
+        else graph
+    )
     graph.add_nodes_from(network.names)
     graph.add_edges_from(network.edges)
     return graph
@@ -373,7 +418,16 @@ def to_pgmpy(network: Network) -> Any:
         values = table.reshape(-1, table.shape[-1]).T
         arities = list(table.shape[:-1])
         given = [network.names[p] for p in its]
-        model.add_cpds(tabular(network.names[vertex], table.shape[-1], values, given or None, arities or None, states))
+        model.add_cpds(
+            tabular(
+                network.names[vertex],
+                table.shape[-1],
+                values,
+                given or None,
+                arities or None,
+                states,
+            )
+        )
     return model
 
 
@@ -389,10 +443,14 @@ def from_pgmpy(model: Any) -> Network:
     tables = []
     for factor, its in zip(factors, parents, strict=True):
         values = np.asarray(factor.values, dtype=np.float64)
-        for axis, parent in enumerate(its, start=1):  # a factor may list the states of a parent in another order
+        for axis, parent in enumerate(
+            its, start=1
+        ):  # a factor may list the states of a parent in another order
             listed = factor.state_names[nodes[parent]]
             if listed != own_states[parent]:
-                values = values.take([listed.index(state) for state in own_states[parent]], axis=axis)
+                values = values.take(
+                    [listed.index(state) for state in own_states[parent]], axis=axis
+                )
         tables.append(np.moveaxis(values, 0, -1))
     states = tuple(tuple(map(str, its)) for its in own_states)
     return Network(tuple(map(str, nodes)), parents, states, tuple(tables))
@@ -410,5 +468,7 @@ def to_pyagrum(network: Network) -> Any:
     for name, parents, table in zip(network.names, network.parents, tables, strict=True):
         cpt = model.cpt(name)
         own = [*(network.names[p] for p in parents), name]
-        model.cpt(name).fillWith(table.transpose([own.index(axis) for axis in reversed(cpt.names)]).ravel().tolist())
+        model.cpt(name).fillWith(
+            table.transpose([own.index(axis) for axis in reversed(cpt.names)]).ravel().tolist()
+        )
     return model

@@ -1,11 +1,11 @@
 """Formats of other programs: DOT, model strings of bnlearn, adjacency matrices as CSV, GraphML, XMLBIF 0.3.
 
-DOT is read as programs write it for networks: statements of nodes and of edges `a -> b -> c`, with or without
-attributes, and defaults. Subgraphs, ports and undirected edges are refused.
+DOT is read as programs write it for networks: statements of nodes and of edges `a -> b -> c`, with
+or without attributes, and defaults. Subgraphs, ports and undirected edges are refused.
 
-XML is read without what makes it dangerous: entities, deep nesting, more elements than a network has. In a table of
-XMLBIF the first GIVEN is slowest and the states of the child are fastest. A node id of GraphML is the vertex's name.
-"""
+XML is read without what makes it dangerous: entities, deep nesting, more elements than a network
+has. In a table of XMLBIF the first GIVEN is slowest and the states of the child are fastest. A node
+id of GraphML is the vertex's name."""
 
 import csv
 import io
@@ -25,16 +25,26 @@ from .network import Edge, Network
 
 _DOT_SPACE = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/|(?<![^\n])#[^\n]*+)*+")
 _DOT_TOKEN = re.compile(
-    r'->|--|[{}\[\];,=:]|"((?:[^"\\]++|\\.)*+)"|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)|\w++', re.DOTALL
+    r'->|--|[{}\[\];,=:]|"((?:[^"\\]++|\\.)*+)"|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)|\w++',
+    re.DOTALL,
 )
 _DEEPEST = 100
-_MOST_DECLARATIONS = 1000  # declarations of attributes: the parser compares each that has a default with all before it
+# declarations of attributes: the parser compares each that has a default with all before it
+_MOST_DECLARATIONS = 1000
 _MOST_ELEMENTS = 5_000_000  # some 500 MB of them
 _BLANK = " \t\r\n"
-# A parser makes line feeds of carriage returns that are not escaped, and spaces of both in attributes. (saxutils would
-# import the clients of HTTP: 8 ms at every start.)
+# A parser makes line feeds of carriage returns that are not escaped, and spaces of both in
+# attributes. (saxutils would import the clients of HTTP: 8 ms at every start.)
 _XML = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#9;"}
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+        '"': "&quot;",
+        "\r": "&#13;",
+        "\n": "&#10;",
+        "\t": "&#9;",
+    }
 )
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 
@@ -45,7 +55,9 @@ def dot_text(network: Network, undirected: Container[Edge] = frozenset()) -> str
     lines = ["digraph {", *(f"  {name};" for name in quoted)]
     for child, parents in enumerate(network.parents):
         for parent in parents:
-            lines.append(f"  {quoted[parent]} -> {quoted[child]}{' [dir=none]' * ((parent, child) in undirected)};")
+            lines.append(
+                f"  {quoted[parent]} -> {quoted[child]}{' [dir=none]' * ((parent, child) in undirected)};"
+            )
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -87,7 +99,9 @@ class _DotScanner:
         self.position = space.end()
         match = _DOT_TOKEN.match(self.text, self.position)
         if match is None and self.position < len(self.text):
-            self.fail(f"{self.text[self.position : self.position + 20]!r} is not understood; put names in quotes")
+            self.fail(
+                f"{self.text[self.position : self.position + 20]!r} is not understood; put names in quotes"
+            )
         return match[0] if match else ""
 
     def next(self) -> str | None:
@@ -125,7 +139,9 @@ class _DotScanner:
     def statement(self, token: str | None) -> list[str]:
         """Return the names in a statement that begins with the token, each a parent of the next; [] for a default."""
         if self.name is None or token is None:
-            self.fail(f"{token or 'the end of the file'!r} where a statement of a node or an edge must stand")
+            self.fail(
+                f"{token or 'the end of the file'!r} where a statement of a node or an edge must stand"
+            )
         first = self.name
         if token.lower() == "subgraph":
             self.fail("subgraphs are not read; list nodes and edges alone")
@@ -145,7 +161,9 @@ class _DotScanner:
         names = [first]
         while self.peek() in ("->", "--", ":"):
             if (sign := self.next()) != "->":
-                self.fail(f"{sign!r}; a network has edges 'a -> b' alone, names with signs in quotes")
+                self.fail(
+                    f"{sign!r}; a network has edges 'a -> b' alone, names with signs in quotes"
+                )
             names.append(self.expect_name())
         direction = self.attributes().get("dir", self.direction)
         if len(names) > 1 and direction.lower() != "forward":
@@ -177,7 +195,9 @@ def to_modelstring(network: Network) -> str:
     """Return `[A][C][B|A][D|A:C]`, in the order of the vertices."""
     if bad := [name for name in network.names if re.search(MODELSTRING_FORBIDDEN, name)]:
         raise FormatError(f"a model string cannot hold the name {bad[0]!r}; rename it")
-    parts = (f"{name}|{':'.join(its)}" if its else name for name, its in network.parent_names().items())
+    parts = (
+        f"{name}|{':'.join(its)}" if its else name for name, its in network.parent_names().items()
+    )
     return "".join(f"[{part}]" for part in parts)
 
 
@@ -227,28 +247,40 @@ def parse_adjacency(text: str) -> Network:
             if row:
                 rows.append(row)
             if rows and len(rows) > len(rows[0]) + 1:
-                raise FormatError(f"{len(rows[0])} names in the header but more rows; an adjacency matrix is square")
+                raise FormatError(
+                    f"{len(rows[0])} names in the header but more rows; an adjacency matrix is square"
+                )
     except csv.Error as error:
         raise FormatError(f"not CSV: {error}") from None
     if len(rows) < 2:
-        raise FormatError(f"{len(rows)} lines; give a header of names and a row of 0 and 1 for each")
+        raise FormatError(
+            f"{len(rows)} lines; give a header of names and a row of 0 and 1 for each"
+        )
     header, *rows = rows
-    with_names = len(header) == len(rows) + 1 or (len(header) == len(rows) and len(rows[0]) == len(rows) + 1)
+    with_names = len(header) == len(rows) + 1 or (
+        len(header) == len(rows) and len(rows[0]) == len(rows) + 1
+    )
     names = header[1:] if len(header) == len(rows) + 1 else header
     if len(names) != len(rows):
-        raise FormatError(f"{len(header)} names in the header but {len(rows)} rows; an adjacency matrix is square")
+        raise FormatError(
+            f"{len(header)} names in the header but {len(rows)} rows; an adjacency matrix is square"
+        )
     if len(set(names)) != len(names):
         raise FormatError("a name stands twice in the header; give each vertex its own")
     edges = []
     for place, (name, row) in enumerate(zip(names, rows, strict=True), start=1):
         if with_names and row[:1] != [name]:
-            raise FormatError(f"row {place}: begins with {str(row[:1])[:60]}; expected {name!r}, as in the header")
+            raise FormatError(
+                f"row {place}: begins with {str(row[:1])[:60]}; expected {name!r}, as in the header"
+            )
         entries = [entry.strip() for entry in (row[1:] if with_names else row)]
         if len(entries) != len(names):
             raise FormatError(f"row {place}: {len(entries)} entries under {len(names)} names")
         if wrong := [entry for entry in entries if entry not in ("0", "1", "0.0", "1.0")]:
             raise FormatError(f"row {place}: {wrong[0][:40]!r} where 0 or 1 must stand")
-        edges += [(name, child) for child, entry in zip(names, entries, strict=True) if entry[0] == "1"]
+        edges += [
+            (name, child) for child, entry in zip(names, entries, strict=True) if entry[0] == "1"
+        ]
     return Network.from_edges(names, edges)
 
 
@@ -265,7 +297,9 @@ class _Builder:
         """Return the root element. Declarations of elements are skipped, entities refused."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.specified_attributes = True  # a default in the DOCTYPE would be copied to every element
+        parser.specified_attributes = (
+            True  # a default in the DOCTYPE would be copied to every element
+        )
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
         parser.CharacterDataHandler = self.tree.data
@@ -283,7 +317,9 @@ class _Builder:
         self.depth += 1
         self.elements += 1
         if self.depth > _DEEPEST or self.elements > _MOST_ELEMENTS:
-            raise FormatError(f"it nests deeper than {_DEEPEST} or has more than {_MOST_ELEMENTS} elements")
+            raise FormatError(
+                f"it nests deeper than {_DEEPEST} or has more than {_MOST_ELEMENTS} elements"
+            )
         self.tree.start(_local(name), {_local(key): value for key, value in attributes.items()})
 
     def end(self, name: str) -> None:
@@ -293,10 +329,14 @@ class _Builder:
     def count_declaration(self, *_: object) -> None:
         self.declarations += 1
         if self.declarations > _MOST_DECLARATIONS:
-            raise FormatError(f"it declares more than {_MOST_DECLARATIONS} attributes; leave out its DOCTYPE")
+            raise FormatError(
+                f"it declares more than {_MOST_DECLARATIONS} attributes; leave out its DOCTYPE"
+            )
 
     def refuse_entity(self, name: str, *_: object) -> NoReturn:
-        raise FormatError(f"it declares the entity {name!r}; write what it stands for in its places")
+        raise FormatError(
+            f"it declares the entity {name!r}; write what it stands for in its places"
+        )
 
 
 def _local(name: str) -> str:
@@ -307,7 +347,11 @@ def _local(name: str) -> str:
 def graphml_text(network: Network, undirected: Container[Edge] = frozenset()) -> str:
     """Return the graph as GraphML; the edges (parent, child) in `undirected` without direction."""
     ids = [f'"{name.translate(_XML)}"' for name in network.names]
-    lines = [_HEAD, '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', '<graph edgedefault="directed">']
+    lines = [
+        _HEAD,
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        '<graph edgedefault="directed">',
+    ]
     lines += (f"<node id={name}/>" for name in ids)
     for child, parents in enumerate(network.parents):
         for parent in parents:
@@ -321,7 +365,9 @@ def parse_graphml(content: bytes) -> Network:
     root = _Builder().parse(content)
     graphs = root.findall("graph") if root.tag == "graphml" else []
     if len(graphs) != 1:
-        raise FormatError(f"not a GraphML file with one graph; its root is {root.tag!r} with {len(graphs)}")
+        raise FormatError(
+            f"not a GraphML file with one graph; its root is {root.tag!r} with {len(graphs)}"
+        )
     [graph] = graphs
     if graph.find("hyperedge") is not None or graph.find("node/graph") is not None:
         raise FormatError("hyperedges or graphs in nodes; a network has plain directed edges")
@@ -331,7 +377,9 @@ def parse_graphml(content: bytes) -> Network:
     for edge in graph.findall("edge"):
         parent, child = _attribute(edge, "source"), _attribute(edge, "target")
         if edge.get("directed", default) not in ("true", "1"):
-            raise FormatError(f"the edge between {parent!r} and {child!r} is undirected; give it a direction")
+            raise FormatError(
+                f"the edge between {parent!r} and {child!r} is undirected; give it a direction"
+            )
         edges.append((parent, child))
     return Network.from_edges(names, edges)
 
@@ -367,19 +415,31 @@ def parse_xmlbif(content: bytes) -> Network:
     root = _Builder().parse(content)
     networks = root.findall("NETWORK") if root.tag == "BIF" else []
     if len(networks) != 1:
-        raise FormatError(f"not an XMLBIF file; it must hold one NETWORK in a BIF element, not {root.tag!r}")
+        raise FormatError(
+            f"not an XMLBIF file; it must hold one NETWORK in a BIF element, not {root.tag!r}"
+        )
     names, states = [], []
     for variable in networks[0].findall("VARIABLE"):
         names.append(_only(variable, "NAME"))
-        states.append(tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE")))  # VALUE: version 0.2
+        states.append(
+            tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE"))
+        )  # VALUE: version 0.2
         if variable.get("TYPE", "nature") != "nature":
-            raise FormatError(f"{names[-1]!r} has TYPE {variable.get('TYPE')!r}; only 'nature' is a random variable")
+            raise FormatError(
+                f"{names[-1]!r} has TYPE {variable.get('TYPE')!r}; only 'nature' is a random variable"
+            )
     index = {name: vertex for vertex, name in enumerate(names)}
     if len(index) < len(names):
         raise FormatError("two VARIABLE elements have the same name; give each its own name")
-    families: dict[str, tuple[list[str], list[str]]] = {}  # of each child the parents and the tables
+    families: dict[
+        str, tuple[list[str], list[str]]
+    ] = {}  # of each child the parents and the tables
     for definition in (*networks[0].findall("DEFINITION"), *networks[0].findall("PROBABILITY")):
-        child, given, tables = _only(definition, "FOR"), _texts(definition, "GIVEN"), _texts(definition, "TABLE")
+        child, given, tables = (
+            _only(definition, "FOR"),
+            _texts(definition, "GIVEN"),
+            _texts(definition, "TABLE"),
+        )
         if child in families or len(tables) > 1:
             raise FormatError(f"{child!r} has a second DEFINITION or TABLE; keep one")
         if unknown := [name for name in (child, *given) if name not in index]:
@@ -399,7 +459,9 @@ def parse_xmlbif(content: bytes) -> Network:
         except ValueError as error:
             raise FormatError(f"the table of {name!r}: {str(error)[:80]}") from None
         if len(numbers) != (wanted := math.prod(shape)):
-            raise FormatError(f"the table of {name!r} has {len(numbers)} numbers; its states and parents need {wanted}")
+            raise FormatError(
+                f"the table of {name!r} has {len(numbers)} numbers; its states and parents need {wanted}"
+            )
         parsed.append(np.array(numbers).reshape(shape))
     return replace(graph, tables=tuple(parsed))
 
@@ -411,5 +473,7 @@ def _texts(element: Element, tag: str) -> list[str]:
 def _only(element: Element, tag: str) -> str:
     found = _texts(element, tag)
     if len(found) != 1 or not found[0]:
-        raise FormatError(f"{element.tag} has {len(found)} {tag} elements; it must have one, with text")
+        raise FormatError(
+            f"{element.tag} has {len(found)} {tag} elements; it must have one, with text"
+        )
     return found[0]

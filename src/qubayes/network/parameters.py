@@ -17,7 +17,8 @@ from ..scores import DECLARED, EACH, Score, local_score
 from .network import Network
 from .network_files import read_network
 
-# 800 MB of probabilities. Checked before anything is allocated: ten parents of ten states already make 10^10 rows.
+# 800 MB of probabilities. Checked before anything is allocated: ten parents of ten states already
+# make 10^10 rows.
 LARGEST_TABLES = 100_000_000
 _BLOCK = 1 << 16  # rows drawn at once, so that a table with many states needs little memory
 
@@ -32,11 +33,12 @@ def fit(
 ) -> Network:
     """Return the network with a table for every vertex, estimated from the data: a file, a data frame or a `Dataset`.
 
-    With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r q cells, `k2` adds
-    1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and r' observed states of the child. With
-    "ml", `loglik`, `aic` and `bic` relative frequencies. Where both data and prior are silent (a parent state that was
-    never seen) the states are equally likely. States are the network's, or the data's if it declares none. How the data
-    are read is said by `reading`, or by its fields by name (`missing="drop"`).
+    With a Bayesian score the posterior mean under its prior: `bdeu` adds ess/(r q) to each of the r
+    q cells, `k2` adds 1, `bds` adds ess/(r' q') to the cells of the q' observed parent states and
+    r' observed states of the child. With "ml", `loglik`, `aic` and `bic` relative frequencies.
+    Where both data and prior are silent (a parent state that was never seen) the states are equally
+    likely. States are the network's, or the data's if it declares none. How the data are read is
+    said by `reading`, or by its fields by name (`missing="drop"`).
 
     >>> from qubayes.data import read
     >>> import polars
@@ -52,11 +54,17 @@ def fit(
         try:
             score = Score("loglik" if score == "ml" else score)
         except SettingError:
-            raise SettingError(f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'") from None
+            raise SettingError(
+                f"parameters by {score!r}; give 'ml' or a score such as 'bdeu'"
+            ) from None
     if network.states is None:
-        network = replace(network, states=tuple(dataset.states[i] for i in _columns(network, dataset)))
+        network = replace(
+            network, states=tuple(dataset.states[i] for i in _columns(network, dataset))
+        )
     arities = network.arities.tolist()
-    sizes = [math.prod(arities[v] for v in (*its, vertex)) for vertex, its in enumerate(network.parents)]
+    sizes = [
+        math.prod(arities[v] for v in (*its, vertex)) for vertex, its in enumerate(network.parents)
+    ]
     if sum(sizes) > LARGEST_TABLES:
         largest = max(range(network.n), key=sizes.__getitem__)
         raise TooLargeError(
@@ -112,7 +120,10 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
         if dataset.states[column] != states:
             index = {plain_spelling(state): code for code, state in enumerate(states)}
             index |= {state: code for code, state in enumerate(states)}
-            places = [index.get(state, index.get(plain_spelling(state), -1)) for state in dataset.states[column]]
+            places = [
+                index.get(state, index.get(plain_spelling(state), -1))
+                for state in dataset.states[column]
+            ]
             translated = np.array(places, np.int32).take(found)
             if (translated < 0).any():
                 row = int(np.argmax(translated < 0))
@@ -128,10 +139,14 @@ def _codes(network: Network, dataset: Dataset) -> list[AnyArray]:
 def _values(network: Network, dataset: Dataset) -> dict[str, AnyArray]:
     """Return by name the value of each of the network's states as the source of the data has it."""
     values = {}
-    for name, column, states in zip(network.names, _columns(network, dataset), network.states or (), strict=True):
+    for name, column, states in zip(
+        network.names, _columns(network, dataset), network.states or (), strict=True
+    ):
         if name in dataset.values:
             own = dataset.values[name]
-            values[name] = values_of(states, dict(zip(dataset.states[column], own.tolist(), strict=True)), own.dtype)
+            values[name] = values_of(
+                states, dict(zip(dataset.states[column], own.tolist(), strict=True)), own.dtype
+            )
     return values
 
 
@@ -215,7 +230,9 @@ class NetworkScore:
             "dropped_rows": self.dropped,
             "other_columns": self.other_columns,
             "log_likelihood": likelihood,
-            "log_likelihood_per_row": likelihood / self.rows if likelihood is not None and self.rows else None,
+            "log_likelihood_per_row": likelihood / self.rows
+            if likelihood is not None and self.rows
+            else None,
             "log_likelihood_note": self.log_likelihood_note,
         }
 
@@ -224,7 +241,11 @@ class NetworkScore:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
-        ess = "" if self.score.stamped_ess is None else f", equivalent sample size {self.score.stamped_ess:g}"
+        ess = (
+            ""
+            if self.score.stamped_ess is None
+            else f", equivalent sample size {self.score.stamped_ess:g}"
+        )
         lines = [
             f"{self.score.name} score {self.total:.6f}{ess}, arities from {self.arities_from}",
             f"{len(self.per_vertex)} vertices, {self.edges} edges, {self.rows} rows",
@@ -232,10 +253,15 @@ class NetworkScore:
         if self.dropped:
             lines.append(f"{self.dropped} rows with missing values were dropped")
         if self.other_columns:
-            lines.append(f"{self.other_columns} columns of the data are not vertices and were ignored")
+            lines.append(
+                f"{self.other_columns} columns of the data are not vertices and were ignored"
+            )
         if self.log_likelihood is None:
             return [*lines, f"log-likelihood: {self.log_likelihood_note}"]
-        return [*lines, f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per row"]
+        return [
+            *lines,
+            f"log-likelihood {self.log_likelihood:.6f}, {self.log_likelihood / self.rows:.6f} per row",
+        ]
 
 
 def score(
@@ -249,10 +275,11 @@ def score(
 ) -> NetworkScore:
     """Return the score of the network on the data: a file, a data frame or a `Dataset`.
 
-    Columns are matched by name. Where the states of the network are intervals, numbers are put into them; where it has
-    the state `missing`, missing values are this state. How the data are read is said by `reading`, or by its fields by
-    name (`missing="drop"`). Arities are those that the network declares, unless it declares none, `arities` are given,
-    or the data hold a state that it does not have.
+    Columns are matched by name. Where the states of the network are intervals, numbers are put into
+    them; where it has the state `missing`, missing values are this state. How the data are read is
+    said by `reading`, or by its fields by name (`missing="drop"`). Arities are those that the
+    network declares, unless it declares none, `arities` are given, or the data hold a state that it
+    does not have.
 
     >>> from qubayes.data import read
     >>> import polars
@@ -299,8 +326,8 @@ def sample(network: Network, rows: int, seed: int = 0) -> Any:
 def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
     """Return `rows` independent draws from the joint distribution, each vertex drawn after its parents.
 
-    Every vertex has its own random stream, so the first rows of a longer sample are the shorter sample. The states are
-    all those that the network declares, drawn or not.
+    Every vertex has its own random stream, so the first rows of a longer sample are the shorter
+    sample. The states are all those that the network declares, drawn or not.
 
     >>> from qubayes.network import fit
     >>> from qubayes.data import read
@@ -312,7 +339,9 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
     (1000, True)
     """
     if rows < 1 or seed < 0:
-        raise SettingError(f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more")
+        raise SettingError(
+            f"rows = {rows}, seed = {seed}; give one row or more and a seed of 0 or more"
+        )
     states, tables = network.parameters
     codes: AnyArray = np.zeros((network.n, rows), dtype=code_type(states))
     streams = np.random.SeedSequence(seed).spawn(network.n)
@@ -324,6 +353,7 @@ def sample_dataset(network: Network, rows: int, seed: int = 0) -> Dataset:
         for start in range(0, rows, _BLOCK):
             block = slice(start, start + _BLOCK)
             given = cumulative[tuple(parents[:, block])] if len(parents) else cumulative[None, :]
-            # The state: the number of cumulative probabilities given the parents that the uniform number reaches.
+            # The state: the number of cumulative probabilities given the parents that the uniform
+            # number reaches.
             codes[vertex, block] = (uniforms[block, None] >= given[:, :-1]).sum(axis=1)
     return Dataset(network.names, states, frozen(codes), f"network {network.name}".strip())

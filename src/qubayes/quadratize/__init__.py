@@ -5,7 +5,13 @@ from types import ModuleType
 
 from .model import Decoder
 from .polynomial import Polynomial, as_polynomial, read_polynomial
-from .quadratize import DecomposedQuadratizationComposite, Quadratization, TradeOff, quadratize, trade_off
+from .quadratize import (
+    DecomposedQuadratizationComposite,
+    Quadratization,
+    TradeOff,
+    quadratize,
+    trade_off,
+)
 
 __all__ = [
     "Decoder",

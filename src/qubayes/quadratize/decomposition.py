@@ -1,8 +1,7 @@
 """Families of sets that represent terms (Assumptions 1 to 3 of the paper), on bit masks of variables.
 
-`holds` checks a family by definition. `reduce_space` is the paper's Algorithm 1: which sets are in a smallest family,
-and which may be. Proofs are in docs/quadratization.md.
-"""
+`holds` checks a family by definition. `reduce_space` is the paper's Algorithm 1: which sets are in
+a smallest family, and which may be. Proofs are in docs/quadratization.md."""
 
 import math
 from collections import Counter, defaultdict
@@ -26,8 +25,12 @@ class Decomposition(NamedTuple):
     """A family of sets with a representation of each term and, unless it is a root, of each set."""
 
     sets: tuple[Mask, ...]  # by size, then value
-    splits: Mapping[Mask, Pair]  # set -> two other sets whose union it is; a set that is not listed is a root
-    pairs: Mapping[Mask, Pair]  # term -> two sets whose union it is; twice the term itself if it is in the family
+    splits: Mapping[
+        Mask, Pair
+    ]  # set -> two other sets whose union it is; a set that is not listed is a root
+    pairs: Mapping[
+        Mask, Pair
+    ]  # term -> two sets whose union it is; twice the term itself if it is in the family
 
     @property
     def roots(self) -> tuple[Mask, ...]:
@@ -89,9 +92,9 @@ def closures(family: Iterable[Mask]) -> dict[int, Mask]:
 def possible_roots(family: Collection[Mask]) -> set[Mask]:
     """Return the sets of the family of which Assumption 2 demands nothing: the closures of their elements.
 
-    A set has a minimal cover by two or more others iff each of its elements lies in a set of the family that does not
-    contain it (Lemma 1), so it has none iff it is the closure of one of its elements.
-    """
+    A set has a minimal cover by two or more others iff each of its elements lies in a set of the
+    family that does not contain it (Lemma 1), so it has none iff it is the closure of one of its
+    elements."""
     return set(closures(family).values()).intersection(family)
 
 
@@ -138,10 +141,14 @@ def holds(family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumpti
     if assumptions == "conventional" and not singletons(terms) <= index.family:
         return False
     roots = possible_roots(family)
-    return assumptions == "terms-exclusive" or all(s in roots or index.first_pair(s) for s in family)
+    return assumptions == "terms-exclusive" or all(
+        s in roots or index.first_pair(s) for s in family
+    )
 
 
-def decompose(family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumptions) -> Decomposition:
+def decompose(
+    family: Collection[Mask], terms: Iterable[Mask], assumptions: Assumptions
+) -> Decomposition:
     """Return a decomposition by the family; terms use couplers that the splits need anyway where possible."""
     index, roots = SubsetIndex(family), possible_roots(family)
     splits: dict[Mask, Pair] = {}
@@ -166,9 +173,9 @@ def decompose(family: Collection[Mask], terms: Iterable[Mask], assumptions: Assu
 def couplers(decomposition: Decomposition, penalty: Penalty) -> set[Pair]:
     """Return the pairs of sets that the model couples for some coefficients of its terms.
 
-    Both penalties couple the pairs of terms. The tight one couples the chosen splits and nested roots; the
-    signs of the coefficients may spare some of them. The paper's couples every split and every inclusion.
-    """
+    Both penalties couple the pairs of terms. The tight one couples the chosen splits and nested
+    roots; the signs of the coefficients may spare some of them. The paper's couples every split and
+    every inclusion."""
     result = {ordered_pair(*pair) for pair in decomposition.pairs.values() if pair[0] != pair[1]}
     if penalty == "tight":
         for mask, (a, b) in decomposition.splits.items():
@@ -176,7 +183,9 @@ def couplers(decomposition: Decomposition, penalty: Penalty) -> set[Pair]:
         return result | set(nested_roots(decomposition.roots))
     index = SubsetIndex(decomposition.sets)
     for mask in decomposition.sets:
-        result |= {ordered_pair(*pair) for pair in index.pairs(mask)} | {(s, mask) for s in index.inside(mask)}
+        result |= {ordered_pair(*pair) for pair in index.pairs(mask)} | {
+            (s, mask) for s in index.inside(mask)
+        }
     return result
 
 
@@ -208,7 +217,9 @@ def merge_twins(terms: Sequence[Mask], assumptions: Assumptions) -> MergedTerms:
             inside[element].append(number)
     classes: dict[tuple[int, ...] | int, Mask] = defaultdict(int)
     for element in sorted(inside):
-        classes[element if assumptions == "conventional" else tuple(inside[element])] |= 1 << element
+        classes[element if assumptions == "conventional" else tuple(inside[element])] |= (
+            1 << element
+        )
     merged = [0] * len(terms)
     for position, mask in enumerate(classes.values()):
         for number in inside[(mask & -mask).bit_length() - 1]:
@@ -229,9 +240,9 @@ class SearchSpace(NamedTuple):
 def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> SearchSpace:
     """Return the search space of the paper's Algorithm 1.
 
-    It has the closed sets, the terms that these do not represent, and the subsets of those terms. Without
-    Assumption 2 a set inside only one open term may be replaced by that term (the paper's Algorithm 2, row 3).
-    """
+    It has the closed sets, the terms that these do not represent, and the subsets of those terms.
+    Without Assumption 2 a set inside only one open term may be replaced by that term (the paper's
+    Algorithm 2, row 3)."""
     closed = closed_sets(terms, assumptions)
     open_terms = tuple(t for t in terms if t.bit_count() > 2 or not singletons([t]) <= closed)
     uses: dict[Mask, int] = defaultdict(int)
@@ -240,16 +251,17 @@ def reduce_space(terms: Sequence[Mask], assumptions: Assumptions) -> SearchSpace
             uses[subset] += 1
     least = 2 if assumptions == "terms-exclusive" else 1
     candidates = {s for s, number in uses.items() if number >= least}.union(open_terms) - closed
-    return SearchSpace(frozenset(closed), open_terms, in_order(candidates), closures(terms), assumptions)
+    return SearchSpace(
+        frozenset(closed), open_terms, in_order(candidates), closures(terms), assumptions
+    )
 
 
 def closed_sets(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
     """Return sets of every smallest family: row 2 of the paper's Algorithm 1, read as the paper's text explains it.
 
-    A term of two or more elements has a second representation by its open subsets, so row 2 closes the singletons among
-    the terms. Assumption 2 also requires {e} if the core of e is {e} and e is in no other core (Lemma 3); Assumption 3
-    requires every singleton.
-    """
+    A term of two or more elements has a second representation by its open subsets, so row 2 closes
+    the singletons among the terms. Assumption 2 also requires {e} if the core of e is {e} and e is
+    in no other core (Lemma 3); Assumption 3 requires every singleton."""
     if assumptions == "conventional":
         return singletons(terms)
     closed = {term for term in terms if term.bit_count() == 1}
@@ -268,9 +280,9 @@ def pairs_estimate(terms: Iterable[Mask]) -> int:
 def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
     """Return a lower bound of the number of sets: the counting bound, or closed sets and products that terms need.
 
-    A term of k closed elements is built from singletons by k - 1 unions of two, if every set splits down to them. Only
-    the last, the term itself, need not be in the family. Terms of three elements: `triangle_bound`.
-    """
+    A term of k closed elements is built from singletons by k - 1 unions of two, if every set splits
+    down to them. Only the last, the term itself, need not be in the family. Terms of three
+    elements: `triangle_bound`."""
     closed, products = closed_sets(terms, assumptions), 0
     if assumptions != "terms-exclusive":
         products = max((t.bit_count() - 2 for t in terms if singletons([t]) <= closed), default=0)
@@ -282,11 +294,11 @@ def simple_bound(terms: Sequence[Mask], assumptions: Assumptions) -> int:
 def triangle_bound(triples: Iterable[Mask], elements: Collection[int]) -> int:
     """Return a lower bound on the number of pairs in the family, if it holds the singletons of the elements.
 
-    Each term of three such elements has a pair of the family inside it. So the other pairs of s elements are a graph
-    whose triangles are *gaps*, triples that are not terms. If no pair lies in two gaps, it has s^2 / 4 edges at most;
-    with g gaps it has (s^2 + sqrt(s^4 + 48 s g)) / 8 at most (docs/quadratization.md). The elements shrink by the one
-    in the most gaps, and the best bound counts.
-    """
+    Each term of three such elements has a pair of the family inside it. So the other pairs of s
+    elements are a graph whose triangles are *gaps*, triples that are not terms. If no pair lies in
+    two gaps, it has s^2 / 4 edges at most; with g gaps it has (s^2 + sqrt(s^4 + 48 s g)) / 8 at
+    most (docs/quadratization.md). The elements shrink by the one in the most gaps, and the best
+    bound counts."""
     known = [t for t in triples if all(e in elements for e in bits(t))]
     uses = Counter(e for t in known for e in bits(t))
     place = {e: number for number, (e, _) in enumerate(uses.most_common(MOST_IN_TRIANGLES))}

@@ -1,9 +1,12 @@
 """Small families without a proof: several starts, each improved by local search and pruned.
 
-merge   the pair of factors that most terms share becomes one factor, again and again;
-parity  a colouring of the variables by two colours, with an even number of either in each term of degree four, solves
-        linear equations over GF(2); the pairs of one colour represent every term of degree three and four;
-growth  the search runs on the terms inside a few variables, then takes in more variables, those that complete most
+merge   the pair of factors that most terms share becomes one factor, again and again; parity  a
+colouring of the variables by two colours, with an even number of either in each term of degree
+four, solves
+        linear equations over GF(2); the pairs of one colour represent every term of degree three
+        and four;
+growth  the search runs on the terms inside a few variables, then takes in more variables, those
+that complete most
         terms first: the pattern of the first ones spreads.
 """
 
@@ -33,24 +36,40 @@ from .decomposition import (
 from .integer_program import representations
 from .local_search import OptionRows, improve
 
-SHORT = 6  # terms up to this degree offer all their shared subsets to the local search, longer ones what merging found
+# terms up to this degree offer all their shared subsets to the local search, longer ones what
+# merging found
+SHORT = 6
 OPTIONS = 600_000  # options of all rows of the local search, at most
-STEPS = 40_000  # steps of local search at most, STEPS_PER_SET for each set; not a time, so that results can be repeated
+# steps of local search at most, STEPS_PER_SET for each set; not a time, so that results can be
+# repeated
+STEPS = 40_000
 STEPS_PER_SET = 400
-MERGES = 300_000  # work of merging with other ties; the local search combines what several runs found
+MERGES = (
+    300_000  # work of merging with other ties; the local search combines what several runs found
+)
 MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
 COMBINED = 6  # best runs that are offered to the local search
 COLOURINGS = 1024  # parity colourings that are compared, beside those of a basis
 GROWN = 10_000  # terms of degree three or four, at most, for the growth start: some seconds
-SEED_VARIABLES, SEED_STEPS = 10, 20_000  # of the growth start: a seed that is not optimal spreads its faults
+SEED_VARIABLES, SEED_STEPS = (
+    10,
+    20_000,
+)  # of the growth start: a seed that is not optimal spreads its faults
 GROWTH = 1.1  # factor by which the variables grow, three at least
 
 
 def quick_family(terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
     """Return a family that satisfies the assumptions: the smaller of the merge start and the parity start, pruned."""
-    starts = [merge_frequent(terms), parity_pairs(terms) if assumptions != "terms-exclusive" else None]
-    families = [prune(singletons(terms) | start, terms, assumptions) for start in starts if start is not None]
+    starts = [
+        merge_frequent(terms),
+        parity_pairs(terms) if assumptions != "terms-exclusive" else None,
+    ]
+    families = [
+        prune(singletons(terms) | start, terms, assumptions)
+        for start in starts
+        if start is not None
+    ]
     return min(families, key=len)
 
 
@@ -84,16 +103,20 @@ def _families(terms: Sequence[Mask], assumptions: Assumptions) -> Iterator[set[M
         family = singletons(terms) | parity
         yield prune(family if problem is None else problem.improved(family), terms, assumptions)
     if short and problem is not None and sum(t.bit_count() > 2 for t in terms) <= GROWN:
-        yield prune(problem.improved(singletons(terms) | grown_products(terms, assumptions)), terms, assumptions)
+        yield prune(
+            problem.improved(singletons(terms) | grown_products(terms, assumptions)),
+            terms,
+            assumptions,
+        )
 
 
 def parity_pairs(terms: Iterable[Mask]) -> set[Mask] | None:
     """Return the fewest pairs of one colour inside terms, over parity colourings; None if there are none to compare.
 
-    In a parity colouring each term of degree four has an even number of variables of either colour. So it splits into
-    two pairs of one colour, and of three variables two have the same colour. Such colourings are the null space of the
-    terms over GF(2); with no such term they are all colourings.
-    """
+    In a parity colouring each term of degree four has an even number of variables of either colour.
+    So it splits into two pairs of one colour, and of three variables two have the same colour. Such
+    colourings are the null space of the terms over GF(2); with no such term they are all
+    colourings."""
     terms = [t for t in terms if t.bit_count() > 2]
     if any(t.bit_count() > 4 for t in terms):
         return None
@@ -146,7 +169,10 @@ def _growth_order(terms: Sequence[Mask]) -> list[int]:
         for element in bits(term):
             inside[element].append(number)
     missing, order = list(terms), list[int]()
-    last, nearly = Counter[int](), Counter[int]({element: len(own) for element, own in inside.items()})
+    last, nearly = (
+        Counter[int](),
+        Counter[int]({element: len(own) for element, own in inside.items()}),
+    )
     while len(order) < len(inside):
         chosen = max(inside.keys() - set(order), key=lambda e: (last[e], nearly[e], -e))
         order.append(chosen)
@@ -166,7 +192,9 @@ def merge_frequent(terms: Iterable[Mask], run: int = 0) -> set[Mask]:
     Ties go to the smaller pair in run 0, to a pair drawn with the run's number in other runs.
     """
     draw = random.Random(run)
-    factors = {number: singletons([term]) for number, term in enumerate(terms) if term.bit_count() > 2}
+    factors = {
+        number: singletons([term]) for number, term in enumerate(terms) if term.bit_count() > 2
+    }
     users: dict[Pair, set[int]] = defaultdict(set)
     for number, parts in factors.items():
         for pair in combinations(sorted(parts), 2):
@@ -212,17 +240,20 @@ class ChoiceProblem(NamedTuple):
         filling = rows.start[1:][gaps] - 1  # the last option: of a term of degree four two pairs
         start[rows.first[filling]] = True
         start[rows.second[filling][rows.second[filling] >= 0]] = True
-        best = improve(rows, start, min(STEPS, STEPS_PER_SET * len(start)) if steps is None else steps)
+        best = improve(
+            rows, start, min(STEPS, STEPS_PER_SET * len(start)) if steps is None else steps
+        )
         return self.closed | {s for s, taken in zip(self.sets, best, strict=True) if taken}
 
 
-def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions) -> ChoiceProblem | None:
+def choice_problem(
+    terms: Sequence[Mask], known: set[Mask], assumptions: Assumptions
+) -> ChoiceProblem | None:
     """Return the problem of the local search; None if it has no rows or too many options.
 
-    With Assumption 2 all singletons are closed, each product is a row that its own choice requires, and a set that one
-    term alone could use is not better than a pair. Without it, only the singletons among the terms are closed, and a
-    term may be in the family itself.
-    """
+    With Assumption 2 all singletons are closed, each product is a row that its own choice requires,
+    and a set that one term alone could use is not better than a pair. Without it, only the
+    singletons among the terms are closed, and a term may be in the family itself."""
     exclusive = assumptions == "terms-exclusive"
     closed = closed_sets(terms, assumptions) if exclusive else singletons(terms)
     required = [t for t in terms if t.bit_count() > 2 or not singletons([t]) <= closed]
@@ -230,7 +261,9 @@ def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumpt
     for term in required:
         for subset in proper_subsets(term) if term.bit_count() <= SHORT else ():
             uses[subset] += 1
-    shared = {s for s, number in uses.items() if number > 1 or (s.bit_count() == 2 and not exclusive)}
+    shared = {
+        s for s, number in uses.items() if number > 1 or (s.bit_count() == 2 and not exclusive)
+    }
     index = SubsetIndex((shared | known | (set(required) if exclusive else set())) - closed)
     sets = in_order(index.family)
     place = {s: i for i, s in enumerate(sets)}
@@ -245,15 +278,17 @@ def choice_problem(terms: Sequence[Mask], known: set[Mask], assumptions: Assumpt
         guard.append(its_guard)
         if len(first) > OPTIONS:
             return None
-    rows = OptionRows(*(np.array(values, dtype=np.int64) for values in (start, guard, first, second)))
+    rows = OptionRows(
+        *(np.array(values, dtype=np.int64) for values in (start, guard, first, second))
+    )
     return ChoiceProblem(sets, closed, rows) if required else None
 
 
 def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> set[Mask]:
     """Return the family without sets that can be removed one by one while the assumptions hold, until none can.
 
-    Larger sets are tried first; where singletons may go too, also smaller ones first, and the smaller result is kept.
-    """
+    Larger sets are tried first; where singletons may go too, also smaller ones first, and the
+    smaller result is kept."""
     kept = closed_sets(terms, assumptions)
     order = [s for s in in_order(family) if s not in kept]
     orders = [order[::-1], order] if any(s.bit_count() == 1 for s in order) else [order[::-1]]
@@ -272,7 +307,9 @@ def prune(family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumpti
 class _Pruning:
     """A family with a representation of each term and split, so that only the users of a removed set are examined."""
 
-    def __init__(self, family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions) -> None:
+    def __init__(
+        self, family: Collection[Mask], terms: Sequence[Mask], assumptions: Assumptions
+    ) -> None:
         self.index = SubsetIndex(family)
         self.terms = set(terms)
         self.splitting = assumptions != "terms-exclusive"
@@ -298,7 +335,9 @@ class _Pruning:
             pair = self.index.first_pair(user)
             if pair is None:
                 stays = self.splitting and user in self.index.family
-                if not (stays and user in closures(s for s in self.index.family if s & user).values()):  # not a root
+                if not (
+                    stays and user in closures(s for s in self.index.family if s & user).values()
+                ):  # not a root
                     self.index.add(mask)
                     return
             changed[user] = pair

@@ -1,9 +1,9 @@
 """Integer programs on HiGHS: the smallest family (paper, Appendix C.1) and the fewest couplers (paper, Appendix C.2).
 
-Smallest family, with Assumption 2 in its compact form. Columns: v_V for each set that may be in the family; rho for
-each pair of them whose union is a term or a candidate; w_{V,e} for "V is the closure of e". Only v must be integer: a
-positive rho needs both its sets, and a positive w_{V,e} excludes every set that holds e without V.
-"""
+Smallest family, with Assumption 2 in its compact form. Columns: v_V for each set that may be in the
+family; rho for each pair of them whose union is a term or a candidate; w_{V,e} for "V is the
+closure of e". Only v must be integer: a positive rho needs both its sets, and a positive w_{V,e}
+excludes every set that holds e without V."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -58,7 +58,9 @@ class MixedProgram:
         self.rhs.append(rhs)
         self.rows.append(values)
 
-    def solve(self, time_limit: float, start: Collection[int] | None) -> tuple[Floats | None, int, bool]:
+    def solve(
+        self, time_limit: float, start: Collection[int] | None
+    ) -> tuple[Floats | None, int, bool]:
         """Return values of the columns (None: none found), a lower bound of the cost, and whether they are optimal.
 
         `start` names the integer columns that are 1 in a known solution. Costs are whole numbers.
@@ -70,7 +72,9 @@ class MixedProgram:
         matrix = csr_array((values, columns, begins), shape=(len(self.rows), len(self.costs)))
         integer = np.array(self.integer, np.bool_)
         costs, rhs, lower = map(np.array, (self.costs, self.rhs, self.lower))
-        highs.load(LinearModel(costs, matrix, row_lower=rhs, lower=lower, upper=1.0, integer=integer))
+        highs.load(
+            LinearModel(costs, matrix, row_lower=rhs, lower=lower, upper=1.0, integer=integer)
+        )
         if start is not None:
             places = np.flatnonzero(integer)
             highs.start_from(places, np.isin(places, sorted(start)))
@@ -86,7 +90,9 @@ class Representations(NamedTuple):
     pairs: tuple[Pair, ...]  # pairs of candidates neither of which suffices
 
 
-def representations(mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]) -> Representations:
+def representations(
+    mask: Mask, closed: Collection[Mask], inside: Iterable[Mask]
+) -> Representations:
     """Return the representations of a set by two of the sets inside it, without pairs that hold a sufficient set."""
     inside = list(inside)
     enough = {mask ^ single for single in singletons([mask]).intersection(closed)}
@@ -103,7 +109,9 @@ class ProvedFamily(NamedTuple):
     proved: bool
 
 
-def smallest_family(space: SearchSpace, time_limit: float, start: Collection[Mask] | None = None) -> ProvedFamily:
+def smallest_family(
+    space: SearchSpace, time_limit: float, start: Collection[Mask] | None = None
+) -> ProvedFamily:
     """Return the family with the fewest sets; `start` is a known family."""
     if not space.candidates:
         return ProvedFamily(tuple(space.closed), len(space.closed), True)
@@ -121,17 +129,23 @@ def smallest_family(space: SearchSpace, time_limit: float, start: Collection[Mas
     return ProvedFamily(sets, len(sets) if proved else min(bound, len(sets)), proved)
 
 
-def _add_representations(program: MixedProgram, columns: dict[Mask, int], space: SearchSpace) -> None:
+def _add_representations(
+    program: MixedProgram, columns: dict[Mask, int], space: SearchSpace
+) -> None:
     """Add the rows of Assumption 1 and, unless terms are exclusive, of Assumption 2.
 
-    A set of k closed elements that is represented has at least k - 2 products inside (see `simple_bound`): a cut.
-    """
+    A set of k closed elements that is represented has at least k - 2 products inside (see
+    `simple_bound`): a cut."""
     open_terms = set(space.open_terms)
     splitting = space.assumptions != "terms-exclusive"
-    witnesses: dict[Mask, list[int]] = defaultdict(list)  # V -> columns w_{V,e}: V is the closure of e, so a root
+    witnesses: dict[Mask, list[int]] = defaultdict(
+        list
+    )  # V -> columns w_{V,e}: V is the closure of e, so a root
     for element, core in space.cores.items() if splitting else ():
         if 1 << element not in space.closed and core != 1 << element:
-            allowed = [s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns]
+            allowed = [
+                s for s in (core, *proper_subsets(core)) if s.bit_count() > 1 and s in columns
+            ]
             for mask, column in _closure_columns(program, columns, element, allowed).items():
                 witnesses[mask].append(column)
     for mask in {**dict.fromkeys(space.open_terms), **columns} if splitting else space.open_terms:
@@ -141,13 +155,20 @@ def _add_representations(program: MixedProgram, columns: dict[Mask, int], space:
             continue
         inside = [s for s in proper_subsets(mask) if s in columns]
         single, pairs = representations(mask, space.closed, inside)
-        found = [columns[s] for s in single]  # their sum is at least 1 only if the set is a union of two
+        found = [
+            columns[s] for s in single
+        ]  # their sum is at least 1 only if the set is a union of two
         partners: dict[Mask, list[int]] = defaultdict(list)
         for pair in pairs:
             found.append(program.column())
             for part in pair:
                 partners[part].append(found[-1])
-        for part, used in partners.items():  # each set serves one pair at most: stronger than one row for each pair
+        for (
+            part,
+            used,
+        ) in (
+            partners.items()
+        ):  # each set serves one pair at most: stronger than one row for each pair
             program.at_least(0, [columns[part]], used)
         if mask in open_terms:
             program.at_least(1, [columns[mask], *found])
@@ -167,9 +188,9 @@ def _closure_columns(
 ) -> dict[Mask, int]:
     """Return set -> column "the set is the closure of the element", for the allowed sets that hold the element.
 
-    Each term with e has a chosen set with e inside it, so a closure of e lies in its core; and e has at most one
-    closure. Therefore v_A + sum of w_{V,e} over V not inside A <= 1 for each A with e.
-    """
+    Each term with e has a chosen set with e inside it, so a closure of e lies in its core; and e
+    has at most one closure. Therefore v_A + sum of w_{V,e} over V not inside A <= 1 for each A with
+    e."""
     roots = {s: program.column() for s in allowed if s >> element & 1}
     for other, column in columns.items():
         excluded = [w for mask, w in roots.items() if mask & ~other] if other >> element & 1 else []
@@ -188,7 +209,11 @@ class FewestCouplers(NamedTuple):
     @property
     def status(self) -> str:
         """What was proved, in words."""
-        return "couplers proved fewest" if self.proved else f"at least {self.bound} couplers needed, time limit reached"
+        return (
+            "couplers proved fewest"
+            if self.proved
+            else f"at least {self.bound} couplers needed, time limit reached"
+        )
 
 
 def fewest_couplers(
@@ -201,8 +226,8 @@ def fewest_couplers(
 ) -> FewestCouplers:
     """Return the decomposition with the fewest couplers among those with at most `extra_sets` more sets than `start`.
 
-    For Assumptions 1 and 2. Couplers are those that `decomposition.couplers` returns for the penalty.
-    """
+    For Assumptions 1 and 2. Couplers are those that `decomposition.couplers` returns for the
+    penalty."""
     if not terms:
         return FewestCouplers(start, 0, True)
     task = _CouplerProgram(terms, assumptions, penalty)
@@ -222,7 +247,10 @@ class _CouplerProgram:
         self.terms = terms
         closed = closed_sets(terms, assumptions)
         inside = {s for term in terms for s in (term, *proper_subsets(term))}
-        self.sets = {s: self.program.column(integer=True, at_least=float(s in closed)) for s in in_order(inside)}
+        self.sets = {
+            s: self.program.column(integer=True, at_least=float(s in closed))
+            for s in in_order(inside)
+        }
         self.roots: dict[Mask, int] = {}
         self.splits: dict[tuple[Mask, Pair], int] = {}
         self.pairs: dict[tuple[Mask, Pair], int] = {}
@@ -230,16 +258,22 @@ class _CouplerProgram:
         self._add_roots()
         for mask in self.sets:  # a chosen set is a root or has a split
             roles = [self.roots[mask]] if mask in self.roots else []
-            self.program.at_least(0, [*roles, *self._add_unions(self.splits, mask)], [self.sets[mask]])
+            self.program.at_least(
+                0, [*roles, *self._add_unions(self.splits, mask)], [self.sets[mask]]
+            )
         for term in terms:
             self.program.at_least(1, [self.sets[term], *self._add_unions(self.pairs, term)])
         for mask, chosen in self.sets.items() if penalty == "paper" else ():
-            parts = in_order(proper_subsets(mask))  # coupled with the set, and two of them if it is their union
+            parts = in_order(
+                proper_subsets(mask)
+            )  # coupled with the set, and two of them if it is their union
             for number, a in enumerate(parts):
                 self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
                 for b in parts[number + 1 :]:
                     if a | b == mask:
-                        self.program.at_least(-2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen])
+                        self.program.at_least(
+                            -2, [self._coupler(a, b)], [self.sets[a], self.sets[b], chosen]
+                        )
 
     def _coupler(self, a: Mask, b: Mask) -> int:
         """Return the column of the coupler of two sets."""
@@ -283,7 +317,9 @@ class _CouplerProgram:
             for inner in inside:
                 between = [self.roots[s] for s in inside if inner & ~s == 0 and s != inner]
                 coupler = self._coupler(inner, outer)
-                self.program.at_least(-1, [coupler, *between], [self.roots[inner], self.roots[outer]])
+                self.program.at_least(
+                    -1, [coupler, *between], [self.roots[inner], self.roots[outer]]
+                )
 
     def columns_of(self, start: Decomposition) -> set[int]:
         """Return the integer columns that are 1 in a decomposition."""
@@ -296,7 +332,11 @@ class _CouplerProgram:
         """Return the decomposition of a solution."""
         family = {s for s, column in self.sets.items() if values[column] > 0.5}
         roots = {s for s in family if s in self.roots and values[self.roots[s]] > 0.5}
-        splits = {s: p for (s, p), column in self.splits.items() if values[column] > 0.5 and s in family - roots}
+        splits = {
+            s: p
+            for (s, p), column in self.splits.items()
+            if values[column] > 0.5 and s in family - roots
+        }
         pairs = {t: p for (t, p), column in self.pairs.items() if values[column] > 0.5}
         pairs |= {t: (t, t) for t in self.terms if t in family}
         return Decomposition(in_order(family), splits, {t: pairs[t] for t in in_order(self.terms)})

@@ -1,7 +1,7 @@
 """Row-weighting local search: the fewest sets such that each row has one of its options, a set or a pair of sets.
 
-Its moves drop and add one set; rows without an option gain weight at each step, so that the search leaves local optima.
-"""
+Its moves drop and add one set; rows without an option gain weight at each step, so that the search
+leaves local optima."""
 
 from typing import NamedTuple
 
@@ -65,7 +65,9 @@ def first_state(rows: OptionRows, chosen: Bools) -> tuple[SetUses, ChoiceState]:
     guarded = np.full(sets, -1, dtype=np.int64)
     guarded[rows.guard[rows.guard >= 0]] = np.flatnonzero(rows.guard >= 0)
     row_of = np.repeat(np.arange(count), np.diff(rows.start))
-    uses = SetUses(row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded)
+    uses = SetUses(
+        row_of, start.astype(np.int64), options[np.argsort(both[named], kind="stable")], guarded
+    )
     missing = (~chosen[rows.first]).astype(np.int64) + ((rows.second >= 0) & ~chosen[rows.second])
     members = np.flatnonzero(chosen)
     picked, place = np.zeros((2, sets), dtype=np.int64)
@@ -116,7 +118,9 @@ def _flip(rows: OptionRows, uses: SetUses, state: ChoiceState, changed: int, ste
         state.missing[option] += -1 if add else 1
         state.complete[row] += state.missing[option] == 0
         guard = rows.guard[row]
-        _set_unsatisfied(state, row, state.complete[row] == 0 and (guard < 0 or state.chosen[guard]))
+        _set_unsatisfied(
+            state, row, state.complete[row] == 0 and (guard < 0 or state.chosen[guard])
+        )
     row = uses.guarded[changed]
     if row >= 0:
         _set_unsatisfied(state, row, add and state.complete[row] == 0)
@@ -135,7 +139,11 @@ def _gain(rows: OptionRows, uses: SetUses, state: ChoiceState, candidate: int) -
         row = uses.row[option]
         if chosen:
             guard = rows.guard[row]
-            if state.missing[option] == 0 and state.complete[row] == 1 and (guard < 0 or state.chosen[guard]):
+            if (
+                state.missing[option] == 0
+                and state.complete[row] == 1
+                and (guard < 0 or state.chosen[guard])
+            ):
                 total += state.weight[row]
         elif state.missing[option] == 1 and state.unsatisfied_place[row] >= 0:
             total += state.weight[row]
@@ -154,7 +162,11 @@ def _set_to_drop(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int)
         if state.stamp[candidate] >= step - 2:
             continue
         gain = _gain(rows, uses, state, candidate)
-        if best < 0 or gain < least or (gain == least and state.stamp[candidate] < state.stamp[best]):
+        if (
+            best < 0
+            or gain < least
+            or (gain == least and state.stamp[candidate] < state.stamp[best])
+        ):
             best, least = candidate, gain
     return best if best >= 0 else state.picked[below(state.words, state.counts[0])]
 
@@ -169,7 +181,11 @@ def _set_to_add(rows: OptionRows, uses: SetUses, state: ChoiceState, step: int) 
             if candidate < 0 or state.chosen[candidate] or state.stamp[candidate] == step:
                 continue
             gain = _gain(rows, uses, state, candidate)
-            if best < 0 or gain > most or (gain == most and state.stamp[candidate] < state.stamp[best]):
+            if (
+                best < 0
+                or gain > most
+                or (gain == most and state.stamp[candidate] < state.stamp[best])
+            ):
                 best, most = candidate, gain
     return best
 
@@ -185,7 +201,9 @@ def search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best
             limit = state.counts[0] - 1
             if limit < 0:
                 break
-        while state.counts[0] > 0 and state.counts[0] >= limit:  # one set may be added below the limit
+        while (
+            state.counts[0] > 0 and state.counts[0] >= limit
+        ):  # one set may be added below the limit
             _flip(rows, uses, state, _set_to_drop(rows, uses, state, step), step)
         if state.counts[1] > 0:
             added = _set_to_add(rows, uses, state, step)

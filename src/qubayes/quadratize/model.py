@@ -1,9 +1,8 @@
 """The quadratic model of a decomposition: g2 with the penalty h that ties the bits together, and the decoder g1.
 
-`tight` weighs each part of h by the terms that could gain from breaking it and is exact for the decoder that reads the
-roots (docs/quadratization.md). `paper` is the paper's Lemma `barc1` as printed with one kappa, exact for the
-decoder that takes the union of all active sets.
-"""
+`tight` weighs each part of h by the terms that could gain from breaking it and is exact for the
+decoder that reads the roots (docs/quadratization.md). `paper` is the paper's Lemma `barc1` as
+printed with one kappa, exact for the decoder that takes the union of all active sets."""
 
 import json
 import math
@@ -21,7 +20,16 @@ import numpy.typing as npt
 from ..foundation.arrays import AnyArray, Floats
 from ..foundation.errors import FormatError, QubayesError
 from ..foundation.files import json_object, replacing
-from .decomposition import Assumptions, Decomposition, Mask, Pair, Penalty, SubsetIndex, bits, nested_roots
+from .decomposition import (
+    Assumptions,
+    Decomposition,
+    Mask,
+    Pair,
+    Penalty,
+    SubsetIndex,
+    bits,
+    nested_roots,
+)
 from .polynomial import Polynomial, Variable
 
 FORMAT = "qubayes-decoder-1"
@@ -44,8 +52,8 @@ class Quadratic:
     def add_product_penalty(self, off: float, on: float, product: Mask, parts: Pair) -> None:
         """Add `off` if product = 0 with both parts 1, at least `on` if it is 1 without both, 0 if it is right.
 
-        off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of the paper's Lemma `barc1`.
-        """
+        off = on = kappa gives kappa (q_j q_k - 2 q_j q_i - 2 q_k q_i + 3 q_i) of the paper's Lemma
+        `barc1`."""
         self.add(off, *parts)
         for part in parts:
             self.add(-(off + on), part, product)
@@ -60,14 +68,19 @@ class Quadratic:
 def tight_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, float]) -> Quadratic:
     """Return g2 with the smallest penalty proved to suffice: one split for each set, and nested roots.
 
-    Each part of the penalty weighs the sum of the coefficients that a wrong bit there could withhold (> 0) or collect
-    (< 0).
-    """
+    Each part of the penalty weighs the sum of the coefficients that a wrong bit there could
+    withhold (> 0) or collect (< 0)."""
     splits, roots = decomposition.splits, decomposition.roots
     off: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 0 wrongly
     on: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 1 wrongly
-    nested = dict.fromkeys(nested_roots(roots), 0.0)  # (inner, outer) -> weight against outer without inner
-    above = {root: [pair for pair in nested if root & ~pair[0] == 0] for root in roots} if nested else {}
+    nested = dict.fromkeys(
+        nested_roots(roots), 0.0
+    )  # (inner, outer) -> weight against outer without inner
+    above = (
+        {root: [pair for pair in nested if root & ~pair[0] == 0] for root in roots}
+        if nested
+        else {}
+    )
     for term, coefficient in coefficients.items():
         tree = decomposition.tree(term)
         for mask in tree & splits.keys():
@@ -117,21 +130,27 @@ class ExclusiveQuadratic(NamedTuple):
     more_than_two: float  # xi in xi (z - z sum u + sum of u u')
 
 
-def exclusive_quadratic(sets: Sequence[Mask], coefficients: Mapping[Mask, float]) -> ExclusiveQuadratic:
+def exclusive_quadratic(
+    sets: Sequence[Mask], coefficients: Mapping[Mask, float]
+) -> ExclusiveQuadratic:
     """Return g2 for exclusive terms, as for Bayesian networks: one or two active sets cost f of their union.
 
-    With k >= 3 active sets and the best z the penalty is xi (k - 1)(k - 2) / 2. It lifts them above f of every union of
-    two sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and quadratic coefficients from below and top is
-    the largest f of a union: (top + k a + k (k - 1) / 2 b) / ((k - 1)(k - 2) / 2) falls with k.
-    """
+    With k >= 3 active sets and the best z the penalty is xi (k - 1)(k - 2) / 2. It lifts them above
+    f of every union of two sets if xi > top + 3 a + 3 b, where -a and -b bound the linear and
+    quadratic coefficients from below and top is the largest f of a union: (top + k a + k (k - 1) /
+    2 b) / ((k - 1)(k - 2) / 2) falls with k."""
     width = max((mask.bit_length() for mask in coefficients), default=0)
     members, terms = (
-        np.array([[mask >> e & 1 for e in range(width)] for mask in masks], np.bool_).reshape(-1, width)
+        np.array([[mask >> e & 1 for e in range(width)] for mask in masks], np.bool_).reshape(
+            -1, width
+        )
         for masks in (sets, coefficients)
     )
     weights, columns = np.array(list(coefficients.values())), terms.astype(np.float32).T
     rows = [((~(members | row)).astype(np.float32) @ columns == 0) @ weights for row in members]
-    values: Floats = np.array(rows).reshape(len(sets), len(sets))  # f of the union of every two, without the constant
+    values: Floats = np.array(rows).reshape(
+        len(sets), len(sets)
+    )  # f of the union of every two, without the constant
     alone = np.diag(values)
     joint = values - alone[:, None] - alone[None, :]
     result = Quadratic()
@@ -153,7 +172,9 @@ class Decoder:
     bits: tuple[Variable, ...]  # label of the bit of each set
     sets: tuple[tuple[Variable, ...], ...]
     read: tuple[bool, ...]  # which sets g1 reads; the other bits are products of these
-    counter: Variable | None = None  # the bit z of exclusive terms; then at most two sets may be active
+    counter: Variable | None = (
+        None  # the bit z of exclusive terms; then at most two sets may be active
+    )
     exclusive: bool = False
 
     @property
@@ -179,7 +200,9 @@ class Decoder:
         if self.exclusive:  # at most two sets whose union is that of all sets inside
             reachable = set().union(*inside.values())
             pairs = combinations_with_replacement(inside, 2)
-            two = next((pair for pair in pairs if inside[pair[0]] | inside[pair[1]] == reachable), None)
+            two = next(
+                (pair for pair in pairs if inside[pair[0]] | inside[pair[1]] == reachable), None
+            )
             if two is None and reachable:
                 raise QubayesError(
                     "the state is not the union of two sets, so more than one term is active; give a state with one "
@@ -194,7 +217,9 @@ class Decoder:
         active: npt.NDArray[np.bool_] = rows[:, : len(self.bits)].astype(np.bool_)
         if self.exclusive:
             number = active.sum(axis=1)
-            counter = number >= 2 if self.counter is None else rows[:, len(self.bits)].astype(np.int64)
+            counter = (
+                number >= 2 if self.counter is None else rows[:, len(self.bits)].astype(np.int64)
+            )
             return np.asarray(counter - counter * number + number * (number - 1) // 2 == 0)
         missing = (1 - self.decode_rows(rows)).astype(np.float32) @ self._members().T
         return np.asarray(np.all((missing == 0) == active, axis=1))
@@ -202,11 +227,17 @@ class Decoder:
     def to_json(self) -> str:
         """Return the decoder as JSON; labels are strings, numbers, or tuples of them."""
         try:
-            text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
+            text = json.dumps(
+                {"format": FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False
+            )
         except (TypeError, ValueError) as error:
-            raise FormatError(f"a label cannot be JSON ({error}); use strings, numbers or tuples of them") from None
+            raise FormatError(
+                f"a label cannot be JSON ({error}); use strings, numbers or tuples of them"
+            ) from None
         if Decoder.from_json(text) != self:
-            raise FormatError("a label does not survive JSON; use strings, numbers or tuples of them")
+            raise FormatError(
+                "a label does not survive JSON; use strings, numbers or tuples of them"
+            )
         return text
 
     def write(self, path: str | Path) -> None:
@@ -276,7 +307,9 @@ def assemble(
     if exclusive:
         quadratic, weight = exclusive_quadratic(sets, coefficients)
     else:
-        quadratic = (tight_quadratic if penalty == "tight" else paper_quadratic)(decomposition, coefficients)
+        quadratic = (tight_quadratic if penalty == "tight" else paper_quadratic)(
+            decomposition, coefficients
+        )
     model = dimod.BinaryQuadraticModel(dimod.BINARY)
     model.offset = polynomial.constant
     for label, mask in zip(labels, ranked, strict=True):
@@ -286,7 +319,9 @@ def assemble(
     for (first, second), coupling in sorted(kept):
         model.add_quadratic(labels[first], labels[second], coupling)
     counter = None
-    if exclusive and len(sets) > 2:  # weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2
+    if (
+        exclusive and len(sets) > 2
+    ):  # weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2
         counter = _unused("z", taken)
         model.add_linear(counter, weight)
         for number, label in enumerate(labels):

@@ -19,7 +19,8 @@ from ..foundation.files import parse_json, read_text, shown
 Variable: TypeAlias = Hashable
 Term: TypeAlias = tuple[int, ...]  # ascending indices of variables
 
-WORK = 5_000_000  # variables of terms visited before remaining ties are broken by labels: about two seconds
+# variables of terms visited before remaining ties are broken by labels: about two seconds
+WORK = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,11 @@ class Polynomial:
     def energy(self, sample: Mapping[Variable, int]) -> float:
         """Return f at a state of the variables."""
         state = [bool(sample[v]) for v in self.variables]
-        active = (c for t, c in zip(self.terms, self.coefficients, strict=True) if all(state[i] for i in t))
+        active = (
+            c
+            for t, c in zip(self.terms, self.coefficients, strict=True)
+            if all(state[i] for i in t)
+        )
         return math.fsum([self.constant, *active])
 
     def energies(self, states: AnyArray) -> Floats:
@@ -53,9 +58,8 @@ class Polynomial:
 def as_polynomial(given: Any) -> Polynomial:
     """Return the polynomial of a `dimod.BinaryPolynomial` of bits or a mapping {tuple of variables: coefficient}.
 
-    A variable that repeats in a term counts once (x*x = x), terms of equal variables are added, zero sums are
-    dropped.
-    """
+    A variable that repeats in a term counts once (x*x = x), terms of equal variables are added,
+    zero sums are dropped."""
     if isinstance(given, Polynomial):
         return given
     vartype = getattr(given, "vartype", None)
@@ -91,7 +95,10 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
     order = sorted(frozenset[Variable]().union(*sums), key=_label_key)
     index = {name: i for i, name in enumerate(order)}
     try:
-        totals = {tuple(sorted(index[v] for v in term)): math.fsum(values) for term, values in sums.items()}
+        totals = {
+            tuple(sorted(index[v] for v in term)): math.fsum(values)
+            for term, values in sums.items()
+        }
     except OverflowError:
         raise QubayesError(
             "the coefficients of a repeated term add up past the largest float; scale the polynomial"
@@ -104,7 +111,9 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
 def _label_key(label: Variable) -> tuple[str, float, str]:
     """Return the key that sorts labels by kind, then numbers by value and the rest by text."""
     if isinstance(label, int | float):
-        beyond = math.inf if label > 0 else -math.inf  # the float of a whole number may be too large to be one
+        beyond = (
+            math.inf if label > 0 else -math.inf
+        )  # the float of a whole number may be too large to be one
         return ("", float(label) if abs(label) < 2**53 else beyond, repr(label))
     return (type(label).__name__, 0.0, label if isinstance(label, str) else repr(label))
 
@@ -117,12 +126,18 @@ def read_polynomial(path: str | Path) -> Polynomial:
     except FormatError as error:
         raise FormatError(f"{path} is {error}; give a list of [coefficient, [names...]]") from None
     if not isinstance(rows, list):
-        raise FormatError(f"{path} holds a {type(rows).__name__}; give a list of [coefficient, [names...]]")
+        raise FormatError(
+            f"{path} holds a {type(rows).__name__}; give a list of [coefficient, [names...]]"
+        )
     for number, row in enumerate(rows, 1):
         if not (isinstance(row, list) and len(row) == 2 and isinstance(row[1], list)):
-            raise FormatError(f"{path}, entry {number}: {shown(row)}; give [coefficient, [names...]]")
+            raise FormatError(
+                f"{path}, entry {number}: {shown(row)}; give [coefficient, [names...]]"
+            )
         if not all(isinstance(name, str | int) and not isinstance(name, bool) for name in row[1]):
-            raise FormatError(f"{path}, entry {number}: names are strings or whole numbers, not {shown(row[1])}")
+            raise FormatError(
+                f"{path}, entry {number}: names are strings or whole numbers, not {shown(row[1])}"
+            )
     return from_terms((row[0], row[1]) for row in rows)
 
 
@@ -136,11 +151,11 @@ class CanonicalOrder(NamedTuple):
 def canonical_order(polynomial: Polynomial) -> CanonicalOrder:
     """Return the canonical order: relabelled polynomials have the same one, up to relabelling, if `structural`.
 
-    Colour refinement: a term's colour is its coefficient with the colours of its variables, a variable's colour is the
-    multiset of the colours of its terms. Ties that remain are broken by individualisation: each tied variable in turn
-    gets a colour of its own, and the smallest of the resulting polynomials is kept. Of variables that a known symmetry
-    of the polynomial exchanges, one is tried.
-    """
+    Colour refinement: a term's colour is its coefficient with the colours of its variables, a
+    variable's colour is the multiset of the colours of its terms. Ties that remain are broken by
+    individualisation: each tied variable in turn gets a colour of its own, and the smallest of the
+    resulting polynomials is kept. Of variables that a known symmetry of the polynomial exchanges,
+    one is tried."""
     search = _Refinement(polynomial)
     search.descend(search.refine([0] * len(polynomial.variables)), ())
     return CanonicalOrder(tuple(search.best_order), search.complete)
@@ -158,7 +173,9 @@ class _Lists(NamedTuple):
         """Return the flat form."""
         sizes = [len(own) for own in lists]
         members = np.array([member for own in lists for member in own], dtype=np.int64)
-        return _Lists(np.cumsum([0, *sizes]).tolist(), np.repeat(np.arange(len(lists)), sizes), members)
+        return _Lists(
+            np.cumsum([0, *sizes]).tolist(), np.repeat(np.arange(len(lists)), sizes), members
+        )
 
     def ranked(self, first: list[int], colours: list[int]) -> list[int]:
         """Return the rank of each list among all, compared by `first`, then by the sorted colours of its members.
@@ -168,7 +185,10 @@ class _Lists(NamedTuple):
         values = np.array(colours, dtype=np.int64)[self.members]
         text = values[np.lexsort((values, self.owner))].astype(">i8").tobytes()
         heads = np.array(first, dtype=">i8").tobytes()
-        keys = [heads[8 * i : 8 * i + 8] + text[8 * a : 8 * b] for i, (a, b) in enumerate(pairwise(self.start))]
+        keys = [
+            heads[8 * i : 8 * i + 8] + text[8 * a : 8 * b]
+            for i, (a, b) in enumerate(pairwise(self.start))
+        ]
         ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
         return [ranks[key] for key in keys]
 
@@ -178,20 +198,26 @@ class _Refinement:
 
     def __init__(self, polynomial: Polynomial) -> None:
         values = {c: rank for rank, c in enumerate(sorted(set(polynomial.coefficients)))}
-        self.ranks = {t: values[c] for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
+        self.ranks = {
+            t: values[c] for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)
+        }
         self.terms_of: dict[int, list[Term]] = defaultdict(list)
         for term in self.ranks:
             for variable in term:
                 self.terms_of[variable].append(term)
         self.in_terms = _Lists.of([list(term) for term in self.ranks])
         number = {term: place for place, term in enumerate(self.ranks)}
-        own = [[number[term] for term in self.terms_of[v]] for v in range(len(polynomial.variables))]
+        own = [
+            [number[term] for term in self.terms_of[v]] for v in range(len(polynomial.variables))
+        ]
         self.in_variables = _Lists.of(own)
         self.work = WORK
         self.complete = True  # False: some ties were broken by labels
         self.best_certificate: list[tuple[Term, int]] | None = None
         self.best_order: list[int] = []
-        self.symmetries: list[dict[int, int]] = []  # permutations of the variables: two leaves with one certificate
+        self.symmetries: list[
+            dict[int, int]
+        ] = []  # permutations of the variables: two leaves with one certificate
 
     def refine(self, colours: list[int]) -> list[int]:
         """Return the coarsest stable colouring that is finer than the given one."""
@@ -220,7 +246,9 @@ class _Refinement:
             if len(apart) > 1:
                 break
             fixed += tuple(tied)
-            colours = self.refine(_singled_out(colours, tied))  # all orders of swappable variables are equivalent
+            colours = self.refine(
+                _singled_out(colours, tied)
+            )  # all orders of swappable variables are equivalent
         for number, variable in enumerate(apart):
             if number and self.reachable(apart[:number], fixed, variable):
                 continue
@@ -233,7 +261,9 @@ class _Refinement:
         """Keep the order if its certificate is the smallest so far, and the symmetry if it is the same."""
         self.work -= len(self.in_terms.members)
         place = {variable: position for position, variable in enumerate(order)}
-        certificate = sorted((tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items())
+        certificate = sorted(
+            (tuple(sorted(place[v] for v in t)), rank) for t, rank in self.ranks.items()
+        )
         if certificate == self.best_certificate:
             self.symmetries.append(dict(zip(self.best_order, order, strict=True)))
         elif self.best_certificate is None or certificate < self.best_certificate:
@@ -260,4 +290,7 @@ def _singled_out(colours: list[int], variables: list[int]) -> list[int]:
     """Return the colouring in which the given variables come first in their class, in the given order."""
     step = len(variables) + 1
     place = {variable: number for number, variable in enumerate(variables)}
-    return [step * colour + place.get(variable, len(variables)) for variable, colour in enumerate(colours)]
+    return [
+        step * colour + place.get(variable, len(variables))
+        for variable, colour in enumerate(colours)
+    ]

@@ -1,7 +1,7 @@
 """Decomposed quadratization of any pseudo-Boolean polynomial (the paper's section of that name).
 
-`quadratize` returns the model; the composite lets any dimod sampler of quadratic models sample polynomials by it.
-"""
+`quadratize` returns the model; the composite lets any dimod sampler of quadratic models sample
+polynomials by it."""
 
 import math
 import time
@@ -41,29 +41,43 @@ from .polynomial import CanonicalOrder, Polynomial, Variable, as_polynomial, can
 
 Mode: TypeAlias = Literal["auto", "optimal", "greedy"]
 
-COMFORTABLE = 20_000  # pairs up to which the integer program comes first; 40 terms of degree 2-4 have about 2,000
-BRIEF_PAIRS, BRIEF_SECONDS = 200_000, 10.0  # pairs up to which "auto" gives it some seconds after the fast search
+# pairs up to which the integer program comes first; 40 terms of degree 2-4 have about 2,000
+COMFORTABLE = 20_000
+BRIEF_PAIRS, BRIEF_SECONDS = (
+    200_000,
+    10.0,
+)  # pairs up to which "auto" gives it some seconds after the fast search
 FEASIBLE = 1_500_000  # pairs past which even "optimal" does not build the program: memory
 PAIRS_FOR_COUPLERS = 100_000  # pairs past which the program that counts couplers is not built
-OPTIONS = ("assumptions", "mode", "fewest_couplers", "penalty", "time_limit")  # names of the options of `quadratize`
+OPTIONS = (
+    "assumptions",
+    "mode",
+    "fewest_couplers",
+    "penalty",
+    "time_limit",
+)  # names of the options of `quadratize`
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratization:
     """A quadratic model whose states decode to states of the polynomial with the same energies.
 
-    For every state p that the decoder can give, f(p) is the least energy of the model over the states that decode to p
-    (paper, Definition `decomposition`); the least energy of the model is the least value of f.
-    """
+    For every state p that the decoder can give, f(p) is the least energy of the model over the
+    states that decode to p (paper, Definition `decomposition`); the least energy of the model is
+    the least value of f."""
 
     polynomial: Polynomial
-    sets: tuple[tuple[Variable, ...], ...]  # Q_1 .. Q_J; bit j stands for the product of its set's variables
+    sets: tuple[
+        tuple[Variable, ...], ...
+    ]  # Q_1 .. Q_J; bit j stands for the product of its set's variables
     model: dimod.BinaryQuadraticModel  # g2
     decoder: Decoder  # g1
     assumptions: Assumptions
     lower_bound: int  # no family that satisfies the assumptions has fewer sets
     proved: bool  # the number of sets equals the lower bound
-    couplers_bound: int | None  # with fewest_couplers: lower bound for families of as many sets, for any coefficients
+    couplers_bound: (
+        int | None
+    )  # with fewest_couplers: lower bound for families of as many sets, for any coefficients
     couplers_proved: bool | None
     structural: bool  # other labels of the variables only rename the result
     status: str  # what was proved
@@ -113,7 +127,9 @@ class TradeOff(NamedTuple):
 
     def describe(self) -> str:
         """Return the row in words."""
-        return f"{self.bits} bits: {self.couplers} couplers{', proved fewest' if self.proved else ''}"
+        return (
+            f"{self.bits} bits: {self.couplers} couplers{', proved fewest' if self.proved else ''}"
+        )
 
 
 def quadratize(
@@ -127,13 +143,13 @@ def quadratize(
 ) -> Quadratization:
     """Return the decomposed quadratization of a polynomial of bits with the fewest bits that the mode finds.
 
-    assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its own bit), or
-    "terms-exclusive" (1 only; the caller knows that in every state that matters the ones of p are one term, or
-    none). mode: "optimal" (integer program until the time limit), "greedy" (any size, no proof), "auto" (optimal
-    where that is likely to end). fewest_couplers: among families of the same number of sets, one with the fewest
-    couplers of the chosen penalty (paper, Appendix C.2). penalty: "tight" (ours, per term) or "paper" (its Lemma
-    `barc1` with one kappa). time_limit: seconds for the integer programs.
-    """
+    assumptions: "general" (Assumptions 1 and 2), "conventional" (and 3: every variable keeps its
+        own bit), or "terms-exclusive" (1 only; the caller knows that in every state that matters
+        the ones of p are one term, or none). mode: "optimal" (integer program until the time
+        limit), "greedy" (any size, no proof), "auto" (optimal where that is likely to end).
+        fewest_couplers: among families of the same number of sets, one with the fewest couplers of
+        the chosen penalty (paper, Appendix C.2). penalty: "tight" (ours, per term) or "paper" (its
+        Lemma `barc1` with one kappa). time_limit: seconds for the integer programs."""
     began = time.monotonic()
     _check(assumptions, mode, penalty, time_limit)
     polynomial = as_polynomial(poly)
@@ -141,13 +157,19 @@ def quadratize(
         return _unchanged(polynomial, assumptions, began)
     task = _prepare(polynomial, assumptions)
     choice = _choose(task, poly, mode, began + time_limit)
-    decomposition, status, fewest = decompose(choice.sets, task.coefficients, assumptions), choice.status, None
+    decomposition, status, fewest = (
+        decompose(choice.sets, task.coefficients, assumptions),
+        choice.status,
+        None,
+    )
     if fewest_couplers:
         fewest = _fewest_couplers(task, decomposition, penalty, 0, began + time_limit)
         status += "; " + (fewest.status if fewest else "couplers were not minimised")
     if fewest is not None:
         decomposition = fewest.decomposition
-    model, decoder = assemble(polynomial, task.order.order, decomposition, task.coefficients, assumptions, penalty)
+    model, decoder = assemble(
+        polynomial, task.order.order, decomposition, task.coefficients, assumptions, penalty
+    )
     return Quadratization(
         polynomial=polynomial,
         sets=decoder.sets,
@@ -166,14 +188,21 @@ def quadratize(
 
 def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -> Quadratization:
     """Return a polynomial of degree 2 or less as a model of its own variables."""
-    masks = {sum(1 << v for v in t): c for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)}
+    masks = {
+        sum(1 << v for v in t): c
+        for t, c in zip(polynomial.terms, polynomial.coefficients, strict=True)
+    }
     sets = in_order(singletons(masks))
     pairs = {mask: (mask & -mask, 1 << mask.bit_length() - 1) for mask in masks}
     order = range(len(polynomial.variables))
-    model, decoder = assemble(polynomial, order, Decomposition(sets, {}, pairs), masks, "conventional", "tight")
+    model, decoder = assemble(
+        polynomial, order, Decomposition(sets, {}, pairs), masks, "conventional", "tight"
+    )
     bound = min(simple_bound(tuple(masks), assumptions), len(sets))
     proved = bound == len(sets)
-    status = f"degree {polynomial.degree}: returned as it is" + ("" if proved else f"; at least {bound} sets needed")
+    status = f"degree {polynomial.degree}: returned as it is" + (
+        "" if proved else f"; at least {bound} sets needed"
+    )
     return Quadratization(
         polynomial, decoder.sets, model, decoder, assumptions, bound, proved, None, None, True, status,
         round(time.monotonic() - began, 3),
@@ -181,7 +210,11 @@ def _unchanged(polynomial: Polynomial, assumptions: Assumptions, began: float) -
 
 
 def trade_off(
-    poly: Any, *, assumptions: Assumptions = "general", extra_bits: int = 2, time_limit: float = 120.0
+    poly: Any,
+    *,
+    assumptions: Assumptions = "general",
+    extra_bits: int = 2,
+    time_limit: float = 120.0,
 ) -> tuple[TradeOff, ...]:
     """Return the fewest couplers with the least number of bits, with up to one more, and so on (paper, Appendix C.2).
 
@@ -195,7 +228,9 @@ def trade_off(
     if extra_bits < 0:
         raise SettingError(f"extra_bits = {extra_bits}; give 0 or more")
     task = _prepare(as_polynomial(poly), assumptions)
-    choice = choose_family(tuple(task.coefficients), assumptions, "optimal", time.monotonic() + time_limit)
+    choice = choose_family(
+        tuple(task.coefficients), assumptions, "optimal", time.monotonic() + time_limit
+    )
     start = decompose(choice.sets, task.coefficients, assumptions)
     result = []
     for extra in range(extra_bits + 1):
@@ -208,7 +243,11 @@ def trade_off(
 
 def _check(assumptions: str, mode: str, penalty: str, time_limit: float) -> None:
     """Raise for settings outside the allowed values."""
-    allowed = {"assumptions": (assumptions, Assumptions), "mode": (mode, Mode), "penalty": (penalty, Penalty)}
+    allowed = {
+        "assumptions": (assumptions, Assumptions),
+        "mode": (mode, Mode),
+        "penalty": (penalty, Penalty),
+    }
     for name, (value, kind) in allowed.items():
         if value not in get_args(kind):
             raise SettingError(f"{name} = {value!r}; give one of {', '.join(get_args(kind))}")
@@ -230,7 +269,9 @@ def _prepare(polynomial: Polynomial, assumptions: Assumptions) -> _Prepared:
     place = {variable: position for position, variable in enumerate(order.order)}
     pairs = zip(polynomial.terms, polynomial.coefficients, strict=True)
     masks = {sum(1 << place[v] for v in term): coefficient for term, coefficient in pairs}
-    return _Prepared(polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions)
+    return _Prepared(
+        polynomial, order, {mask: masks[mask] for mask in in_order(masks)}, assumptions
+    )
 
 
 class FamilyChoice(NamedTuple):
@@ -242,12 +283,18 @@ class FamilyChoice(NamedTuple):
     status: str
 
 
-def choose_family(terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, deadline: float) -> FamilyChoice:
+def choose_family(
+    terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, deadline: float
+) -> FamilyChoice:
     """Return a family for the terms, proved smallest where the mode, the size and the time allow it."""
     merged = merge_twins(terms, assumptions)
     bound, pairs = simple_bound(merged.terms, assumptions), pairs_estimate(merged.terms)
     small = mode != "greedy" and pairs <= COMFORTABLE
-    sets = quick_family(merged.terms, assumptions) if small else searched_family(merged.terms, assumptions, bound)
+    sets = (
+        quick_family(merged.terms, assumptions)
+        if small
+        else searched_family(merged.terms, assumptions, bound)
+    )
     reason = "fast search, no proof sought"
     if mode == "optimal":
         reason = "fast search: the terms are too long for the integer program"
@@ -256,15 +303,22 @@ def choose_family(terms: Sequence[Mask], assumptions: Assumptions, mode: Mode, d
         if mode == "auto" and not small and seconds > BRIEF_SECONDS:
             seconds, reason = BRIEF_SECONDS, f"no proof within {BRIEF_SECONDS:.0f} s"
         found = smallest_family(reduce_space(merged.terms, assumptions), seconds, sets)
-        # The solver works with tolerances: its family is checked. Of equals the one that does not depend on it is kept.
-        if found.sets and len(found.sets) < len(sets) and holds(found.sets, merged.terms, assumptions):
+        # The solver works with tolerances: its family is checked. Of equals the one that does not
+        # depend on it is kept.
+        if (
+            found.sets
+            and len(found.sets) < len(sets)
+            and holds(found.sets, merged.terms, assumptions)
+        ):
             sets = set(found.sets)
         bound = max(bound, found.bound)
     if small and len(sets) > bound:
         sets = min(sets, searched_family(merged.terms, assumptions, bound), key=len)
     bound = min(bound, len(sets))
     proved, number = bound == len(sets), f"{len(sets)} set{'s' * (len(sets) != 1)}"
-    status = f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
+    status = (
+        f"{number}, proved minimal" if proved else f"{number}, at least {bound} needed; {reason}"
+    )
     return FamilyChoice(tuple(map(merged.expand, sets)), bound, proved, status)
 
 
@@ -275,13 +329,18 @@ def _choose(task: _Prepared, given: Any, mode: Mode, deadline: float) -> FamilyC
     if choice.proved or task.assumptions == "terms-exclusive":
         return choice
     used = {v for term in task.polynomial.terms for v in term}
-    masks = {task.polynomial.variables[v]: 1 << place for place, v in enumerate(task.order.order) if v in used}
+    masks = {
+        task.polynomial.variables[v]: 1 << place
+        for place, v in enumerate(task.order.order)
+        if v in used
+    }
     family = dimod_family(given, masks)
     if len(family) >= len(choice.sets):
         return choice
     sets = in_order(prune(family, terms, task.assumptions))
     status = (
-        f"{len(sets)} sets, at least {choice.bound} needed; taken from dimod, whose choice depends on the hash seed"
+        f"{len(sets)} sets, at least {choice.bound} needed; "
+        "taken from dimod, whose choice depends on the hash seed"
     )
     return choice._replace(sets=sets, proved=len(sets) == choice.bound, status=status)
 
@@ -310,7 +369,9 @@ def _fewest_couplers(
     terms = tuple(task.coefficients)
     if task.assumptions == "terms-exclusive" or pairs_estimate(terms) > PAIRS_FOR_COUPLERS:
         return None
-    return find_fewest_couplers(terms, task.assumptions, penalty, start, extra, deadline - time.monotonic())
+    return find_fewest_couplers(
+        terms, task.assumptions, penalty, start, extra, deadline - time.monotonic()
+    )
 
 
 class DecomposedQuadratizationComposite(ComposedPolySampler):
@@ -330,7 +391,9 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters of the child and of this composite."""
-        ours = dict.fromkeys(("quadratize_options", "discard_unsatisfied", "keep_penalty_variables"), ())
+        ours = dict.fromkeys(
+            ("quadratize_options", "discard_unsatisfied", "keep_penalty_variables"), ()
+        )
         return {**self.child.parameters, **{name: list(value) for name, value in ours.items()}}
 
     @property
@@ -349,13 +412,15 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
     ) -> dimod.SampleSet:
         """Sample a `dimod.BinaryPolynomial` by the child sampler, which takes all further parameters.
 
-        `quadratize_options` are keywords of `quadratize`. `initial_state` is a state of the polynomial's variables.
-        `keep_penalty_variables` adds the bits of the model that are not variables of the polynomial.
-        """
+        `quadratize_options` are keywords of `quadratize`. `initial_state` is a state of the
+        polynomial's variables. `keep_penalty_variables` adds the bits of the model that are not
+        variables of the polynomial."""
         began = time.perf_counter_ns()
         unknown = set(quadratize_options or {}) - set(OPTIONS)
         if unknown:
-            raise SettingError(f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTIONS)}")
+            raise SettingError(
+                f"quadratize_options has {sorted(unknown)}; allowed are {', '.join(OPTIONS)}"
+            )
         binary = poly.to_binary(copy=True) if poly.vartype is dimod.SPIN else poly  # type: ignore[no-untyped-call]
         result = quadratize(binary, **(quadratize_options or {}))
         if initial_state is not None:
@@ -375,7 +440,9 @@ class DecomposedQuadratizationComposite(ComposedPolySampler):
         return samples.filter(lambda datum: datum.penalty_satisfaction)
 
 
-def _decoded(answer: dimod.SampleSet, poly: BinaryPolynomial, result: Quadratization, keep: bool) -> dimod.SampleSet:
+def _decoded(
+    answer: dimod.SampleSet, poly: BinaryPolynomial, result: Quadratization, keep: bool
+) -> dimod.SampleSet:
     """Return the child's samples in the polynomial's variables; other vectors of the child are kept."""
     decoder = result.decoder
     place = {label: column for column, label in enumerate(answer.variables)}
@@ -385,14 +452,24 @@ def _decoded(answer: dimod.SampleSet, poly: BinaryPolynomial, result: Quadratiza
     energies = result.polynomial.energies(states)
     states = states[:, [decoder.variables.index(v) for v in labels]]
     extra = [label for label in decoder.labels if label not in set(labels)] if keep else []
-    states = np.hstack([states, rows[:, [decoder.labels.index(label) for label in extra]].astype(np.int8)])
+    states = np.hstack(
+        [states, rows[:, [decoder.labels.index(label) for label in extra]].astype(np.int8)]
+    )
     if poly.vartype is dimod.SPIN:
         states = 2 * states - 1
-    vectors = {name: answer.record[name] for name in answer.record.dtype.names if name not in ("sample", "energy")}
+    vectors = {
+        name: answer.record[name]
+        for name in answer.record.dtype.names
+        if name not in ("sample", "energy")
+    }
     vectors["penalty_satisfaction"] = decoder.satisfied_rows(rows)
     info = {
         **answer.info,
-        "quadratization": {"bits": result.bits, "couplers": result.couplers, "status": result.status},
+        "quadratization": {
+            "bits": result.bits,
+            "couplers": result.couplers,
+            "status": result.status,
+        },
     }
     samples: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
         (states.astype(np.int8), labels + extra),

@@ -1,8 +1,7 @@
 """Answers of samplers and annealing machines as states of a formulation.
 
-Bits are found by their labels. Only an array that comes without labels, and the answer of a Digital Annealer, which
-has none, is taken in the order of `formulation.labels`.
-"""
+Bits are found by their labels. Only an array that comes without labels, and the answer of a Digital
+Annealer, which has none, is taken in the order of `formulation.labels`."""
 
 import csv
 import numbers
@@ -23,10 +22,14 @@ from ..machines import AnnealerSolutions
 if TYPE_CHECKING:
     from .formulation import Formulation
 
-CHECKSUM = "checksum"  # name of the formulation's checksum in an answer: a key of JSON files and of SampleSet.info
+# name of the formulation's checksum in an answer: a key of JSON files and of SampleSet.info
+CHECKSUM = "checksum"
 FILES = (".json", ".csv")
-# Columns that `SampleSet.to_pandas_dataframe` has beside the bits; the first holds the numbers of the rows.
-_FACTS = frozenset({"", "energy", "num_occurrences", "chain_break_fraction", "is_feasible", "is_satisfied"})
+# Columns that `SampleSet.to_pandas_dataframe` has beside the bits; the first holds the numbers of
+# the rows.
+_FACTS = frozenset(
+    {"", "energy", "num_occurrences", "chain_break_fraction", "is_feasible", "is_satisfied"}
+)
 
 
 class SampleSetLike(Protocol):
@@ -38,7 +41,9 @@ class SampleSetLike(Protocol):
     info: Any
 
 
-Samples: TypeAlias = SampleSetLike | AnnealerSolutions | Sequence[Mapping[str, Any]] | tuple[Any, Sequence[str]]
+Samples: TypeAlias = (
+    SampleSetLike | AnnealerSolutions | Sequence[Mapping[str, Any]] | tuple[Any, Sequence[str]]
+)
 """Several states: a SampleSet, an answer of the Digital Annealer, a list of mappings, or (rows, labels)."""
 State: TypeAlias = AnyArray | Sequence[int] | Mapping[str, Any]
 """One state: a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`."""
@@ -47,7 +52,9 @@ State: TypeAlias = AnyArray | Sequence[int] | Mapping[str, Any]
 class States(NamedTuple):
     """States of a formulation."""
 
-    rows: Bools  # (samples, bits) by `formulation.labels`; the z bits of the constrained form agree with the u bits
+    # (samples, bits) by `formulation.labels`; the z bits of the constrained form agree with the u
+    # bits
+    rows: Bools
     constrained: bool  # whether they are states of the constrained form, which has no z bits
     several: bool  # False for a single state
 
@@ -68,7 +75,9 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
     if not values.size and not len(values):
         raise QubayesError("the answer has no sample; run the sampler again")
     if values.ndim != 2 or values.shape[1] != len(table.labels):
-        raise QubayesError(f"values of shape {values.shape} for {len(table.labels)} labels; give a row for each sample")
+        raise QubayesError(
+            f"values of shape {values.shape} for {len(table.labels)} labels; give a row for each sample"
+        )
     plain = formulation.subsets.total + len(formulation.order.pairs)
     wanted, given = formulation.labels, set(table.labels)
     without_z = plain < len(wanted) and not given & set(wanted[plain:])
@@ -81,17 +90,25 @@ def states_of(formulation: "Formulation", answer: State | Samples) -> States:
     ):
         if labels:
             some = ", ".join(shown(label) for label in sorted(labels)[:3])
-            raise QubayesError(f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled")
+            raise QubayesError(
+                f"{fault}: {some} ({len(labels)} in all); decode it with the model that was sampled"
+            )
     if values.dtype.kind not in "biuf":
-        for label, value in (cell for row in table.values for cell in zip(table.labels, row, strict=True)):
+        for label, value in (
+            cell for row in table.values for cell in zip(table.labels, row, strict=True)
+        ):
             if not _is_bit(value):
                 raise QubayesError(f"{label} = {shown(value)}; give the number 0 or 1 for each bit")
         values = values.astype(np.float64)
     wrong = np.argwhere(~np.isin(values, (0, 1)))
     if len(wrong) and np.isin(values, (-1, 1)).all():
-        raise QubayesError("the values are spins, -1 and 1; give bits (s + 1) / 2, or a SampleSet, which says so")
+        raise QubayesError(
+            "the values are spins, -1 and 1; give bits (s + 1) / 2, or a SampleSet, which says so"
+        )
     for row, place in wrong[:1].tolist():
-        raise QubayesError(f"{table.labels[place]} = {values[row, place]} in sample {row}; give 0 or 1 for each bit")
+        raise QubayesError(
+            f"{table.labels[place]} = {values[row, place]} in sample {row}; give 0 or 1 for each bit"
+        )
     column = {label: number for number, label in enumerate(table.labels)}
     rows = np.zeros((len(values), len(formulation.labels)), np.bool_)
     rows[:, : len(wanted)] = values[:, [column[label] for label in wanted]] != 0
@@ -112,20 +129,35 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
         values = answer.record.sample
         if answer.vartype.name == "SPIN":
             values = (values + 1) // 2
-        constrained = "is_feasible" in answer.record.dtype.names  # made by the samplers of constrained models
+        constrained = (
+            "is_feasible" in answer.record.dtype.names
+        )  # made by the samplers of constrained models
         return _Labelled(values, [str(label) for label in answer.variables], constrained)
     if isinstance(answer, Mapping):
         labels = [label for label in answer if label not in _FACTS]
-        return _Labelled([[answer[label] for label in labels]], [str(label) for label in labels], several=False)
+        return _Labelled(
+            [[answer[label] for label in labels]], [str(label) for label in labels], several=False
+        )
     if isinstance(answer, list | tuple) and all(isinstance(sample, Mapping) for sample in answer):
         labels = [label for label in answer[0] if label not in _FACTS] if answer else []
         for number, sample in enumerate(answer):
             if sample.keys() - _FACTS != set(labels):
-                raise QubayesError(f"sample {number} has other labels than sample 0; give every bit in each sample")
-        return _Labelled([[sample[label] for label in labels] for sample in answer], [str(label) for label in labels])
-    if isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(label, str) for label in answer[1]):
+                raise QubayesError(
+                    f"sample {number} has other labels than sample 0; give every bit in each sample"
+                )
+        return _Labelled(
+            [[sample[label] for label in labels] for sample in answer],
+            [str(label) for label in labels],
+        )
+    if (
+        isinstance(answer, tuple)
+        and len(answer) == 2
+        and all(isinstance(label, str) for label in answer[1])
+    ):
         values = _array(answer[0])
-        return _Labelled(values[None] if values.ndim == 1 and len(values) else values, list(answer[1]))
+        return _Labelled(
+            values[None] if values.ndim == 1 and len(values) else values, list(answer[1])
+        )
     values = _array(answer)
     if values.shape not in ((len(formulation.labels),), (plain,)):
         raise QubayesError(
@@ -140,7 +172,9 @@ def _array(values: Any) -> AnyArray:
         raise QubayesError("a value is masked; give 0 or 1 for each bit")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a masked number in a list becomes NaN, which is refused
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # a masked number in a list becomes NaN, which is refused
             return np.asarray(values)
     except (ValueError, TypeError, OverflowError):
         raise QubayesError(
@@ -165,11 +199,11 @@ def check_checksum(formulation: "Formulation", checksum: str | None) -> None:
 def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples:
     """Return the answer in a file, for `decode`.
 
-    `.json`: a mapping from labels to values or a list of them, {"labels": [...], "samples": [[...]]}, a SampleSet as
-    `to_serializable` writes it, or the answer of a Digital Annealer. `.csv`: labels in the first line, a sample in each
-    other line. An object may hold the checksum of its formulation. What a table of a SampleSet has beside the bits
-    (energy, num_occurrences, ...) is ignored.
-    """
+    `.json`: a mapping from labels to values or a list of them, {"labels": [...], "samples":
+    [[...]]}, a SampleSet as `to_serializable` writes it, or the answer of a Digital Annealer.
+    `.csv`: labels in the first line, a sample in each other line. An object may hold the checksum
+    of its formulation. What a table of a SampleSet has beside the bits (energy, num_occurrences,
+    ...) is ignored."""
     kind = ending(path)
     if kind not in FILES:
         raise FormatError(f"{path}: an answer is read from {' or '.join(FILES)}; convert it")
@@ -180,7 +214,9 @@ def read_answer(path: str | Path, formulation: "Formulation") -> State | Samples
         except csv.Error as error:
             raise FormatError(f"{path}: {error}; give labels, then rows of values") from error
         if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
-            raise FormatError(f"{path}: give the labels in the first line, and as many values in each other line")
+            raise FormatError(
+                f"{path}: give the labels in the first line, and as many values in each other line"
+            )
         bits = [column for column, label in enumerate(rows[0]) if label not in _FACTS]
         try:
             values = np.array([[row[column] for column in bits] for row in rows[1:]], np.float64)
@@ -216,16 +252,26 @@ def _from_json(content: Any, formulation: "Formulation") -> State | Samples:
         for one in solution["solutions"]:
             configuration = one.get("configuration") if isinstance(one, dict) else None
             if not isinstance(configuration, dict) or configuration.keys() != set(places):
-                raise FormatError(f"a solution does not set the bits 0 to {plain - 1} of this formulation")
+                raise FormatError(
+                    f"a solution does not set the bits 0 to {plain - 1} of this formulation"
+                )
             values = [configuration[place] for place in places]
             if not all(map(_is_bit, values)):
                 raise FormatError("a solution sets a bit to something else than true or false")
             rows.append(values)
         unknown = np.zeros(len(rows))
-        return AnnealerSolutions(np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64))
+        return AnnealerSolutions(
+            np.array(rows).reshape(-1, plain), unknown, unknown, unknown.astype(np.int64)
+        )
     if "samples" in content and "labels" in content:
         samples, labels = content["samples"], content["labels"]
-        if not isinstance(samples, list) or not isinstance(labels, list) or not all(isinstance(x, str) for x in labels):
-            raise FormatError("give labels as a list of texts, and samples as a list of rows of values")
+        if (
+            not isinstance(samples, list)
+            or not isinstance(labels, list)
+            or not all(isinstance(x, str) for x in labels)
+        ):
+            raise FormatError(
+                "give labels as a list of texts, and samples as a list of rows of values"
+            )
         return samples, labels
     return content

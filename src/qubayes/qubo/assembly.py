@@ -44,7 +44,9 @@ def summed(*parts: QuboPart) -> Qubo:
     return qubo_from_couplers(h, rows, cols, weights, float(sum(part.offset for part in parts)))
 
 
-def assemble(relative: RelativeSets, order: Order, gains: list[VertexGains], penalties: Penalties) -> Qubo:
+def assemble(
+    relative: RelativeSets, order: Order, gains: list[VertexGains], penalties: Penalties
+) -> Qubo:
     """Return H(u, r, z): the score with its at-most-two penalties and the ordering terms."""
     first_r = relative.subsets.total
     first_z = first_r + len(order.pairs)
@@ -63,16 +65,23 @@ def slack_bits(first_z: int, has_slack: Bools) -> Ints:
     return np.where(has_slack, first_z + np.cumsum(has_slack) - 1, -1)
 
 
-def score_terms(bits: int, relative: RelativeSets, gains: list[VertexGains], penalties: Penalties | None) -> QuboPart:
+def score_terms(
+    bits: int, relative: RelativeSets, gains: list[VertexGains], penalties: Penalties | None
+) -> QuboPart:
     """Return -sum f(j) u_j - sum (f(j|k) - f(j) - f(k)) u_j u_k (paper: O bar) + at-most-two penalties on pairs.
 
-    With a z bit the penalty is on all pairs of the vertex; without one, on unused pairs, whose couplers are raised to 0
-    before. Without `penalties` there is none.
-    """
+    With a z bit the penalty is on all pairs of the vertex; without one, on unused pairs, whose
+    couplers are raised to 0 before. Without `penalties` there is none."""
     h = np.zeros(bits)
     ends = np.cumsum([0, *(len(vertex.pairs) for vertex in gains)])
-    rows, cols, weights = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), np.empty(ends[-1])
-    for vertex, (own, first) in enumerate(zip(gains, relative.subset_sets.vertex_start.tolist(), strict=False)):
+    rows, cols, weights = (
+        np.empty(ends[-1], np.int32),
+        np.empty(ends[-1], np.int32),
+        np.empty(ends[-1]),
+    )
+    for vertex, (own, first) in enumerate(
+        zip(gains, relative.subset_sets.vertex_start.tolist(), strict=False)
+    ):
         mu, here = len(own.singles), slice(ends[vertex], ends[vertex + 1])
         h[first : first + mu] = -own.singles
         j, k = np.triu_indices(mu, 1)
@@ -105,9 +114,8 @@ def order_terms(
 ) -> tuple[QuboPart, QuboPart]:
     """Return the ordering part (paper: C bar): edges and required edges against the order, directed triangles.
 
-    An edge costs delta2 u r where the parent is the pair's second vertex, delta2 u (1 - r) where it is its first; a
-    required edge the same with u = 1.
-    """
+    An edge costs delta2 u r where the parent is the pair's second vertex, delta2 u (1 - r) where it
+    is its first; a required edge the same with u = 1."""
     subsets, required = relative.subset_sets, relative.required
     edges = relative.parents.start[subsets.member_owners] + subsets.members - 1
     u = np.repeat(np.arange(len(subsets.set_start) - 1), np.diff(subsets.set_start))
@@ -121,7 +129,9 @@ def order_terms(
     return consistency, triangle_terms(bits, first_r, order, penalties.triangles)
 
 
-def coupled_terms(bits: int, relative: RelativeSets, order: Order, penalties: Penalties) -> QuboPart:
+def coupled_terms(
+    bits: int, relative: RelativeSets, order: Order, penalties: Penalties
+) -> QuboPart:
     """Return delta2 u u' for each coupled pair {a, b}: a subset of b that holds a, and one of a that holds b."""
     subsets, parents, n = relative.subset_sets, relative.parents, relative.candidates.n
     u = np.repeat(np.arange(len(subsets.set_start) - 1), np.diff(subsets.set_start))
@@ -130,11 +140,17 @@ def coupled_terms(bits: int, relative: RelativeSets, order: Order, penalties: Pe
     rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
     for a, b in order.coupled.astype(np.int64).tolist():
         there, back = np.searchsorted(parents.keys, [b * n + a, a * n + b])
-        first, second = (u[slice(*np.searchsorted(edges, [edge, edge + 1]))] for edge in (there, back))
+        first, second = (
+            u[slice(*np.searchsorted(edges, [edge, edge + 1]))] for edge in (there, back)
+        )
         rows.append(np.repeat(first, len(second)).astype(np.int32))
         cols.append(np.tile(second, len(first)).astype(np.int32))
-        weights.append(np.full(len(first) * len(second), max(penalties.edges[there], penalties.edges[back])))
-    return QuboPart(np.zeros(bits), np.concatenate(rows), np.concatenate(cols), np.concatenate(weights))
+        weights.append(
+            np.full(len(first) * len(second), max(penalties.edges[there], penalties.edges[back]))
+        )
+    return QuboPart(
+        np.zeros(bits), np.concatenate(rows), np.concatenate(cols), np.concatenate(weights)
+    )
 
 
 def coupled_pairs(relative: RelativeSets, order: Order) -> int:
@@ -143,7 +159,9 @@ def coupled_pairs(relative: RelativeSets, order: Order) -> int:
     edges = parents.start[subsets.member_owners] + subsets.members - 1
     holding = np.bincount(edges, minlength=len(parents.vertices))
     first, second = order.coupled.astype(np.int64).T
-    there, back = (np.searchsorted(parents.keys, keys) for keys in (second * n + first, first * n + second))
+    there, back = (
+        np.searchsorted(parents.keys, keys) for keys in (second * n + first, first * n + second)
+    )
     return int((holding[there].astype(np.float64) * holding[back]).sum())
 
 
@@ -157,9 +175,8 @@ def _signed(order: Order, parents: Parents, deltas: Floats) -> tuple[Ints, Float
 def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> QuboPart:
     """Return delta1 R(r_ab, r_bc, r_ac), R(x, y, w) = w + x y - x w - y w, with 1 - r for a pair written descending.
 
-    That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for a triangle that is
-    cyclic in the directions as written.
-    """
+    That is w + x y - x w - y w again, with w the long side, or 1 - x - y - w + x y + x w + y w for
+    a triangle that is cyclic in the directions as written."""
     ab, bc, ac = (first_r + order.triangles).T
     x, y, w = np.where(order.ascending, 1.0, -1.0)[order.triangles].T
     cyclic = (x == y) & (x != w)
@@ -169,7 +186,9 @@ def triangle_terms(bits: int, first_r: int, order: Order, deltas: Floats) -> Qub
         h -= _added(bits, side[cyclic], deltas[cyclic])
     rows, cols = np.concatenate([ab, ab, bc]), np.concatenate([bc, ac, ac])
     weights = np.concatenate([deltas * x * y, -deltas * x * w, -deltas * y * w])
-    return QuboPart(h, rows.astype(np.int32), cols.astype(np.int32), weights, float(deltas[cyclic].sum()))
+    return QuboPart(
+        h, rows.astype(np.int32), cols.astype(np.int32), weights, float(deltas[cyclic].sum())
+    )
 
 
 def _added(bits: int, places: AnyArray, values: Floats) -> Floats:
@@ -194,9 +213,13 @@ class ConstrainedForm:
 
     score: Qubo = field(repr=False)  # minus the score of the network
     cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
-    groups: tuple[tuple[int, int], ...]  # (first, last + 1) u bits of each vertex with more than two
+    groups: tuple[
+        tuple[int, int], ...
+    ]  # (first, last + 1) u bits of each vertex with more than two
     names: tuple[str, ...]  # the vertex of each group
-    lambdas: tuple[int, ...]  # a sound penalty of each bit beyond two in a group (docs/theory.md, Lemma 4)
+    lambdas: tuple[
+        int, ...
+    ]  # a sound penalty of each bit beyond two in a group (docs/theory.md, Lemma 4)
     labels: tuple[str, ...] = field(repr=False)
 
 
@@ -215,25 +238,35 @@ def constrain(formulation: "Formulation", workers: Workers | None = None) -> Con
         ),
         tuple((starts[vertex], starts[vertex + 1]) for vertex in limited),
         tuple(formulation.candidates.names[vertex] for vertex in limited),
-        tuple(1 + int(MARGIN * excess_bound(gains[vertex].singles, gains[vertex].pairs)) for vertex in limited),
+        tuple(
+            1 + int(MARGIN * excess_bound(gains[vertex].singles, gains[vertex].pairs))
+            for vertex in limited
+        ),
         formulation.labels[:bits],
     )
 
 
-def to_cqm(formulation: "Formulation", *, ordering: str = "penalties") -> "ConstrainedQuadraticModel":
+def to_cqm(
+    formulation: "Formulation", *, ordering: str = "penalties"
+) -> "ConstrainedQuadraticModel":
     """Return the constrained form as a model of dimod, the order kept by penalties or by inequalities."""
     from dimod import ConstrainedQuadraticModel
 
     if ordering not in ORDERINGS:
         raise SettingError(f"ordering = {ordering!r}; choose one of {', '.join(ORDERINGS)}")
     if ordering == "inequalities" and len(formulation.order.coupled):
-        raise SettingError(f"order {formulation.order_kind} couples subsets directly; give ordering = penalties")
+        raise SettingError(
+            f"order {formulation.order_kind} couples subsets directly; give ordering = penalties"
+        )
     form = constrain(formulation)
     objective = to_bqm(form.score, form.labels)
     if ordering == "penalties":
         objective.update(to_bqm(form.cycles, form.labels))
     model = ConstrainedQuadraticModel.from_bqm(objective)
-    for row in [*subset_rows(form), *(order_rows(formulation) if ordering == "inequalities" else ())]:
+    for row in [
+        *subset_rows(form),
+        *(order_rows(formulation) if ordering == "inequalities" else ()),
+    ]:
         terms = [(form.labels[bit], weight) for bit, weight in row.weights.items()]
         model.add_constraint_from_iterable(terms, row.sense, row.bound, label=row.label)
     return model
@@ -255,8 +288,13 @@ def order_rows(formulation: "Formulation") -> Iterator[Row]:
     up, first = formulation.order.ascending.tolist(), formulation.order.pairs[:, 0].tolist()
     corners = formulation.order.corners().tolist()
     for (ab, bc, ac), corner in zip(formulation.order.triangles.tolist(), corners, strict=True):
-        signed = [(pair, weight if up[pair] else -weight) for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))]
-        constant = sum(weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair])
+        signed = [
+            (pair, weight if up[pair] else -weight)
+            for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0))
+        ]
+        constant = sum(
+            weight for pair, weight in ((ab, 1.0), (bc, 1.0), (ac, -1.0)) if not up[pair]
+        )
         weights = {first_r + pair: weight for pair, weight in signed}
         label = ",".join(names[vertex] for vertex in corner)
         yield Row(weights, ">=", 0.0 - constant, f"backward[{label}]")
@@ -267,7 +305,9 @@ def order_rows(formulation: "Formulation") -> Iterator[Row]:
         yield Row(weights, "<=", 2.0 if against else 0.0, f"edge[{names[parent]}->{names[child]}]")
     required = formulation.relative.required
     pairs = formulation.order.pair_of(required.vertices, required.children).tolist()
-    for parent, child, pair in zip(required.vertices.tolist(), required.children.tolist(), pairs, strict=True):
+    for parent, child, pair in zip(
+        required.vertices.tolist(), required.children.tolist(), pairs, strict=True
+    ):
         if pair >= 0:
             label = f"required[{names[parent]}->{names[child]}]"
             yield Row({first_r + pair: 1.0}, "==", float(first[pair] == parent), label)
@@ -283,7 +323,11 @@ def _holders(formulation: "Formulation") -> list[tuple[int, int, int, list[int]]
                 holders.setdefault(parent, []).append(bit)
         parents = np.array(sorted(holders), dtype=np.int64)
         pairs = formulation.order.pair_of(parents, np.full(len(parents), child)).tolist()
-        found += [(child, v, pair, holders[v]) for v, pair in zip(parents.tolist(), pairs, strict=True) if pair >= 0]
+        found += [
+            (child, v, pair, holders[v])
+            for v, pair in zip(parents.tolist(), pairs, strict=True)
+            if pair >= 0
+        ]
     return found
 
 

@@ -1,7 +1,7 @@
 """Decoding of states into networks (paper: D(u)) and encoding of networks into states.
 
-A violated constraint is named; a state that violates one is repaired on request, beside what it was.
-"""
+A violated constraint is named; a state that violates one is repaired on request, beside what it
+was."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +22,9 @@ from .gains import Parents, union_gains
 if TYPE_CHECKING:
     from .formulation import Formulation
 
-TOLERANCE = 1e-9  # error of energy + score of a feasible state, relative to the largest sum that enters it
+TOLERANCE = (
+    1e-9  # error of energy + score of a feasible state, relative to the largest sum that enters it
+)
 SENTENCES = {
     "subsets": "{0} has active subsets that no candidate set combines",
     "slack": "z[{0}] does not say whether two subsets of {0} are active",
@@ -56,7 +58,9 @@ class Decoded:
     energy: float  # of the QUBO, or of the objective of the constrained form
     score: float  # of `parents`
     bits: Bools  # (bits,)
-    repaired: "Decoded | None" = None  # a network in the place of a state that violates a constraint
+    repaired: "Decoded | None" = (
+        None  # a network in the place of a state that violates a constraint
+    )
 
     @property
     def feasible(self) -> bool:
@@ -70,8 +74,16 @@ class Decoded:
 
     def as_json(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return what `qubayes decode --json` prints for a sample."""
-        parents = {name: [names[p] for p in members] for name, members in zip(names, self.parents, strict=True)}
-        found = {"score": self.score, "energy": self.energy, "feasible": self.feasible, "parents": parents}
+        parents = {
+            name: [names[p] for p in members]
+            for name, members in zip(names, self.parents, strict=True)
+        }
+        found = {
+            "score": self.score,
+            "energy": self.energy,
+            "feasible": self.feasible,
+            "parents": parents,
+        }
         found["violations"] = [str(violation) for violation in self.violations]
         found["repaired"] = self.repaired.as_json(names) if self.repaired else None
         return found
@@ -80,16 +92,18 @@ class Decoded:
 @overload
 def decode(formulation: "Formulation", answer: State, *, repair: bool = False) -> Decoded: ...
 @overload
-def decode(formulation: "Formulation", answer: Samples, *, repair: bool = False) -> tuple[Decoded, ...]: ...
+def decode(
+    formulation: "Formulation", answer: Samples, *, repair: bool = False
+) -> tuple[Decoded, ...]: ...
 def decode(
     formulation: "Formulation", answer: State | Samples, *, repair: bool = False
 ) -> Decoded | tuple[Decoded, ...]:
     """Return the network of a state, or of each sample of an answer, and every constraint that it violates.
 
-    One state is a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`. Several are a
-    `dimod.SampleSet`, a list of mappings, (rows, labels), or the answer of a Digital Annealer. States without z bits
-    are those of the constrained form. With `repair` a state that violates a constraint also gets the network that
-    `repaired_sets` makes of it.
+    One state is a mapping from labels to 0 and 1, or an array in the order of `formulation.labels`.
+    Several are a `dimod.SampleSet`, a list of mappings, (rows, labels), or the answer of a Digital
+    Annealer. States without z bits are those of the constrained form. With `repair` a state that
+    violates a constraint also gets the network that `repaired_sets` makes of it.
 
     >>> from qubayes.candidates import example
     >>> from qubayes.qubo import formulate
@@ -108,21 +122,30 @@ def decode(
     return found if states.several else found[0]
 
 
-def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | None, repair: bool) -> Decoded:
+def _decoded(
+    formulation: "Formulation", state: Bools, form: ConstrainedForm | None, repair: bool
+) -> Decoded:
     """Return the network of a state of the QUBO, or of its constrained form."""
-    violations = [*_subset_violations(formulation, state, form is not None), *_order_violations(formulation, state)]
+    violations = [
+        *_subset_violations(formulation, state, form is not None),
+        *_order_violations(formulation, state),
+    ]
     relative, candidates = formulation.relative, formulation.candidates
     if relative.union_scores is None:
         chosen = closure_sets(formulation, state)
         parents = candidates.families.sets_at(chosen)
-        score, rounded = (float(scores[chosen].sum()) for scores in (formulation.scores, candidates.scores))
+        score, rounded = (
+            float(scores[chosen].sum()) for scores in (formulation.scores, candidates.scores)
+        )
     else:
         unions = [tuple(np.flatnonzero(row).tolist()) for row in active_members(formulation, state)]
         gains = [union_gains(relative, vertex, [union])[0] for vertex, union in enumerate(unions)]
         score = rounded = float(candidates.base_scores.sum() + sum(gains))
         bases = [candidates.base(vertex) for vertex in range(candidates.n)]
         both = [tuple(sorted({*union, *base})) for union, base in zip(unions, bases, strict=True)]
-        parents = tuple(w if len(w) <= relative.largest_set else bases[v] for v, w in enumerate(both))
+        parents = tuple(
+            w if len(w) <= relative.largest_set else bases[v] for v, w in enumerate(both)
+        )
     if form is None:
         total = float(energy(formulation.qubo, state))
     else:
@@ -134,7 +157,9 @@ def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | N
         if cycle := find_cycle(parents):
             if formulation.exact:
                 raise AssertionError("a feasible state has a directed cycle")
-            violations.append(Violation("cycle", tuple(formulation.candidates.names[v] for v in cycle)))
+            violations.append(
+                Violation("cycle", tuple(formulation.candidates.names[v] for v in cycle))
+            )
     decoded = Decoded(parents, tuple(violations), total, score, state)
     if relative.union_scores is None:
         decoded = replace(decoded, parents=candidates.parents_at(chosen))
@@ -146,7 +171,9 @@ def _decoded(formulation: "Formulation", state: Bools, form: ConstrainedForm | N
 
 def energy_tolerance(formulation: "Formulation") -> float:
     """Return the largest |energy + score| of a feasible state that rounding can cause."""
-    return TOLERANCE * (abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0)))
+    return TOLERANCE * (
+        abs(formulation.qubo.offset) + float(np.abs(formulation.qubo.h).max(initial=1.0))
+    )
 
 
 def closure_sets(formulation: "Formulation", state: Bools) -> Ints:
@@ -165,15 +192,23 @@ def active_members(formulation: "Formulation", state: Bools) -> Bools:
     return inside
 
 
-def _subset_violations(formulation: "Formulation", state: Bools, constrained: bool) -> list[Violation]:
+def _subset_violations(
+    formulation: "Formulation", state: Bools, constrained: bool
+) -> list[Violation]:
     """Name each vertex whose active subsets, or whose z bit, cost energy; constrained: those with more than two."""
-    subsets, names, penalties = formulation.subsets.families, formulation.candidates.names, formulation.penalties
+    subsets, names, penalties = (
+        formulation.subsets.families,
+        formulation.candidates.names,
+        formulation.penalties,
+    )
     sums = np.concatenate([[0], np.cumsum(state[: formulation.subsets.total])])
     active = np.diff(sums[subsets.vertex_start])
     wrong = active > 2
     if constrained:
         return [Violation("subsets", (names[vertex],)) for vertex in np.flatnonzero(wrong).tolist()]
-    for vertex in np.flatnonzero((active == 2) & ~penalties.has_slack & (penalties.at_most_two > 0)).tolist():
+    for vertex in np.flatnonzero(
+        (active == 2) & ~penalties.has_slack & (penalties.at_most_two > 0)
+    ).tolist():
         first, last = subsets.vertex_start[vertex : vertex + 2]
         own = slice(*formulation.candidates.families.vertex_start[vertex : vertex + 2])
         pair = first + np.flatnonzero(state[first:last])
@@ -203,7 +238,9 @@ def _order_violations(formulation: "Formulation", state: Bools) -> list[Violatio
         found += [Violation(constraint, (names[parent], names[child])) for parent, child in ends]
     ab, bc, ac = (r == order.ascending)[order.triangles].T
     cyclic = (ab == bc) & (ab != ac)
-    for (a, b, c), forward in zip(order.corners()[cyclic].tolist(), ab[cyclic].tolist(), strict=True):
+    for (a, b, c), forward in zip(
+        order.corners()[cyclic].tolist(), ab[cyclic].tolist(), strict=True
+    ):
         cycle = (a, b, c) if forward else (c, b, a)
         found.append(Violation("triangle", tuple(names[vertex] for vertex in cycle)))
     return found
@@ -226,8 +263,8 @@ def _agrees(formulation: "Formulation", r: Bools, parents: Parents) -> Bools:
 def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     """Return an order of all vertices in which each edge that the r bits allow goes forward, if they allow no cycle.
 
-    Where they allow one, the vertex with the fewest open predecessors, all its required ones placed, comes next.
-    """
+    Where they allow one, the vertex with the fewest open predecessors, all its required ones
+    placed, comes next."""
     state, relative, n = np.asarray(bits) != 0, formulation.relative, formulation.candidates.n
     before, must = np.zeros((n, n), np.bool_), np.zeros((n, n), np.bool_)
     allowed = _agrees(formulation, _order_state(formulation, state), relative.parents)
@@ -238,16 +275,18 @@ def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     for _ in range(n):
         order.append(vertex := int(np.argmin(open_before)))
         open_before -= before[:, vertex] + n * must[:, vertex]
-        open_before[vertex] = 4 * n * n  # placed: above all others, though the rest still subtract up to n (n + 1)
+        open_before[vertex] = (
+            4 * n * n
+        )  # placed: above all others, though the rest still subtract up to n (n + 1)
     return order
 
 
 def weighted_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     """Return an order of all vertices that loses little of the sets that the state chooses.
 
-    A greedy feedback arc order (Eades, Lin and Smyth): next comes a vertex without open parents, or the one with the
-    largest difference of outgoing and incoming weight. An arc weighs what the child loses without the parent.
-    """
+    A greedy feedback arc order (Eades, Lin and Smyth): next comes a vertex without open parents, or
+    the one with the largest difference of outgoing and incoming weight. An arc weighs what the
+    child loses without the parent."""
     candidates, n = formulation.candidates, formulation.candidates.n
     chosen = closure_sets(formulation, np.asarray(bits) != 0)
     weights, must = np.zeros((n, n)), np.zeros((n, n), np.bool_)  # [child, parent]
@@ -259,7 +298,9 @@ def weighted_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]
             if not must[child, parent]:
                 allowed[parent] = False
                 without = candidates.families.first_inside(child, allowed)
-                weights[child, parent] = candidates.scores[chosen[child]] - candidates.scores[without]
+                weights[child, parent] = (
+                    candidates.scores[chosen[child]] - candidates.scores[without]
+                )
                 allowed[parent] = True
     huge = 1.0 + 2.0 * float(weights.sum())
     incoming, outgoing, waiting = weights.sum(axis=1), weights.sum(axis=0), must.sum(axis=1)
@@ -288,20 +329,28 @@ def best_sets(formulation: "Formulation", order: list[int]) -> Ints:
     chosen = formulation.candidates.families.best_of_order(order)
     if (chosen < 0).any():
         name = formulation.candidates.names[int(np.argmin(chosen))]
-        raise QubayesError(f"the order puts {name} before a required parent of it; give an order that does not")
+        raise QubayesError(
+            f"the order puts {name} before a required parent of it; give an order that does not"
+        )
     return chosen
 
 
-def encode_sets(formulation: "Formulation", chosen: npt.ArrayLike, order: list[int] | None = None) -> Bools:
+def encode_sets(
+    formulation: "Formulation", chosen: npt.ArrayLike, order: list[int] | None = None
+) -> Bools:
     """Return the state of the DAG that gives each vertex the candidate set of this number; its energy is -score.
 
-    `order` (all vertices, parents first) decides the r bits; by default a topological order of the DAG.
-    """
+    `order` (all vertices, parents first) decides the r bits; by default a topological order of the
+    DAG."""
     numbers, pairs = np.asarray(chosen, dtype=np.int64), formulation.order.pairs
     order = order or list(topological_order(formulation.candidates.families.sets_at(numbers)))
     if len(order) < formulation.candidates.n:
         raise QubayesError("the parent sets form a directed cycle; give those of a DAG")
-    state, position, first_r = active_state(formulation, numbers), np.argsort(order), formulation.subsets.total
+    state, position, first_r = (
+        active_state(formulation, numbers),
+        np.argsort(order),
+        formulation.subsets.total,
+    )
     state[first_r : first_r + len(pairs)] = position[pairs[:, 0]] < position[pairs[:, 1]]
     return state
 
@@ -323,12 +372,16 @@ def encode(formulation: "Formulation", parents: tuple[VertexSet, ...]) -> Bools:
     candidates, wanted = formulation.candidates, [tuple(sorted(its)) for its in parents]
     chosen = candidates.families.vertex_start[1:] - 1
     for vertex, its in enumerate(wanted):
-        members = its if candidates.plain is None else tuple(sorted({*its, *candidates.base(vertex)}))
+        members = (
+            its if candidates.plain is None else tuple(sorted({*its, *candidates.base(vertex)}))
+        )
         with suppress(ValueError):  # not found: refused below
             place = list(candidates.families.sets_of(vertex)).index(members)
             chosen[vertex] = candidates.families.vertex_start[vertex] + place
     for vertex, its in enumerate(candidates.parents_at(chosen)):
         if its != wanted[vertex]:
             names = ", ".join(candidates.names[parent] for parent in wanted[vertex]) or "no parents"
-            raise QubayesError(f"{candidates.names[vertex]} with {names} is not a candidate set; encode candidate sets")
+            raise QubayesError(
+                f"{candidates.names[vertex]} with {names} is not a candidate set; encode candidate sets"
+            )
     return encode_sets(formulation, chosen)

@@ -23,26 +23,46 @@ from ..machines.qubo import Qubo, coefficient_range, to_bqm
 from .answers import Samples, State
 from .assembly import annealer_problem, assemble, coupled_pairs, slack_bits, to_cqm
 from .decoding import Decoded, decode, encode_sets
-from .formulation_files import Problem, companion_of, model_companion, read_problem, write_formulation
+from .formulation_files import (
+    Problem,
+    companion_of,
+    model_companion,
+    read_problem,
+    write_formulation,
+)
 from .gains import RelativeSets, UnionScores, relate
 from .on_demand import DEMAND, Demand, order_on_demand
 from .order_bits import ORDERS, PROVED, Order, OrderStatus, balanced, choose_order, eliminations
-from .penalties import KINDS, PENALTIES, Penalties, needs_slack, paper, scaled, tight, vertex_gains, weak_kinds
+from .penalties import (
+    KINDS,
+    PENALTIES,
+    Penalties,
+    needs_slack,
+    paper,
+    scaled,
+    tight,
+    vertex_gains,
+    weak_kinds,
+)
 from .subsets import Budget, Subsets, cover
 
 if TYPE_CHECKING:
     from dimod import BinaryQuadraticModel, ConstrainedQuadraticModel
 
-# A tenth of the search for subsets costs a few bits in a thousand and saves most of its time (connect, m = 3).
+# A tenth of the search for subsets costs a few bits in a thousand and saves most of its time
+# (connect, m = 3).
 QUICK = Budget(effort=0.1, rounds=0)
-BYTES_OF_PAIR = 105  # at the peak, while couplers are sorted; up to 101 were measured (docs/results/trials.jsonl)
+# at the peak, while couplers are sorted; up to 101 were measured (docs/results/trials.jsonl)
+BYTES_OF_PAIR = 105
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
     """How coefficients are written: factors of penalties, and their precision."""
 
-    scale: Mapping[str, float] = field(default_factory=dict)  # of edge, triangle, both (order), slack
+    scale: Mapping[str, float] = field(
+        default_factory=dict
+    )  # of edge, triangle, both (order), slack
     digits: int | None = None  # after the decimal point
     bits: int | None = None  # of signed whole numbers, in units of a step that is found
 
@@ -50,9 +70,13 @@ class Coefficients:
         """Raise for what is not allowed."""
         for kind, factor in self.scale.items():
             if kind not in KINDS or not 0.0 < factor < np.inf:
-                raise SettingError(f"scale {kind} = {factor}; give positive factors of {', '.join(KINDS)}")
+                raise SettingError(
+                    f"scale {kind} = {factor}; give positive factors of {', '.join(KINDS)}"
+                )
         if self.digits is not None and self.bits is not None:
-            raise SettingError(f"digits = {self.digits} and bits of precision = {self.bits}; give one of them")
+            raise SettingError(
+                f"digits = {self.digits} and bits of precision = {self.bits}; give one of them"
+            )
         if self.digits is not None and not 0 <= self.digits <= 12:
             raise SettingError(f"digits = {self.digits}; give 0 to 12")
         if self.bits is not None and not 2 <= self.bits <= 53:
@@ -63,19 +87,22 @@ class Coefficients:
 class Formulation:
     """A QUBO whose least energy is minus the best score, and the meaning of its bits.
 
-    Bits: one u for each subset, vertex by vertex; one r for each pair of `order`; one z for each vertex in
-    `slack_vertices`.
-    """
+    Bits: one u for each subset, vertex by vertex; one r for each pair of `order`; one z for each
+        vertex in `slack_vertices`."""
 
     relative: RelativeSets = field(repr=False)
     order: Order = field(repr=False)
     penalties: Penalties = field(repr=False)
-    representations: SmallInts = field(repr=False)  # (sets, 2) the subsets of a candidate set, equal if one; -1: base
+    representations: SmallInts = field(
+        repr=False
+    )  # (sets, 2) the subsets of a candidate set, equal if one; -1: base
     qubo: Qubo = field(repr=False)
     order_kind: str
     penalty_kind: str
     seconds: float  # spent on assembling the QUBO
-    scores: Floats = field(repr=False)  # (sets,) of the candidate sets; those that were formulated may be rounded
+    scores: Floats = field(
+        repr=False
+    )  # (sets,) of the candidate sets; those that were formulated may be rounded
     scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
     step: float | None = None  # scores and coefficients are multiples of it
     weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
@@ -160,12 +187,13 @@ class Formulation:
         """Return the constrained form as an `ommx.v1.Instance`, the at-most-two constraints as constraints."""
         return to_ommx(self.to_cqm(ordering=ordering))
 
-    def write(self, path: str | Path, *, ordering: str = "penalties", companion: bool = True) -> ModelSize:
+    def write(
+        self, path: str | Path, *, ordering: str = "penalties", companion: bool = True
+    ) -> ModelSize:
         """Write the QUBO with its labels, or its constrained form, and return the size of what was written.
 
-        Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer. Beside it, the file `PATH.qbf`
-        holds what `qubayes decode` needs.
-        """
+        Constrained are `.cqm`, `.lp`, `.qplib`, and `.json` for the Digital Annealer. Beside it,
+        the file `PATH.qbf` holds what `qubayes decode` needs."""
         kind = ending(path)
         if kind == ".json":
             size = write_model(annealer_problem(self), path)
@@ -181,7 +209,9 @@ class Formulation:
     def decode(self, answer: State, *, repair: bool = False) -> Decoded: ...
     @overload
     def decode(self, answer: Samples, *, repair: bool = False) -> tuple[Decoded, ...]: ...
-    def decode(self, answer: State | Samples, *, repair: bool = False) -> Decoded | tuple[Decoded, ...]:
+    def decode(
+        self, answer: State | Samples, *, repair: bool = False
+    ) -> Decoded | tuple[Decoded, ...]:
         """Return the network of a state, or of each sample of an answer, and every constraint that it violates."""
         return decode(self, answer, repair=repair)
 
@@ -193,7 +223,9 @@ class Formulation:
         decoded = self.decode(encode_sets(self, choice))
         score = float(self.scores[np.asarray(choice, dtype=np.int64)].sum())
         if decoded.violations or not np.isclose(decoded.score, score, rtol=1e-9, atol=1e-6):
-            raise AssertionError(f"internal error: energy {decoded.energy} of a network with score {score}")
+            raise AssertionError(
+                f"internal error: energy {decoded.energy} of a network with score {score}"
+            )
         return decoded.bits, decoded.energy
 
     @property
@@ -237,7 +269,10 @@ class Formulation:
         """Return the size of the model that was written, or of the QUBO, in a few lines for people."""
         size, u, r = written or self.size, self.bits["u"], self.bits["r"]
         least, largest = size.coefficient_range
-        z, rows = size.bits - u - r, f"; {size.constraints:,} constraints" if size.constraints else ""
+        z, rows = (
+            size.bits - u - r,
+            f"; {size.constraints:,} constraints" if size.constraints else "",
+        )
         proved = int(self.subsets.proved.sum())
         rounding = []
         if self.step is not None:
@@ -247,7 +282,11 @@ class Formulation:
             f"{size.bits:,} bits: {u:,} subsets, {r:,} order, {z:,} slack; {size.couplers:,} couplers{rows}",
             f"coefficients from {least:.6g} to {largest:.6g}",
             *rounding,
-            *([] if self.order_kind in ORDERS else [f"order bits: {self.order_kind}, {self.order_status}"]),
+            *(
+                []
+                if self.order_kind in ORDERS
+                else [f"order bits: {self.order_kind}, {self.order_status}"]
+            ),
             f"{proved} of {self.candidates.n} vertices have a provably smallest family of subsets",
             f"subsets found in {round(self.subsets.seconds, 3)} s; order bits chosen in "
             f"{round(self.order_seconds, 3)} s; QUBO assembled in {round(self.seconds, 3)} s",
@@ -268,11 +307,11 @@ def formulate(
 ) -> Formulation:
     """Return the QUBO H(u, r, z) with min H = -(best score), reached only by states of best networks.
 
-    `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a candidate set scores as
-    the best candidate set inside it (closure), or as `union_scores` says (the base beyond the maximum size). Without
-    `subsets`, they are found by `cover`. With rounded `coefficients`, min H = -(best rounded score). With
-    `order="adjacent"` order bits are made on demand, and `order_status` says what is known of them.
-    """
+    `order="scc", penalty="paper"` is the paper's formulation. A union of subsets that is not a
+    candidate set scores as the best candidate set inside it (closure), or as `union_scores` says
+    (the base beyond the maximum size). Without `subsets`, they are found by `cover`. With rounded
+    `coefficients`, min H = -(best rounded score). With `order="adjacent"` order bits are made on
+    demand, and `order_status` says what is known of them."""
     workers = workers or Workers()
     if subsets is None:
         subsets = cover(candidates, workers=workers)
@@ -283,7 +322,9 @@ def formulate(
         raise SettingError("given scores of unions and rounded coefficients; give one of them")
     began = time.perf_counter()
     if order in DEMAND:
-        pairs, status = order_on_demand(relate(candidates, subsets), demand or Demand(), workers, on_progress)
+        pairs, status = order_on_demand(
+            relate(candidates, subsets), demand or Demand(), workers, on_progress
+        )
     elif order in ORDERS:
         pairs = choose_order(candidates, order)
     else:
@@ -292,15 +333,23 @@ def formulate(
     problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
     step = 10.0**-written.digits if written.digits is not None else None
     made = assembled(problem, step, workers)
-    if written.bits is not None:  # take the least step found whose coefficients are at most `most` steps
+    if (
+        written.bits is not None
+    ):  # take the least step found whose coefficients are at most `most` steps
         most = 2 ** (written.bits - 1) - 1
         step = max(made.coefficient_range[1], 1e-9) / most
-        while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (1 + 1e-9):
+        while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (
+            1 + 1e-9
+        ):
             if not made.relative.gains.any():
-                raise SettingError("too few bits of precision: every gain is rounded to 0; give more")
+                raise SettingError(
+                    "too few bits of precision: every gain is rounded to 0; give more"
+                )
             step *= 1.001 * made.coefficient_range[1] / (step * most)
     assembling, choosing = time.perf_counter() - chosen, chosen - began
-    return replace(made, order_kind=order, order_status=status, order_seconds=choosing, seconds=assembling)
+    return replace(
+        made, order_kind=order, order_status=status, order_seconds=choosing, seconds=assembling
+    )
 
 
 def assembled(problem: Problem, step: float | None, workers: Workers) -> Formulation:
@@ -313,7 +362,11 @@ def assembled(problem: Problem, step: float | None, workers: Workers) -> Formula
     relative = relate(candidates, problem.subsets, problem.union_scores)
     _check_memory(relative.subsets, 3 * len(pairs.triangles) + coupled_pairs(relative, pairs))
     gains = vertex_gains(relative, workers)
-    proved = tight(relative, pairs, gains, step) if problem.penalty == "tight" else paper(relative, pairs, gains)
+    proved = (
+        tight(relative, pairs, gains, step)
+        if problem.penalty == "tight"
+        else paper(relative, pairs, gains)
+    )
     penalties = scaled(proved, problem.scale, step)
     weak = weak_kinds(penalties, relative, pairs, gains) if problem.scale else ()
     if problem.penalty == "tight":
@@ -348,7 +401,9 @@ def read_formulation(path: str | Path, workers: Workers | None = None) -> Formul
     with np.errstate(all="ignore"):  # of numbers that no formulation has: the checksum tells
         made = assembled(problem, settings["step"], workers or Workers())
     if made.checksum != settings["checksum"]:
-        raise FormatError(f"{place} was written by another version and gives another QUBO now; formulate again")
+        raise FormatError(
+            f"{place} was written by another version and gives another QUBO now; formulate again"
+        )
     return replace(made, order_kind=settings["order"], order_status=settings["order_status"])
 
 
@@ -378,7 +433,10 @@ def count_bits(
 
 
 def quick_subsets(
-    candidates: Candidates, method: str = "auto", workers: Workers | None = None, on_progress: OnProgress = silent
+    candidates: Candidates,
+    method: str = "auto",
+    workers: Workers | None = None,
+    on_progress: OnProgress = silent,
 ) -> Subsets:
     """Return subsets whose unions of two give every candidate set, found in little time."""
     return cover(candidates, method=method, budget=QUICK, workers=workers, on_progress=on_progress)

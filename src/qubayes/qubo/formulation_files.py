@@ -1,8 +1,8 @@
 """Files of formulations (`.qbf`), written beside a model so that answers to it can be decoded.
 
-An archive (zip) of the candidate sets (`.qbc`), the subsets (`.qbs`), the order bits, the settings, and, where they
-were given, the scores of unions. The QUBO is assembled again when it is read, and its checksum compared.
-"""
+An archive (zip) of the candidate sets (`.qbc`), the subsets (`.qbs`), the order bits, the settings,
+and, where they were given, the scores of unions. The QUBO is assembled again when it is read, and
+its checksum compared."""
 
 import io
 import json
@@ -84,7 +84,9 @@ def write_formulation(formulation: "Formulation", path: str | Path) -> None:
         np.lib.format.write_array(stream, array, allow_pickle=False)
         contents[name] = stream.getvalue()
     with tempfile.TemporaryDirectory() as folder:
-        write_candidates(replace(formulation.candidates, scores=formulation.scores), Path(folder, CANDIDATES))
+        write_candidates(
+            replace(formulation.candidates, scores=formulation.scores), Path(folder, CANDIDATES)
+        )
         write_subsets(replace(formulation.subsets, seconds=0.0), Path(folder, SUBSETS))
         contents |= {name: Path(folder, name).read_bytes() for name in (CANDIDATES, SUBSETS)}
     with replacing(path, binary=True) as file, zipfile.ZipFile(file, "w") as archive:
@@ -96,7 +98,9 @@ def model_companion(path: str | Path) -> Path:
     """Return the file of the formulation itself, or the one beside a model file; raise if it is absent."""
     place = Path(path) if Path(path).suffix == ENDING else companion_of(path)
     if not place.exists():
-        raise FormatError(f"{path} has no file {place.name} beside it; give the candidate sets that were formulated")
+        raise FormatError(
+            f"{path} has no file {place.name} beside it; give the candidate sets that were formulated"
+        )
     return place
 
 
@@ -133,7 +137,9 @@ def _contents(path: Path) -> dict[str, bytes]:
         except QubayesError:
             raise
         except Exception as error:  # zipfile and what unpacks raise errors of many kinds
-            raise FormatError(f"no whole archive ({type(error).__name__}); formulate again") from error
+            raise FormatError(
+                f"no whole archive ({type(error).__name__}); formulate again"
+            ) from error
 
 
 def _part(contents: Mapping[str, bytes], name: str, read: Callable[[Path], T]) -> T:
@@ -176,7 +182,9 @@ def _settings(content: bytes) -> dict[str, Any]:
         raise FormatError("the settings order and checksum are not texts")
     settings["order_status"] = _order_status(settings["order_status"])
     if settings["penalty"] not in PENALTIES:
-        raise FormatError(f"the penalty is {shown(settings['penalty'])}; known are {', '.join(PENALTIES)}")
+        raise FormatError(
+            f"the penalty is {shown(settings['penalty'])}; known are {', '.join(PENALTIES)}"
+        )
     if not isinstance(scale, dict) or not scale.keys() <= KINDS.keys():
         raise FormatError(f"the scale is {shown(scale)}; give factors of {', '.join(KINDS)}")
     for factor in (*scale.values(), *([] if step is None else [step])):
@@ -211,6 +219,12 @@ def _union_scores(relative: RelativeSets, scores: AnyArray) -> UnionScores:
 def _unions(relative: RelativeSets) -> Iterator[tuple[int, list[VertexSet]]]:
     """Yield for each vertex the different parent sets that one or two of its subsets give with its base."""
     for vertex in range(relative.candidates.n):
-        base, sets = relative.candidates.base(vertex), list(relative.subsets.families.sets_of(vertex))
-        unions = {tuple(sorted({*base, *first, *second})) for first, second in combinations([(), *sets], 2)}
+        base, sets = (
+            relative.candidates.base(vertex),
+            list(relative.subsets.families.sets_of(vertex)),
+        )
+        unions = {
+            tuple(sorted({*base, *first, *second}))
+            for first, second in combinations([(), *sets], 2)
+        }
         yield vertex, sorted(union for union in unions if len(union) <= relative.largest_set)

@@ -1,12 +1,13 @@
 """Candidate sets and subsets relative to each vertex's base, and their gains (docs/theory.md §1).
 
-A possible parent of a vertex has a small local number 1, 2, ... (its place in the vertex's list of possible parents),
-so that a set of them packs into one 64-bit key. Required parents (the vertex's base) are left out of every set.
+A possible parent of a vertex has a small local number 1, 2, ... (its place in the vertex's list of
+possible parents), so that a set of them packs into one 64-bit key. Required parents (the vertex's
+base) are left out of every set.
 
-Closure gain: gain(W) = max { log S(C) - log S(base) : C a candidate set, C <= base | W }. From these come the gains of
-subsets and of their unions, the losses of parents, and the representations of candidate sets by subsets. With scores of
-unions computed from the data, `formulate` gives the paper's H to the coefficient.
-"""
+Closure gain: gain(W) = max { log S(C) - log S(base) : C a candidate set, C <= base | W }. From
+these come the gains of subsets and of their unions, the losses of parents, and the representations
+of candidate sets by subsets. With scores of unions computed from the data, `formulate` gives the
+paper's H to the coefficient."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,7 +27,9 @@ from ..scores import Score, local_score
 from .subsets import Subsets
 
 MOST_SETS = 2**31 - 1  # candidate sets are numbered by 32-bit integers
-AGREEMENT = 1e-6  # relative, of scores on data with those of files: other programs write seven digits
+AGREEMENT = (
+    1e-6  # relative, of scores on data with those of files: other programs write seven digits
+)
 UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
 """Log scores of a vertex with each of these parent sets, for the true scores of unions of subsets."""
 
@@ -105,7 +108,9 @@ class RelativeSets(NamedTuple):
         return self.candidates.stamp.max_parents or int(sizes.max(initial=0))
 
 
-def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None) -> RelativeSets:
+def relate(
+    candidates: Candidates, subsets: Subsets, union_scores: UnionScores | None = None
+) -> RelativeSets:
     """Return the candidates and subsets relative to the bases; raise for subsets of other sets or variables."""
     check_sets(len(candidates.scores))
     families, n = candidates.families, candidates.n
@@ -114,16 +119,22 @@ def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores |
     keys = _edge_keys(families)
     optional = ~np.isin(keys, required.keys)
     kept = np.concatenate([[0], np.cumsum(optional)])
-    free = Families(families.vertex_start, frozen(kept[families.set_start]), frozen(families.members[optional]))
+    free = Families(
+        families.vertex_start, frozen(kept[families.set_start]), frozen(families.members[optional])
+    )
     possible = np.unique(keys[optional])
     start = np.searchsorted(possible, np.arange(n + 1) * n)
     parents = Parents(frozen(start), frozen((possible % max(n, 1)).astype(np.int32)))
     chosen = subsets.families
     if candidates.names != subsets.names:
-        raise QubayesError("candidates and subsets are of different variables; cover these candidates first")
+        raise QubayesError(
+            "candidates and subsets are of different variables; cover these candidates first"
+        )
     if not (known := np.isin(_edge_keys(chosen), possible)).all():
         vertex = candidates.names[chosen.member_owners[~known][0]]
-        raise QubayesError(f"a subset of {vertex} has a member that no candidate set of it has; cover it again")
+        raise QubayesError(
+            f"a subset of {vertex} has a member that no candidate set of it has; cover it again"
+        )
     if np.diff(chosen.set_start).min(initial=1) == 0:
         raise QubayesError("a subset is empty; subsets hold one parent or more")
     local = []
@@ -131,13 +142,17 @@ def relate(candidates: Candidates, subsets: Subsets, union_scores: UnionScores |
         numbers = np.searchsorted(possible, _edge_keys(sets)) - start[sets.member_owners] + 1
         local.append(sets._replace(members=frozen(numbers.astype(np.int32))))
     gains = candidates.scores - np.repeat(candidates.base_scores, families.sizes)
-    return RelativeSets(candidates, subsets, parents, required, local[0], local[1], frozen(gains), union_scores)
+    return RelativeSets(
+        candidates, subsets, parents, required, local[0], local[1], frozen(gains), union_scores
+    )
 
 
 def check_sets(sets: int) -> None:
     """Raise if this many candidate sets cannot be numbered by 32-bit integers."""
     if sets > MOST_SETS:
-        raise QubayesError(f"{sets} candidate sets; at most {MOST_SETS} can be formulated: allow fewer parents")
+        raise QubayesError(
+            f"{sets} candidate sets; at most {MOST_SETS} can be formulated: allow fewer parents"
+        )
 
 
 def _edge_keys(families: Families) -> Ints:
@@ -145,7 +160,9 @@ def _edge_keys(families: Families) -> Ints:
     return families.member_owners * families.n + families.members
 
 
-def data_scores(candidates: Candidates, dataset: Dataset, score: Score | None = None) -> UnionScores:
+def data_scores(
+    candidates: Candidates, dataset: Dataset, score: Score | None = None
+) -> UnionScores:
     """Return the local scores on the data, by the score of the candidate sets unless another is given.
 
     Raise if the best set of a vertex does not have the score that its file says.
@@ -157,10 +174,14 @@ def data_scores(candidates: Candidates, dataset: Dataset, score: Score | None = 
             f"{option('data')}: a union then scores as the best candidate set inside it"
         )
     if score is None and stamp.score == "unknown":
-        raise SettingError("the candidate sets do not say by which score they were found; give it with --score")
+        raise SettingError(
+            "the candidate sets do not say by which score they were found; give it with --score"
+        )
     chosen = score or Score(stamp.score, stamp.ess or 1.0)
     if missing := [name for name in candidates.names if name not in known]:
-        raise SettingError(f"the data have no column {missing[0]!r}; give the data that the candidate sets come from")
+        raise SettingError(
+            f"the data have no column {missing[0]!r}; give the data that the candidate sets come from"
+        )
     place = [dataset.names.index(name) for name in candidates.names]
     found: dict[tuple[int, VertexSet], float] = {}
 
@@ -172,7 +193,10 @@ def data_scores(candidates: Candidates, dataset: Dataset, score: Score | None = 
         return [found[vertex, members] for members in sets]
 
     for vertex, first in enumerate(candidates.families.vertex_start[:-1].tolist()):
-        true, given = scores(vertex, [candidates.families.set_at(first)])[0], float(candidates.scores[first])
+        true, given = (
+            scores(vertex, [candidates.families.set_at(first)])[0],
+            float(candidates.scores[first]),
+        )
         if not math.isclose(true, given, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
             raise SettingError(
                 f"the best set of {candidates.names[vertex]} scores {true:.6f} on these data by {chosen.name} and "
@@ -198,7 +222,9 @@ def union_gains(relative: RelativeSets, vertex: int, unions: Sequence[VertexSet]
     assert relative.union_scores is not None
     base, gains = relative.candidates.base(vertex), np.zeros(len(unions))
     parents = [tuple(sorted({*base, *union})) for union in unions]
-    small = [k for k, union in enumerate(unions) if union and len(parents[k]) <= relative.largest_set]
+    small = [
+        k for k, union in enumerate(unions) if union and len(parents[k]) <= relative.largest_set
+    ]
     if small:
         scores = np.asarray(relative.union_scores(vertex, [parents[k] for k in small]))
         gains[small] = scores - relative.candidates.base_scores[vertex]
@@ -211,13 +237,18 @@ def look_up(known: LocalSets, sought: LocalSets) -> SmallInts:
     -1 where that part is not known, is empty, or the mask exceeds the size of the sought set.
     """
     masks = 1 << int(sought.sizes.max(initial=0))
-    known_keys, keys = np.zeros(len(known.sizes), np.int64), np.zeros((len(sought.sizes), masks), np.int64)
+    known_keys, keys = (
+        np.zeros(len(known.sizes), np.int64),
+        np.zeros((len(sought.sizes), masks), np.int64),
+    )
     for place in range(int(known.sizes.max(initial=0))):
         longer = np.flatnonzero(known.sizes > place)
         known_keys[longer] = known_keys[longer] << known.width | known.member(place, longer)
     for place in range(int(sought.sizes.max(initial=0))):
         longer, half = np.flatnonzero(sought.sizes > place), 1 << place
-        keys[longer, half : 2 * half] = keys[longer, :half] << sought.width | sought.member(place, longer)[:, None]
+        keys[longer, half : 2 * half] = (
+            keys[longer, :half] << sought.width | sought.member(place, longer)[:, None]
+        )
     order = np.argsort(known_keys)
     ascending = np.append(known_keys[order], -1)  # -1 is the key of no set
     asked = np.flatnonzero(keys)
@@ -244,8 +275,8 @@ def closure_gains(found: SmallInts, gains: Floats) -> Floats:
 def parent_losses(candidates: LocalSets, gains: Floats, ordered: Bools) -> tuple[Floats, float]:
     """Return the most that the vertex can lose with each possible parent, and with all `ordered` ones at once.
 
-    loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other: max of gain(C) - gain(C - ordered).
-    """
+    loss[x] = max over candidate sets C with x of gain(C) - gain(C - x); the other: max of gain(C) -
+    gain(C - ordered)."""
     best, sizes = closure_gains(look_up(candidates, candidates), gains), candidates.sizes
     losses, rests = np.zeros(len(ordered)), (1 << sizes) - 1
     for place in range(int(sizes.max(initial=0))):
@@ -261,9 +292,8 @@ def parent_losses(candidates: LocalSets, gains: Floats, ordered: Bools) -> tuple
 def representations(candidates: LocalSets, subsets: LocalSets) -> SmallInts:
     """Return rows (set, U, V): each representation U | V, U <= V, of a candidate set; V = U where U is the set.
 
-    A set that is itself a subset is listed that way only; a set without a representation is listed with U = V = -1;
-    the base (relative to itself: the empty set) is not listed.
-    """
+    A set that is itself a subset is listed that way only; a set without a representation is listed
+    with U = V = -1; the base (relative to itself: the empty set) is not listed."""
     found, sizes = look_up(subsets, candidates), candidates.sizes
     rows = [np.empty((0, 3), np.int32)]
     for size in range(1, int(sizes.max(initial=0)) + 1):
@@ -301,17 +331,25 @@ class _Rests(NamedTuple):
 def pair_gains(candidates: LocalSets, gains: Floats, subsets: LocalSets, singles: Floats) -> Floats:
     """Return gain(U | V) of each pair of subsets of the vertex, in lexicographic order.
 
-    A candidate set inside U | V lies inside U, inside V, or meets U and leaves a rest inside V - U. So for each U the
-    rests of the candidate sets that meet it go into a table, and each V looks up the 2^|V - U| - 1 sets inside V - U.
-    """
+    A candidate set inside U | V lies inside U, inside V, or meets U and leaves a rest inside V - U.
+    So for each U the rests of the candidate sets that meet it go into a table, and each V looks up
+    the 2^|V - U| - 1 sets inside V - U."""
     mu, slots = len(singles), table_slots(len(gains))
     members = candidates.members[candidates.start[0] : candidates.start[-1]]
     most = 1 << candidates.width
     owners = np.repeat(np.arange(len(gains), dtype=np.int32), candidates.sizes)
     start = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=most))])
     holders = _Holders(start, owners[np.argsort(members, kind="stable")])
-    rests = _Rests(np.zeros(slots, np.int64), np.zeros(slots), np.empty(slots, np.int32), np.zeros(most, np.bool_))
-    keys, pairs = np.zeros(1 << int(subsets.sizes.max(initial=0)), np.int64), np.empty(mu * (mu - 1) // 2)
+    rests = _Rests(
+        np.zeros(slots, np.int64),
+        np.zeros(slots),
+        np.empty(slots, np.int32),
+        np.zeros(most, np.bool_),
+    )
+    keys, pairs = (
+        np.zeros(1 << int(subsets.sizes.max(initial=0)), np.int64),
+        np.empty(mu * (mu - 1) // 2),
+    )
     _pair_gains(candidates, gains, subsets, singles, holders, rests, keys, pairs)
     return pairs
 
@@ -354,7 +392,9 @@ def _pair_gains(
 
 
 @inner
-def _enter_rests(U: SmallInts, candidates: LocalSets, gains: Floats, holders: _Holders, rests: _Rests) -> int:
+def _enter_rests(
+    U: SmallInts, candidates: LocalSets, gains: Floats, holders: _Holders, rests: _Rests
+) -> int:
     """Enter the rests of the candidate sets that meet U into the table; return the number of entries."""
     entries = 0
     for member in U:

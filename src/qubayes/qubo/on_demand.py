@@ -84,7 +84,9 @@ def order_on_demand(
     pairs = default_pairs(relative)
     search = _Search(relative, pairs, known_network(relative.candidates, demand, workers))
     deadline = time.monotonic() + demand.seconds
-    sweeps = max(1, demand.sweeps // 64)  # short walks find most states below, which are many at first
+    sweeps = max(
+        1, demand.sweeps // 64
+    )  # short walks find most states below, which are many at first
     number = quiet = found = 0
     while search.bits != pairs.all and quiet < demand.walks and time.monotonic() < deadline:
         stream = random_stream(np.random.SeedSequence([demand.seed, number]))
@@ -139,9 +141,16 @@ def default_pairs(relative: RelativeSets) -> DefaultPairs:
     place = np.zeros(len(arcs), np.int64)
     for component, filled in eliminations(relative.candidates, "chordal"):
         place[component[filled.sequence]] = np.arange(len(component))
-        pairs |= {tuple(pair) for pair in component[np.argwhere(np.triu(filled.useful | filled.useful.T))].tolist()}
-    near, both = ({pair for pair in pairs if graph[pair]} for graph in (arcs | arcs.T, arcs & arcs.T))
-    required = zip(relative.required.vertices.tolist(), relative.required.children.tolist(), strict=True)
+        pairs |= {
+            tuple(pair)
+            for pair in component[np.argwhere(np.triu(filled.useful | filled.useful.T))].tolist()
+        }
+    near, both = (
+        {pair for pair in pairs if graph[pair]} for graph in (arcs | arcs.T, arcs & arcs.T)
+    )
+    required = zip(
+        relative.required.vertices.tolist(), relative.required.children.tolist(), strict=True
+    )
     return DefaultPairs(pairs, near, both, near & {_pair(*edge) for edge in required}, place)
 
 
@@ -151,7 +160,9 @@ def without_free_pairs(pairs: DefaultPairs, bits: set[Pair]) -> Order:
     The u bits of both arcs of an adjacent pair without a bit are coupled instead.
     """
     order = relaxed_order(bits, bits)
-    needed = {_pair(*order.pairs[side].tolist()) for side in np.unique(order.triangles)} | (bits & pairs.fixed)
+    needed = {_pair(*order.pairs[side].tolist()) for side in np.unique(order.triangles)} | (
+        bits & pairs.fixed
+    )
     coupled = frozen(np.array(sorted(pairs.both - needed), np.int32).reshape(-1, 2))
     return relaxed_order(needed, needed)._replace(coupled=coupled)
 
@@ -164,10 +175,14 @@ def known_network(candidates: Candidates, demand: Demand, workers: Workers) -> I
     """Return the best network of an order of the given one, as numbers of candidate sets, or what `anneal` finds."""
     if demand.network is None:
         moves = MOVES * max(candidates.n, 1)
-        found = solve(candidates, "anneal", limits=Limits(None, moves, demand.seed), workers=workers)
+        found = solve(
+            candidates, "anneal", limits=Limits(None, moves, demand.seed), workers=workers
+        )
         return np.asarray(found.choice)
     if demand.network.names != candidates.names:
-        raise SettingError("the known network has other variables than the candidate sets; give one of theirs")
+        raise SettingError(
+            "the known network has other variables than the candidate sets; give one of theirs"
+        )
     return candidates.families.best_of_order(order_with_required(candidates, demand.network))
 
 
@@ -187,7 +202,9 @@ def relaxed_order(pairs: set[Pair], bits: set[Pair]) -> Order:
         near.setdefault(b, set()).add(a)
     corners = [(a, b, c) for a, b in sorted(bits) for c in sorted(near[a] & near[b]) if c > b]
     low, middle, high = np.array(corners, np.int32).reshape(-1, 3).T
-    order = Order(frozen(np.array(sorted(pairs), np.int32).reshape(-1, 2)), np.empty((0, 3), np.int32))
+    order = Order(
+        frozen(np.array(sorted(pairs), np.int32).reshape(-1, 2)), np.empty((0, 3), np.int32)
+    )
     sides = [order.pair_of(low, middle), order.pair_of(middle, high), order.pair_of(low, high)]
     triangles = np.column_stack(sides)
     return order._replace(triangles=frozen(triangles.astype(np.int32)))
@@ -220,8 +237,8 @@ def shortest_cycles(parents: tuple[tuple[int, ...], ...]) -> list[list[int]]:
 def missing_chords(cycles: list[list[int]], place: Ints, bits: set[Pair]) -> set[Pair]:
     """Return the sides and chords without an order bit of the shortest cycles that lack one.
 
-    Others may end with them. A cycle whose sides and chords all have bits is there because the state pays a penalty.
-    """
+    Others may end with them. A cycle whose sides and chords all have bits is there because the
+    state pays a penalty."""
     missing: dict[int, set[Pair]] = {}
     for cycle in cycles:
         missing.setdefault(len(cycle), set()).update(chords(cycle, place) - bits)
@@ -289,9 +306,14 @@ class BitWalk:
         starts = np.asarray(sets.vertex_start), relative.gains, np.asarray(parents.start)
         self._sets = _SetMasks(masks, *starts, _offsets(edge, len(parents.vertices)), holders)
         self.deltas = MARGIN * order_bounds(relative, order)[2]
-        pair, edges = order.pair_of(parents.vertices, parents.children), np.full((len(order.pairs), 2), -1)
+        pair, edges = (
+            order.pair_of(parents.vertices, parents.children),
+            np.full((len(order.pairs), 2), -1),
+        )
         here = np.flatnonzero(pair >= 0)
-        edges[pair[here], (order.pairs[pair[here], 0] != parents.children[here]).astype(np.int64)] = here
+        edges[
+            pair[here], (order.pairs[pair[here], 0] != parents.children[here]).astype(np.int64)
+        ] = here
         fixed = np.zeros(len(edges), np.bool_)
         bound = order.pair_of(required.vertices, required.children)
         fixed[bound[bound >= 0]] = True
@@ -327,7 +349,11 @@ class BitWalk:
 
     def choice_of(self, r: Bools) -> Ints:
         """Return the best candidate set of each vertex that r allows."""
-        parents, required, n = self.relative.parents, self.relative.required, self.relative.candidates.n
+        parents, required, n = (
+            self.relative.parents,
+            self.relative.required,
+            self.relative.candidates.n,
+        )
         inside, free = np.zeros((n, n), np.bool_), self.allowed_edges(r)
         inside[parents.children[free], parents.vertices[free]] = True
         inside[required.children, required.vertices] = True
@@ -337,9 +363,13 @@ class BitWalk:
         """Return the least energy of the relaxed QUBO for these r bits."""
         ab, bc, ac = r[self.order.triangles].T
         cyclic = (ab == bc) & (ab != ac)
-        return float(self.deltas[cyclic].sum() - self.relative.candidates.scores[self.choice_of(r)].sum())
+        return float(
+            self.deltas[cyclic].sum() - self.relative.candidates.scores[self.choice_of(r)].sum()
+        )
 
-    def anneal(self, r: Bools, sweeps: int, hot: float, stream: Words, deadline: float = np.inf) -> Bools:
+    def anneal(
+        self, r: Bools, sweeps: int, hot: float, stream: Words, deadline: float = np.inf
+    ) -> Bools:
         """Return the r bits of least energy met on a walk that starts from these at the temperature `hot`."""
         if not len(self._pairs.movable):
             return r
@@ -371,7 +401,11 @@ class BitWalk:
         sense = r[self.order.triangles] == [True, True, False]
         for side, other, third in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             same = np.where(sense[:, side] == sense[:, other], -self.deltas, self.deltas)
-            np.add.at(state.fields, self.order.triangles[:, side], (sense[:, other] == sense[:, third]) * same)
+            np.add.at(
+                state.fields,
+                self.order.triangles[:, side],
+                (sense[:, other] == sense[:, third]) * same,
+            )
         return state
 
     def step(self, state: _State, temperature: float, tries: int, stream: Words) -> None:
@@ -414,7 +448,11 @@ def _turn_pair(p: int, pairs: _Pairs, state: _State) -> None:
     r, fields = state.r, state.fields
     for e in range(pairs.begin[p], pairs.begin[p + 1]):
         q, s = pairs.sides[e, 0], pairs.sides[e, 1]
-        own, first, second = r[p] == pairs.senses[e, 0], r[q] == pairs.senses[e, 1], r[s] == pairs.senses[e, 2]
+        own, first, second = (
+            r[p] == pairs.senses[e, 0],
+            r[q] == pairs.senses[e, 1],
+            r[s] == pairs.senses[e, 2],
+        )
         delta = -pairs.deltas[e] if first == second else pairs.deltas[e]
         fields[q] += -delta if own == second else delta
         fields[s] += -delta if own == first else delta
@@ -443,7 +481,9 @@ def _flip_pair(p: int, sets: _SetMasks, pairs: _Pairs, state: _State) -> Any:
     if old >= 0:
         _flip(state.allowed[earlier], old - sets.first[earlier])
         before = choice[earlier]
-        while not _fits(sets.masks[choice[earlier]], state.allowed[earlier]):  # the base always fits
+        while not _fits(
+            sets.masks[choice[earlier]], state.allowed[earlier]
+        ):  # the base always fits
             choice[earlier] += 1
         change += gains[before] - gains[choice[earlier]]
     _turn_pair(p, pairs, state)
@@ -451,7 +491,9 @@ def _flip_pair(p: int, sets: _SetMasks, pairs: _Pairs, state: _State) -> Any:
 
 
 @kernel
-def _move_vertices(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
+def _move_vertices(
+    sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words
+) -> None:
     """Move vertices by Metropolis' rule: flip an r bit, and let one of its ends pass all vertices in between."""
     flipped = state.flipped
     for _ in range(tries):
@@ -463,7 +505,9 @@ def _move_vertices(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: f
         for e in range(pairs.begin[p], pairs.begin[p + 1]):
             q, s = pairs.sides[e, 0], pairs.sides[e, 1]
             turn = state.r[p] == pairs.senses[e, 0]
-            if turn == (state.r[q] == pairs.senses[e, 1]) and turn == (state.r[s] == pairs.senses[e, 2]):
+            if turn == (state.r[q] == pairs.senses[e, 1]) and turn == (
+                state.r[s] == pairs.senses[e, 2]
+            ):
                 passed = q if pairs.ends[q, 0] == mover or pairs.ends[q, 1] == mover else s
                 if not pairs.fixed[passed]:
                     change += _flip_pair(passed, sets, pairs, state)
@@ -487,13 +531,17 @@ def _note_best(state: _State) -> None:
 
 
 @kernel
-def _walk(sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words) -> None:
+def _walk(
+    sets: _SetMasks, pairs: _Pairs, state: _State, temperature: float, tries: int, words: Words
+) -> None:
     """Flip single r bits by Metropolis' rule; each vertex always has its best allowed set."""
     gains, choice, energies = sets.gains, state.choice, state.energies
     for _ in range(tries):
         p = pairs.movable[below(words, len(pairs.movable))]
         limit = -np.log(uniform(words)) * temperature
-        side = 0 if state.r[p] else 1  # ends[p, side] comes first now, and may have the other as a parent afterwards
+        side = (
+            0 if state.r[p] else 1
+        )  # ends[p, side] comes first now, and may have the other as a parent afterwards
         later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
         new, old = pairs.edges[p, side], pairs.edges[p, 1 - side]
         change, won, lost = state.fields[p], choice[later], choice[earlier]

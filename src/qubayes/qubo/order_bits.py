@@ -1,10 +1,10 @@
 """Order bits r: the pairs of vertices whose order the QUBO decides, and the triangles that must not be cyclic.
 
-`scc` is the paper's E, all pairs inside a strongly connected component of the candidate graph; `chordal` keeps only the
-pairs of a vertex elimination, which are enough (docs/theory.md §2). In an elimination the vertices leave one after
-another, and each joins its predecessors to its successors when it leaves. Kernels hold the arcs as bit sets: arcs[0, a]
-holds b, and arcs[1, b] holds a, for each arc a -> b.
-"""
+`scc` is the paper's E, all pairs inside a strongly connected component of the candidate graph;
+`chordal` keeps only the pairs of a vertex elimination, which are enough (docs/theory.md §2). In an
+elimination the vertices leave one after another, and each joins its predecessors to its successors
+when it leaves. Kernels hold the arcs as bit sets: arcs[0, a] holds b, and arcs[1, b] holds a, for
+each arc a -> b."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,10 @@ SWEEPS = 30  # passes over all pairs, in which each may be turned round
 GREEDY_STARTS = 3  # elimination orders of each greedy kind
 THOROUGH = 300  # vertices up to which greedy costs are kept exact
 SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
-HOT, COLD = 1 / 500, 1 / 20_000  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
+HOT, COLD = (
+    1 / 500,
+    1 / 20_000,
+)  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +153,21 @@ def eliminations(candidates: Candidates, kind: str, seed: int = 0) -> Iterator[t
         if (size := len(component)) > 1 and kind == "chordal":
             yield component, best_elimination(arcs[np.ix_(component, component)], seed)
         elif size > 1:
-            yield component, Filled(np.arange(size), ~np.eye(size, dtype=np.bool_), size * (size - 1) // 2)
+            yield (
+                component,
+                Filled(np.arange(size), ~np.eye(size, dtype=np.bool_), size * (size - 1) // 2),
+            )
 
 
 def balanced(order: Order, deltas: Floats) -> Order:
     """Return the same pairs, each written the way round that keeps linear coefficients small; triangles weigh `deltas`.
 
-    A triangle that is transitive in the chosen directions costs delta (w + x y - x w - y w), w its long side; one that
-    is cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all ascending, as in the paper, a pair that
-    is the long side of hundreds of triangles has hundreds of times delta as its linear coefficient. Here the start is
-    vertices spread on a circle, each before those on the half circle ahead of it (in a regular tournament everything
-    cancels); then single pairs are turned round while the sum of fourth powers of the coefficients falls.
-    """
+    A triangle that is transitive in the chosen directions costs delta (w + x y - x w - y w), w its
+    long side; one that is cyclic in them costs delta (1 - x - y - w + x y + x w + y w). Written all
+    ascending, as in the paper, a pair that is the long side of hundreds of triangles has hundreds
+    of times delta as its linear coefficient. Here the start is vertices spread on a circle, each
+    before those on the half circle ahead of it (in a regular tournament everything cancels); then
+    single pairs are turned round while the sum of fourth powers of the coefficients falls."""
     if not len(order.triangles):
         return order
     low, high = order.pairs.min(axis=1), order.pairs.max(axis=1)
@@ -170,8 +176,12 @@ def balanced(order: Order, deltas: Floats) -> Order:
     entries = np.argsort(sides, kind="stable")
     two = np.array([[1, 2], [0, 2], [0, 1]])[entries % 3]
     others = order.triangles[entries[:, None] // 3, two]  # that each pair meets in triangles
-    ab_bc = two + entries[:, None] % 3 == 1  # the sides ab (0) and bc (1), whose product has the other sign
-    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]  # minus half the coupler, both ascending
+    ab_bc = (
+        two + entries[:, None] % 3 == 1
+    )  # the sides ab (0) and bc (1), whose product has the other sign
+    pulls = (
+        np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]
+    )  # minus half the coupler, both ascending
     start = 2 * np.concatenate([[0], np.cumsum(np.bincount(sides, minlength=len(signs)))])
     _turn(start, others.ravel(), pulls.ravel(), signs, np.zeros(len(signs)), SWEEPS)
     pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))
@@ -179,7 +189,9 @@ def balanced(order: Order, deltas: Floats) -> Order:
 
 
 @kernel
-def _turn(start: Ints, others: SmallInts, pulls: Floats, signs: Floats, linear: Floats, sweeps: int) -> None:
+def _turn(
+    start: Ints, others: SmallInts, pulls: Floats, signs: Floats, linear: Floats, sweeps: int
+) -> None:
     """Turn single pairs round while the sum of the fourth powers of the linear coefficients falls."""
     for p in range(len(signs)):
         for e in range(start[p], start[p + 1]):
@@ -207,7 +219,9 @@ def best_elimination(adjacency: Bools, seed: int = 0) -> Filled:
     neighbours, thorough = arcs[0] | arcs[1], n <= THOROUGH
     noises = random.random((GREEDY_STARTS, n))
     sequences = [
-        greedy_sequence(neighbours, noise, by_degree, thorough) for by_degree in (False, True) for noise in noises
+        greedy_sequence(neighbours, noise, by_degree, thorough)
+        for by_degree in (False, True)
+        for noise in noises
     ]
     best = eliminate(adjacency, min(sequences, key=lambda sequence: count_pairs(arcs, sequence)))
     tries = int(min(20_000, SEARCH_WORK / (n * n * arcs.shape[2])))
@@ -237,7 +251,9 @@ def eliminate(adjacency: Bools, sequence: Ints) -> Filled:
 
     Called twice for a component, so in Python, where a row of arcs is the bits of a number.
     """
-    outward, inward = ([int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency))
+    outward, inward = (
+        [int.from_bytes(row.tobytes(), "little") for row in rows] for rows in packed_arcs(adjacency)
+    )
     n, leaving = len(outward), sequence.tolist()
     later = -1  # all vertices: every bit is 1
     for v in leaving:
@@ -295,9 +311,8 @@ def greedy_sequence(neighbours: Words, noise: Floats, by_degree: bool, thorough:
 def anneal_sequence(arcs: Words, sequence: Ints, moves: Ints, allowances: Floats) -> Ints:
     """Return the best sequence met while moves (from place, to place) are accepted by Metropolis' rule.
 
-    The energy is the number of pairs; move k is accepted if it adds at most allowances[k], which are exponential
-    draws times the temperature.
-    """
+    The energy is the number of pairs; move k is accepted if it adds at most allowances[k], which
+    are exponential draws times the temperature."""
     states: Ints = np.stack([sequence] * 3)
     _anneal(arcs, *_scratch(arcs), states, moves, allowances.astype(np.int64))
     best: Ints = states[0]
@@ -337,7 +352,13 @@ def _join(rows: Words, members: Words, added: Words) -> None:
 
 @kernel
 def _choose_greedily(
-    rows: Words, noise: Floats, by_degree: bool, thorough: bool, costs: Floats, stale: Bools, sequence: Ints
+    rows: Words,
+    noise: Floats,
+    by_degree: bool,
+    thorough: bool,
+    costs: Floats,
+    stale: Bools,
+    sequence: Ints,
 ) -> None:
     """Fill the sequence. `rows` are used up; all are `stale` at first; a vertex that left has an infinite cost."""
     n, words = rows.shape
@@ -366,7 +387,9 @@ def _choose_greedily(
 
 
 @kernel
-def _anneal(arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints) -> None:
+def _anneal(
+    arcs: Words, scratch: Words, later: Words, states: Ints, moves: Ints, allowances: Ints
+) -> None:
     """Leave the best sequence met in states[0]; states (best, current, trial) all hold the first sequence."""
     best, here, trial = states[0], states[1], states[2]
     least = now = _count_pairs(arcs, scratch, later, here, len(here) ** 2)

@@ -1,21 +1,22 @@
 """Penalties, each above its own proved bound: on edges against the order, cyclic triangles, and a third subset.
 
-`tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper` the three numbers of
-the paper.
+`tight` takes the bounds of docs/theory.md §3 and §4 (Theorem 2 of §5 proves them enough), `paper`
+the three numbers of the paper.
 
 What is penalised, what the penalty must exceed, and where docs/theory.md proves it:
 
-    an edge against the order           l_ij (`order_losses`)       Lemma 1, Theorem 2 (c)   coupler of a u and an r bit
-    a required edge against the order   first(i)                    Theorem 2 (b)            linear term of an r bit
-    a cyclic triangle of r bits         min of D (`order_bounds`)   Theorem 2 (a)            couplers of r bits
-    a third subset of a vertex:
+    an edge against the order           l_ij (`order_losses`)       Lemma 1, Theorem 2 (c)   coupler
+    of a u and an r bit a required edge against the order   first(i)                    Theorem 2
+    (b)            linear term of an r bit a cyclic triangle of r bits         min of D
+    (`order_bounds`)   Theorem 2 (a)            couplers of r bits a third subset of a vertex:
       g < 0 (at most two subsets, or a third never gains)           Lemma 2                  nothing
-      pairs in use hold no triangle     `unused_bound`              Lemma 3                  couplers of unused pairs
-      otherwise                         g (`third_gain`)            Lemma 2                  a slack bit z
-      constrained form                  `excess_bound`              Lemma 4                  lambda of an inequality
+      pairs in use hold no triangle     `unused_bound`              Lemma 3
+      couplers of unused pairs otherwise                         g (`third_gain`)            Lemma 2
+      a slack bit z constrained form                  `excess_bound`              Lemma 4
+      lambda of an inequality
 
-Each candidate set is written by one representation, a pair of subsets: such pairs are in use, the others unused.
-"""
+Each candidate set is written by one representation, a pair of subsets: such pairs are in use, the
+others unused."""
 
 from collections.abc import Mapping
 from math import inf
@@ -39,8 +40,12 @@ KINDS = {  # of penalties, for which a factor may be given, and their fields
     "slack": ("at_most_two",),
 }
 MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of scores
-FLOOR = 0.01  # least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range small
-TOLERANCE = 1e-9  # a third subset that loses less than this may gain by rounding: scores are rounded sums
+# least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range
+# small
+FLOOR = 0.01
+TOLERANCE = (
+    1e-9  # a third subset that loses less than this may gain by rounding: scores are rounded sums
+)
 
 
 class Penalties(NamedTuple):
@@ -49,7 +54,8 @@ class Penalties(NamedTuple):
     edges: Floats  # (edges,) delta2: a subset holds this possible parent though it comes later
     required: Floats  # (required edges,) the same for a required parent
     triangles: Floats  # (t,) delta1: a directed triangle of r bits
-    at_most_two: Floats  # (n,) xi with a z bit; without one, for two active subsets that represent no candidate set
+    # (n,) xi with a z bit; without one, for two active subsets that represent no candidate set
+    at_most_two: Floats
     has_slack: Bools  # (n,) whether the vertex has a z bit
 
 
@@ -66,20 +72,22 @@ class VertexGains(NamedTuple):
     singles: Floats  # (mu,) gain of each subset
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
     limit: AtMostTwo
-    representations: (
-        SmallInts  # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
-    )
+    # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
+    representations: SmallInts
 
 
 class Chosen(NamedTuple):
     """One representation of each candidate set, and the graph of their pairs of subsets."""
 
     rows: SmallInts  # (candidate sets, 3) the set and two of its subsets, equal if one
-    joined: Bools  # (mu, mu) whether two subsets represent a candidate set; empty if there is a triangle
+    # (mu, mu) whether two subsets represent a candidate set; empty if there is a triangle
+    joined: Bools
     has_triangle: bool
 
 
-def tight(relative: RelativeSets, order: Order, gains: list[VertexGains], step: float | None = None) -> Penalties:
+def tight(
+    relative: RelativeSets, order: Order, gains: list[VertexGains], step: float | None = None
+) -> Penalties:
     """Return penalties just above their own bounds, none below a hundredth of the largest; multiples of the step."""
     bounds = order_bounds(relative, order)
     floor = FLOOR * max((float(part.max()) for part in bounds if part.size), default=0.0)
@@ -106,24 +114,32 @@ def _raised(bounds: Floats, floor: float, step: float | None) -> Floats:
 def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Penalties:
     """Return the paper's penalties (paper, Section 5.2), and a z bit per vertex.
 
-    delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0.
-    xi0 = -3 min over vertices and pairs of subsets, the empty one among them, of pi bar (Lemma `sufficient1`). Where
-    edges are required (never in the paper) a vertex answers for its required ancestors too. For n = 2 the printed
-    delta2 is zero and lets a cycle through: n - 2 is then taken as 1.
-    """
+    delta1 = 1.1 delta0, delta2 = 1.1 (n - 2) delta1, xi = 1.1 xi0. xi0 = -3 min over vertices and
+    pairs of subsets, the empty one among them, of pi bar (Lemma `sufficient1`). Where edges are
+    required (never in the paper) a vertex answers for its required ancestors too. For n = 2 the
+    printed delta2 is zero and lets a cycle through: n - 2 is then taken as 1."""
     n, steepest = relative.candidates.n, 0.0
     for vertex in gains:
         j, k = np.triu_indices(len(vertex.singles), 1)
         synergies = vertex.pairs - vertex.singles[j] - vertex.singles[k]
         steepest = max(steepest, vertex.singles.max(initial=0.0), synergies.max(initial=0.0))
-    most = relative.gains[relative.candidates.families.vertex_start[:-1]]  # the best set of a vertex comes first
+    most = relative.gains[
+        relative.candidates.families.vertex_start[:-1]
+    ]  # the best set of a vertex comes first
     delta1 = 1.1 * float(_with_ancestors(most, relative.required, order).max(initial=0.0))
     delta2, xi = 1.1 * max(n - 2, 1) * delta1, 1.1 * (3.0 * float(steepest))
-    edges, required = np.full(len(relative.parents.vertices), delta2), np.full(len(relative.required.vertices), delta2)
-    return Penalties(edges, required, np.full(len(order.triangles), delta1), np.full(n, xi), np.ones(n, np.bool_))
+    edges, required = (
+        np.full(len(relative.parents.vertices), delta2),
+        np.full(len(relative.required.vertices), delta2),
+    )
+    return Penalties(
+        edges, required, np.full(len(order.triangles), delta1), np.full(n, xi), np.ones(n, np.bool_)
+    )
 
 
-def scaled(penalties: Penalties, scale: Mapping[str, float], step: float | None = None) -> Penalties:
+def scaled(
+    penalties: Penalties, scale: Mapping[str, float], step: float | None = None
+) -> Penalties:
     """Return the penalties times the factors of their kinds, rounded up to multiples of the step."""
     changed = penalties._asdict()
     for kind, factor in scale.items():
@@ -137,7 +153,9 @@ def scaled(penalties: Penalties, scale: Mapping[str, float], step: float | None 
     return Penalties(**changed)
 
 
-def weak_kinds(penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]) -> tuple[str, ...]:
+def weak_kinds(
+    penalties: Penalties, relative: RelativeSets, order: Order, gains: list[VertexGains]
+) -> tuple[str, ...]:
     """Return the kinds (edge, triangle, slack) with at least one penalty at or below its proved bound."""
     edges, required, triangles = order_bounds(relative, order)
     possible, fixed = relative.parents, relative.required
@@ -170,8 +188,8 @@ def order_bounds(relative: RelativeSets, order: Order) -> tuple[Floats, Floats, 
 def order_losses(relative: RelativeSets, order: Order) -> tuple[Floats, Floats]:
     """Return the most that vertices can lose with their parents (docs/theory.md §3).
 
-    (edges,) with each possible parent; (n,) with all possible parents at once that share an r bit with the vertex.
-    """
+    (edges,) with each possible parent; (n,) with all possible parents at once that share an r bit
+    with the vertex."""
     parents, n = relative.parents, relative.candidates.n
     ordered = order.pair_of(parents.vertices, parents.children) >= 0
     edges, vertices = np.zeros(len(ordered)), np.zeros(n)
@@ -201,8 +219,14 @@ def vertex_gains(relative: RelativeSets, workers: Workers) -> list[VertexGains]:
 
 def gains_of_vertex(relative: RelativeSets, vertex: int) -> VertexGains:
     """Return the gains of one vertex."""
-    chosen, (singles, pairs) = choose_representations(relative, vertex), subset_gains(relative, vertex)
-    first_set, first_subset = relative.candidate_sets.vertex_start[vertex], relative.subset_sets.vertex_start[vertex]
+    chosen, (singles, pairs) = (
+        choose_representations(relative, vertex),
+        subset_gains(relative, vertex),
+    )
+    first_set, first_subset = (
+        relative.candidate_sets.vertex_start[vertex],
+        relative.subset_sets.vertex_start[vertex],
+    )
     numbers = np.array([first_set, first_subset, first_subset], np.int32)
     return VertexGains(singles, pairs, at_most_two(singles, pairs, chosen), chosen.rows + numbers)
 
@@ -216,25 +240,30 @@ def needs_slack(relative: RelativeSets, vertex: int) -> bool:
 def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
     """Return one representation of each candidate set of the vertex, and the graph of the chosen pairs.
 
-    The greedy choice (sets with the fewest representations first) avoids triangles; where it fails, the first
-    representation of each set is chosen.
-    """
+    The greedy choice (sets with the fewest representations first) avoids triangles; where it fails,
+    the first representation of each set is chosen."""
     candidates, subsets = relative.sets_of(vertex)
     listed, mu = representations(candidates, subsets), len(subsets.sizes)
     if len(listed) and listed[:, 1].min() < 0:
         name = relative.candidates.names[vertex]
-        raise QubayesError(f"a candidate set of {name} is not a union of two of its subsets; cover them again")
+        raise QubayesError(
+            f"a candidate set of {name} is not a union of two of its subsets; cover them again"
+        )
     numbers = listed[:, 0]
     first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(listed)])
     last = np.append(first[1:], len(listed))
-    pairs = np.flatnonzero(listed[first, 1] != listed[first, 2])  # the other sets are subsets themselves
+    pairs = np.flatnonzero(
+        listed[first, 1] != listed[first, 2]
+    )  # the other sets are subsets themselves
     failed = Chosen(listed[first], np.zeros((0, 0), np.bool_), True)
     if 4 * len(pairs) > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
         return failed
     chosen, joined = first.copy(), np.zeros((mu, mu), np.bool_)
     neighbours: dict[int, int] = {}  # of a subset, as the bits of a number
     for number in pairs[np.argsort((last - first)[pairs], kind="stable")].tolist():
-        for row, (_, j, k) in enumerate(listed[first[number] : last[number]].tolist(), int(first[number])):
+        for row, (_, j, k) in enumerate(
+            listed[first[number] : last[number]].tolist(), int(first[number])
+        ):
             of_j, of_k = neighbours.get(j, 0), neighbours.get(k, 0)
             if not of_j & of_k:
                 neighbours[j], neighbours[k] = of_j | 1 << k, of_k | 1 << j
@@ -264,9 +293,9 @@ def pair_index(j: AnyArray, k: AnyArray, mu: int) -> AnyArray:
 def third_gain(singles: Floats, pairs: Floats) -> float:
     """Return an upper bound on the gain of each active subset beyond two (Lemma 2); -inf for at most two subsets.
 
-    Subsets leave one by one, each time one that can gain little among those left. Any three or more active subsets
-    contain a first to leave, and its gain is at most the bound for each one beyond two.
-    """
+    Subsets leave one by one, each time one that can gain little among those left. Any three or more
+    active subsets contain a first to leave, and its gain is at most the bound for each one beyond
+    two."""
     mu = len(singles)
     return float(_third_gain(singles, pairs, np.ones(mu, np.bool_), np.empty(mu)))
 
@@ -274,8 +303,8 @@ def third_gain(singles: Floats, pairs: Floats) -> float:
 def excess_bound(singles: Floats, pairs: Floats) -> float:
     """Return what a penalty on each active subset beyond two must exceed (docs/theory.md, Lemma 4).
 
-    The lesser of g (mu - 1) / 2, g of Lemma 2, and of the most that any subset gains among all the others.
-    """
+    The lesser of g (mu - 1) / 2, g of Lemma 2, and of the most that any subset gains among all the
+    others."""
     mu = len(singles)
     if mu <= 2:
         return 0.0
@@ -292,9 +321,9 @@ def excess_bound(singles: Floats, pairs: Floats) -> float:
 def unused_bound(singles: Floats, pairs: Floats, joined: Bools) -> float:
     """Return what the couplers of unused pairs must exceed, where the joined pairs hold no triangle (Lemma 3).
 
-    Among k active subsets one is joined to t others, 2 t <= k. It gains at most half its own score for each unjoined
-    one if t = 0, f(b∪j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the joined pairs.
-    """
+    Among k active subsets one is joined to t others, 2 t <= k. It gains at most half its own score
+    for each unjoined one if t = 0, f(b∪j) - f(j) if t = 1; t > 1 occurs only in the 2-core of the
+    joined pairs."""
     b, j = np.nonzero(joined)
     added = pairs[pair_index(b, j, len(singles))] - singles[j]
     core = np.ones(len(joined), np.bool_)
@@ -336,7 +365,9 @@ def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> 
         gains[b] = _gain_of(b, singles, pairs, there)
     bound = -inf
     for _ in range(mu - 2):
-        chosen = np.argmin(gains)  # gains fall as others leave, so stale ones are good enough to choose by
+        chosen = np.argmin(
+            gains
+        )  # gains fall as others leave, so stale ones are good enough to choose by
         bound = max(bound, _gain_of(chosen, singles, pairs, there))
         there[chosen] = False
         gains[chosen] = inf

@@ -41,8 +41,13 @@ _STYLE = f"""
 def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[Edge, float]:
     """Return the width of each edge's line: it grows with the square root of its strength."""
     strongest = max((s for s in strengths.values() if np.isfinite(s)), default=0.0) or 1.0
-    share = {edge: min(max(s / strongest, 0.0), 1.0) for edge, s in strengths.items()}  # a required edge has 1
-    wide = {edge: round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(s)), 2) for edge, s in share.items()}
+    share = {
+        edge: min(max(s / strongest, 0.0), 1.0) for edge, s in strengths.items()
+    }  # a required edge has 1
+    wide = {
+        edge: round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(s)), 2)
+        for edge, s in share.items()
+    }
     return {edge: wide.get(edge, _PLAIN) for edge in edges}
 
 
@@ -53,7 +58,9 @@ def line_path(points: Points, *, directed: bool = True) -> str:
     end = last_x, last_y - (_ARROW - 1 if directed else 0)
     for (x0, y0), (x1, y1) in pairwise((*points[:-1], end)):
         middle = round((y0 + y1) / 2, 1)
-        commands.append(f"V{y1:g}" if x0 == x1 else f"C{x0:g} {middle:g} {x1:g} {middle:g} {x1:g} {y1:g}")
+        commands.append(
+            f"V{y1:g}" if x0 == x1 else f"C{x0:g} {middle:g} {x1:g} {middle:g} {x1:g} {y1:g}"
+        )
     return "".join(commands)
 
 
@@ -65,12 +72,14 @@ def head_path(points: Points, thickness: float) -> str:
 
 
 def draw(
-    network: Network, strengths: Mapping[Edge, float] | None = None, undirected: Container[Edge] = frozenset()
+    network: Network,
+    strengths: Mapping[Edge, float] | None = None,
+    undirected: Container[Edge] = frozenset(),
 ) -> str:
     """Return the picture of the network as an SVG document; strong edges have thick lines.
 
-    `undirected`: edges (parent, child) to draw without an arrow head, such as those that the data cannot direct.
-    """
+    `undirected`: edges (parent, child) to draw without an arrow head, such as those that the data
+    cannot direct."""
     layout, strengths = lay_out(network), strengths or {}
     lines = thicknesses(layout.curves, strengths)
     size = f'width="{layout.width:.0f}" height="{layout.height:.0f}"'
@@ -110,11 +119,15 @@ def png(picture: str) -> bytes:
         raise MissingPackageError(
             f"PNG needs the package resvg-py; {how_to_install('png')}, or give a name that ends in .svg"
         ) from None
-    if bytes(svg_to_bytes(svg_string=_LETTER)) == bytes(svg_to_bytes(svg_string=_LETTER.replace("H", " "))):
+    if bytes(svg_to_bytes(svg_string=_LETTER)) == bytes(
+        svg_to_bytes(svg_string=_LETTER.replace("H", " "))
+    ):
         raise MissingPackageError(
             "no font is installed, so labels would be blank; install one (Debian: fonts-dejavu-core), or give .svg"
         )
-    width, height = (float(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2])
+    width, height = (
+        float(number) for number in re.findall(r'(?:width|height)="(\d+)"', picture)[:2]
+    )
     scale = min(_SCALE, _LARGEST_SIDE / max(width, height))
     return bytes(svg_to_bytes(svg_string=picture, width=max(1, round(width * scale))))
 
@@ -130,15 +143,25 @@ _COLOURS = ("#3b6fb6", "#c2571a", "#2f8f5b", "#8d4fa8", "#b0892a", "#c03f6e", "#
 def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
     """Return an SVG of the bits (u above, r in the middle, z below) and their couplers; bits set in `state` are white.
 
-    A coupler that lowers the energy is dashed. Beside the bits is the network of the state. Each of its edges has a
-    colour, which the subset bit that holds it, its order bit and their coupler have as well.
-    """
+    A coupler that lowers the energy is dashed. Beside the bits is the network of the state. Each of
+    its edges has a colour, which the subset bit that holds it, its order bit and their coupler have
+    as well."""
     from ..machines.qubo import upper_triangle  # the picture of a network needs no QUBO
 
     labels, families = formulation.labels, formulation.subsets.families
     vertices = np.repeat(np.arange(families.n), families.sizes).tolist()  # of u bits
-    rows = [row for row in (vertices, [-1] * len(formulation.order.pairs), formulation.slack_vertices.tolist()) if row]
-    steps = [[_STEP + _GAP * (vertex != before) for before, vertex in pairwise(row)] for row in rows]
+    rows = [
+        row
+        for row in (
+            vertices,
+            [-1] * len(formulation.order.pairs),
+            formulation.slack_vertices.tolist(),
+        )
+        if row
+    ]
+    steps = [
+        [_STEP + _GAP * (vertex != before) for before, vertex in pairwise(row)] for row in rows
+    ]
     network = None if state is None else _network_of(formulation, state)
     layout = None if network is None else lay_out(network)
     colours = dict(zip(sorted(layout.curves), cycle(_COLOURS), strict=False)) if layout else {}
@@ -148,7 +171,9 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         for k, step in enumerate(steps)
         for offset in accumulate(step, initial=0)
     ]
-    width, height = (max((place[axis] for place in places), default=0.0) + _BORDER for axis in (0, 1))
+    width, height = (
+        max((place[axis] for place in places), default=0.0) + _BORDER for axis in (0, 1)
+    )
     height = max(height, layout.height if layout else 0.0)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -162,8 +187,12 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         *([(a, b), (b, a)] for a, b in formulation.order.pairs.tolist()),
         *([] for _ in formulation.slack_vertices),
     ]
-    held = [[edge for edge in own if edge in colours] for own in edges]  # edges of the network that each bit is about
-    for first, second, weight in zip(*(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True):
+    held = [
+        [edge for edge in own if edge in colours] for own in edges
+    ]  # edges of the network that each bit is about
+    for first, second, weight in zip(
+        *(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True
+    ):
         title = f"{weight:.4g} · {labels[first]} · {labels[second]}"
         colour = next((colours[edge] for edge in held[first] if edge in held[second]), None)
         parts.append(_coupler(places[first], places[second], title, colour, dashed=weight < 0))
@@ -188,7 +217,9 @@ def _coloured_network(layout: Layout, colours: Mapping[Edge, str], top: float) -
         colour = colours[edge]
         yield f'<path d="{line_path(points)}" fill="none" stroke="{colour}" stroke-width="3"/>'
         yield f'<path d="{head_path(points, 3.0)}" fill="{colour}"/>'
-    boxes = zip(layout.labels, layout.x.tolist(), layout.y.tolist(), layout.widths.tolist(), strict=True)
+    boxes = zip(
+        layout.labels, layout.x.tolist(), layout.y.tolist(), layout.widths.tolist(), strict=True
+    )
     for label, x, y, width in boxes:
         yield (
             f'<rect x="{x - width / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}" width="{width:.1f}" height="{BOX_HEIGHT:g}" '
@@ -202,7 +233,9 @@ def _coupler(start: Point, end: Point, title: str, colour: str | None, *, dashed
     """Return the line between two bits: straight between rows, bent inside one."""
     (x0, y0), (x1, y1) = start, end
     bend = 0.0 if y0 != y1 else 26 + 0.16 * abs(x0 - x1)
-    line = f'stroke="{colour}" stroke-width="3"' if colour else 'stroke="#9aa0a6" stroke-width="1.4"'
+    line = (
+        f'stroke="{colour}" stroke-width="3"' if colour else 'stroke="#9aa0a6" stroke-width="1.4"'
+    )
     dash = ' stroke-dasharray="5 4"' if dashed else ""
     return (
         f'<path d="M{x0:g} {y0:g} Q{(x0 + x1) / 2:g} {(y0 + y1) / 2 - bend:g} {x1:g} {y1:g}" fill="none" '

@@ -1,9 +1,8 @@
 """Layers of the picture: which vertex is in which row, in which order, and where long edges pass the rows between.
 
-Rows of least total edge length by a linear program (Gansner et al. 1993). Orders with few crossings by sweeps of means
-(Sugiyama, Tagawa & Toda 1981), then by moves of single nodes to their best place in the row, and of whole edges to
-their best path through all rows, a shortest-path problem.
-"""
+Rows of least total edge length by a linear program (Gansner et al. 1993). Orders with few crossings
+by sweeps of means (Sugiyama, Tagawa & Toda 1981), then by moves of single nodes to their best place
+in the row, and of whole edges to their best path through all rows, a shortest-path problem."""
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
@@ -117,7 +116,9 @@ def narrowed_rows(parents: Sequence[Sequence[int]], rows: Ints, widest: int) -> 
     waiting = {vertex for vertex, count in enumerate(missing) if count == 0}
     row = 0
     while waiting:
-        ready = sorted((v for v in waiting if wanted[v] <= row), key=lambda v: (-depth[v], v))[:widest]
+        ready = sorted((v for v in waiting if wanted[v] <= row), key=lambda v: (-depth[v], v))[
+            :widest
+        ]
         waiting.difference_update(ready)
         for vertex in ready:
             rows[vertex] = row
@@ -149,7 +150,9 @@ def minimiser(cost: Any, entries: tuple[Any, Any, Any], limits: Floats) -> Float
     matrix = SparseRows(start, columns[by_row], values[by_row], (len(limits), len(cost)))
     solved = Highs(solver="simplex").load(LinearModel(cost, matrix, row_upper=limits)).solve()
     if not solved.optimal:
-        raise RuntimeError(f"HiGHS found no optimum of the layout's linear program with {len(limits)} rows")
+        raise RuntimeError(
+            f"HiGHS found no optimum of the layout's linear program with {len(limits)} rows"
+        )
     return solved.values
 
 
@@ -158,7 +161,11 @@ def ordered(layers: Layers) -> Rows:
 
     Of a large picture, only the start that is best after the sweeps is improved by moves.
     """
-    starts = (_depth_first(layers), _depth_first(layers, upwards=True), [list(row) for row in layers.rows])
+    starts = (
+        _depth_first(layers),
+        _depth_first(layers, upwards=True),
+        [list(row) for row in layers.rows],
+    )
     orders = [_Order(layers, _swept(layers, start)) for start in starts]
     if layers.nodes > _LARGE:
         orders = [min(orders, key=lambda order: crossings(layers, order.rows))]
@@ -174,7 +181,9 @@ def crossings(layers: Layers, rows: Sequence[Sequence[int]]) -> int:
     total = 0
     for upper, lower in pairwise(rows):
         place = {node: k for k, node in enumerate(lower)}
-        passed: list[int] = []  # ends of the links so far, ascending; those right of a new link's end cross it
+        passed: list[
+            int
+        ] = []  # ends of the links so far, ascending; those right of a new link's end cross it
         for node in upper:
             ends = sorted(place[other] for other in layers.below[node])
             total += sum(len(passed) - bisect_right(passed, end) for end in ends)
@@ -264,8 +273,11 @@ class _Order:
 
     def sift_row(self, k: int) -> int:
         """Move each node of the row once to its best place, the other rows fixed; return the crossings removed."""
-        sides = ([self.links(k)] if k + 1 < len(self.rows) else []) + ([self.links(k - 1).T] if k else [])
-        # [a, b]: crossings of the links of a and b if a is left of b, less those if it is right of b.
+        sides = ([self.links(k)] if k + 1 < len(self.rows) else []) + (
+            [self.links(k - 1).T] if k else []
+        )
+        # [a, b]: crossings of the links of a and b if a is left of b, less those if it is right of
+        # b.
         excess = np.zeros((len(self.rows[k]), len(self.rows[k])), dtype=np.int64)
         for counts in sides:
             crossed = counts @ (np.cumsum(counts, axis=1) - counts).T
@@ -274,7 +286,9 @@ class _Order:
         for node in range(len(order)):
             here = order.index(node)
             others = order[:here] + order[here + 1 :]
-            costs = np.concatenate([[0], np.cumsum(excess[others, node])])  # of each place, less that of the first one
+            costs = np.concatenate(
+                [[0], np.cumsum(excess[others, node])]
+            )  # of each place, less that of the first one
             best = int(costs.argmin())
             if costs[best] < costs[here]:
                 gain += int(costs[here] - costs[best])
@@ -294,16 +308,23 @@ class _Order:
     def reroute_edge(self, chain: tuple[int, ...]) -> int:
         """Move the bends of one edge together: a shortest path from row to row through the gaps between the nodes."""
         first = self.row_of[chain[0]]
-        costs = [self.crossing_costs(first + step, *ends) for step, ends in enumerate(pairwise(chain))]
+        costs = [
+            self.crossing_costs(first + step, *ends) for step, ends in enumerate(pairwise(chain))
+        ]
         places = [0, *(self.place[bend] for bend in chain[1:-1]), 0]
-        now = sum(int(cost[here, there]) for cost, (here, there) in zip(costs, pairwise(places), strict=True))
+        now = sum(
+            int(cost[here, there])
+            for cost, (here, there) in zip(costs, pairwise(places), strict=True)
+        )
         least, steps = costs[0][0], []
         for cost in costs[1:]:
             sums = least[:, None] + cost
             steps.append(sums.argmin(axis=0))
             least = sums.min(axis=0)
         gap = 0
-        for bend, step in zip(chain[-2:0:-1], reversed(steps), strict=True) if least[0] < now else ():
+        for bend, step in (
+            zip(chain[-2:0:-1], reversed(steps), strict=True) if least[0] < now else ()
+        ):
             gap = int(step[gap])
             row = [node for node in self.rows[self.row_of[bend]] if node != bend]
             self.reorder(self.row_of[bend], [*row[:gap], bend, *row[gap:]])
@@ -312,18 +333,24 @@ class _Order:
     def crossing_costs(self, k: int, upper: int, lower: int) -> Ints:
         """Return (places in row k, places in row k + 1) the crossings of one link, which may end at any of the places.
 
-        A bend may lie in any gap of its row; a vertex has one place, and links that end there do not cross.
-        """
+        A bend may lie in any gap of its row; a vertex has one place, and links that end there do
+        not cross."""
         counts = self.links(k).copy()
         counts[self.place[upper], self.place[lower]] -= 1
         for axis, node in enumerate((upper, lower)):
             if node >= self.layers.vertices:
                 counts = np.delete(counts, self.place[node], axis=axis)
-        before = np.pad(counts.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))  # [i, j]: among the first i and first j
+        before = np.pad(
+            counts.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))
+        )  # [i, j]: among the first i and first j
         rows, columns = (
-            (slice(None), slice(None)) if node >= self.layers.vertices else (slice(i, i + 1), slice(i + 1, i + 2))
+            (slice(None), slice(None))
+            if node >= self.layers.vertices
+            else (slice(i, i + 1), slice(i + 1, i + 2))
             for node, i in ((upper, self.place[upper]), (lower, self.place[lower]))
         )
         left_of_upper, right_of_upper = before[rows[0]], before[-1:] - before[rows[1]]
-        crossed: Ints = (left_of_upper[:, -1:] - left_of_upper[:, columns[1]]) + right_of_upper[:, columns[0]]
+        crossed: Ints = (left_of_upper[:, -1:] - left_of_upper[:, columns[1]]) + right_of_upper[
+            :, columns[0]
+        ]
         return crossed

@@ -16,7 +16,9 @@ from ..network import Network
 from .layers import Edge, Layers, layered, minimiser, ordered
 
 FONT_SIZE = 13.0
-FONT_FAMILY = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+FONT_FAMILY = (
+    "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+)
 LONGEST = 28  # characters of a name that the picture shows; the tooltip shows the full name
 
 # Widths in em of the widest of these fonts (DejaVu Sans) by kind of character.
@@ -35,7 +37,8 @@ _MARGIN = 24.0  # around the picture
 _BETWEEN = 36.0  # between connected components
 _ASPECT = 1.7  # width to height that packing aims at
 _WIDEST_ASPECT = 3.0  # width to height; beyond it rows move apart
-_TALLEST_ASPECT = 1.0  # height to width; beyond it columns of a large picture move apart, as far as a screen is wide
+# height to width; beyond it columns of a large picture move apart, as far as a screen is wide
+_TALLEST_ASPECT = 1.0
 _LARGE = 100  # nodes of a large picture; a short chain may be a column
 
 _GAP = 14.0  # between the boxes of neighbours in a row
@@ -44,11 +47,14 @@ _PORT = 11.0  # between the ends of edges at one vertex
 _BALANCING = 12
 _LARGEST_PROGRAM = 4_000  # nodes, for which the linear program takes some 3 s
 _RELAXING = 30
-# Straightness of a link between two bends matters most, of one between two vertices least (Gansner et al. 1993).
+# Straightness of a link between two bends matters most, of one between two vertices least (Gansner
+# et al. 1993).
 _WEIGHTS = (1.0, 2.0, 8.0)
 
 Ports = dict[Edge, float]  # of a link, upper and lower node: how far from the node's middle it ends
-Pulls = list[list[tuple[int, float, float]]]  # for each node: neighbour above or below, offset from it, weight
+Pulls = list[
+    list[tuple[int, float, float]]
+]  # for each node: neighbour above or below, offset from it, weight
 Points = tuple[tuple[float, float], ...]
 
 
@@ -60,7 +66,9 @@ class Layout:
     x: Floats = field(repr=False)  # (n,) middle of each box
     y: Floats = field(repr=False)  # (n,)
     widths: Floats = field(repr=False)  # (n,)
-    curves: dict[Edge, Points] = field(repr=False)  # from the bottom of the parent's box to the top of the child's
+    curves: dict[Edge, Points] = field(
+        repr=False
+    )  # from the bottom of the parent's box to the top of the child's
     width: float = 0.0
     height: float = 0.0
 
@@ -68,14 +76,17 @@ class Layout:
 def lay_out(network: Network) -> Layout:
     """Return the layered picture of the network, the same for the same network.
 
-    Connected components are laid out one by one and packed. Rows have the least total edge length (unless they get too
-    wide), orders inside rows few crossings, and places inside rows the straightest edges.
-    """
+    Connected components are laid out one by one and packed. Rows have the least total edge length
+    (unless they get too wide), orders inside rows few crossings, and places inside rows the
+    straightest edges."""
     labels = tuple(map(shortened, network.names))
     widths = [max(text_width(label), 16.0) + 2 * _PADDING for label in labels]
     x, y = np.zeros(network.n), np.zeros(network.n)
     curves: dict[Edge, Points] = {}
-    laid_out = [_lay_out_component(network.parents, members, widths) for members in components(network.parents)]
+    laid_out = [
+        _lay_out_component(network.parents, members, widths)
+        for members in components(network.parents)
+    ]
     corners, size = _packed([part.size for part in laid_out])
     for part, (left, top) in zip(laid_out, corners, strict=True):
         x[part.members], y[part.members] = part.x + left, part.y + top
@@ -114,12 +125,17 @@ class _Component:
     size: tuple[float, float]
 
 
-def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: Sequence[float]) -> _Component:
+def _lay_out_component(
+    parents: Sequence[Sequence[int]], members: Ints, widths: Sequence[float]
+) -> _Component:
     own = [widths[v] for v in members.tolist()]
     if len(members) == 1:
-        return _Component(members, np.array([own[0] / 2]), np.array([BOX_HEIGHT / 2]), {}, (own[0], BOX_HEIGHT))
+        return _Component(
+            members, np.array([own[0] / 2]), np.array([BOX_HEIGHT / 2]), {}, (own[0], BOX_HEIGHT)
+        )
     index = {v: k for k, v in enumerate(members.tolist())}
-    # A row may hold 1.5 times as many vertices as give full rows of 3 boxes' height the wanted aspect.
+    # A row may hold 1.5 times as many vertices as give full rows of 3 boxes' height the wanted
+    # aspect.
     widest = math.ceil(1.5 * math.sqrt(_ASPECT * len(own) ** 2 * 3 * BOX_HEIGHT / sum(own)))
     layers = layered([[index[p] for p in parents[v]] for v in members.tolist()], widest)
     rows = ordered(layers)
@@ -136,7 +152,11 @@ def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: 
         upper, lower = chain[0], chain[-1]
         first = (float(x[upper]) + leaving[upper, chain[1]], float(y[upper]) + BOX_HEIGHT / 2)
         last = (float(x[lower]) + entering[chain[-2], lower], float(y[lower]) - BOX_HEIGHT / 2)
-        bends = [(float(x[b]), float(y[b]) + side * BOX_HEIGHT / 2) for b in chain[1:-1] for side in (-1, 1)]
+        bends = [
+            (float(x[b]), float(y[b]) + side * BOX_HEIGHT / 2)
+            for b in chain[1:-1]
+            for side in (-1, 1)
+        ]
         curves[int(members[upper]), int(members[lower])] = (first, *bends, last)
     size = float((x + half).max()), float(y.max()) + BOX_HEIGHT / 2
     return _Component(members, x[: layers.vertices], y[: layers.vertices], curves, size)
@@ -145,15 +165,17 @@ def _lay_out_component(parents: Sequence[Sequence[int]], members: Ints, widths: 
 def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats:
     """Return the vertical middle (nodes,) of each node; rows whose links are wide are further apart.
 
-    A picture that is still too wide gets up to 2.5 times the distance, one that is too tall down to 0.65 times.
-    """
+    A picture that is still too wide gets up to 2.5 times the distance, one that is too tall down to
+    0.65 times."""
     gaps = []
     for row in rows[:-1]:
         extents = [abs(x[node] - x[other]) for node in row for other in layers.below[node]]
         far = max(0.13 * float(np.quantile(extents, 0.9)), 0.06 * max(extents))
         gaps.append(float(np.clip(30 + far, 40, 190)))
     width, boxes = float(np.ptp(x)), len(rows) * BOX_HEIGHT
-    least, most = ((height - boxes) / sum(gaps) for height in (width / _WIDEST_ASPECT, _TALLEST_ASPECT * width))
+    least, most = (
+        (height - boxes) / sum(gaps) for height in (width / _WIDEST_ASPECT, _TALLEST_ASPECT * width)
+    )
     stretch = float(np.clip(least, 1.0, 2.5))
     if layers.nodes > _LARGE and most < 1.0:
         stretch = max(most, 0.65)
@@ -163,7 +185,9 @@ def _heights(layers: Layers, rows: Sequence[Sequence[int]], x: Floats) -> Floats
     return y
 
 
-def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, float]], tuple[float, float]]:
+def _packed(
+    sizes: Sequence[tuple[float, float]],
+) -> tuple[list[tuple[float, float]], tuple[float, float]]:
     """Return the upper left corner of each rectangle and the size of all: on centred shelves, the highest first.
 
     Single boxes stand on shelves of their own below the others.
@@ -174,7 +198,9 @@ def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, flo
     left = 0.0
     for k in sorted(range(len(sizes)), key=lambda k: (-sizes[k][1], k)):
         width, height = sizes[k]
-        first_single = height == BOX_HEIGHT and bool(shelves) and sizes[shelves[-1][0]][1] > BOX_HEIGHT
+        first_single = (
+            height == BOX_HEIGHT and bool(shelves) and sizes[shelves[-1][0]][1] > BOX_HEIGHT
+        )
         if not shelves or first_single or left + width > shelf_width:
             shelves.append([])
             left = 0.0
@@ -190,10 +216,15 @@ def _packed(sizes: Sequence[tuple[float, float]]) -> tuple[list[tuple[float, flo
             corners[k] = (left, top)
             left += sizes[k][0] + _BETWEEN
         top += height + _BETWEEN
-    return corners, (widest + 2 * _MARGIN, max(top - _BETWEEN, 0.0) + _MARGIN if shelves else 2 * _MARGIN)
+    return corners, (
+        widest + 2 * _MARGIN,
+        max(top - _BETWEEN, 0.0) + _MARGIN if shelves else 2 * _MARGIN,
+    )
 
 
-def ports(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]) -> tuple[Ports, Ports]:
+def ports(
+    layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]
+) -> tuple[Ports, Ports]:
     """Return where links leave their upper node and where they enter the lower: in the order of the rows."""
     place = {node: k for row in rows for k, node in enumerate(row)}
     leaving: Ports = {}
@@ -202,8 +233,12 @@ def ports(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]
         width = widths[node] if node < layers.vertices else 0.0
         below = sorted(layers.below[node], key=place.__getitem__)
         above = sorted(layers.above[node], key=place.__getitem__)
-        leaving.update(((node, other), x) for other, x in zip(below, _spread(len(below), width), strict=True))
-        entering.update(((other, node), x) for other, x in zip(above, _spread(len(above), width), strict=True))
+        leaving.update(
+            ((node, other), x) for other, x in zip(below, _spread(len(below), width), strict=True)
+        )
+        entering.update(
+            ((other, node), x) for other, x in zip(above, _spread(len(above), width), strict=True)
+        )
     return leaving, entering
 
 
@@ -213,31 +248,42 @@ def _spread(count: int, width: float) -> list[float]:
     return [step * (k - (count - 1) / 2) for k in range(count)]
 
 
-def placed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]) -> tuple[Floats, Ports, Ports]:
+def placed(
+    layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float]
+) -> tuple[Floats, Ports, Ports]:
     """Return the horizontal middle (nodes,) of every node, and the ports of the links.
 
-    The places minimise the weighted sum of the links' horizontal extents by a linear program; then each vertex moves to
-    the middle of its equally good places. Very large pictures minimise the sum of squares instead, row by row.
-    """
+    The places minimise the weighted sum of the links' horizontal extents by a linear program; then
+    each vertex moves to the middle of its equally good places. Very large pictures minimise the sum
+    of squares instead, row by row."""
     leaving, entering = ports(layers, rows, widths)
     if layers.nodes > _LARGEST_PROGRAM:
         return _relaxed(layers, rows, widths, _pulls(layers, leaving, entering)), leaving, entering
-    # argmin over x of sum w |x_upper - x_lower + offset|, where x_right - x_left >= distance for neighbours in a row
+    # argmin over x of sum w |x_upper - x_lower + offset|, where x_right - x_left >= distance for
+    # neighbours in a row
     links = [link for chain in layers.chains.values() for link in pairwise(chain)]
     neighbours = [pair for row in rows for pair in pairwise(row)]
     offsets = np.array([leaving[link] - entering[link] for link in links])
     distances = np.array([distance(layers, widths, *pair) for pair in neighbours])
     nodes, count = layers.nodes, len(links)
-    (upper, lower), (left, right) = np.array(links).T, np.array(neighbours, dtype=np.int64).reshape(-1, 2).T
+    (upper, lower), (left, right) = (
+        np.array(links).T,
+        np.array(neighbours, dtype=np.int64).reshape(-1, 2).T,
+    )
     link, pair = np.arange(count), 2 * count + np.arange(len(left))
     one, same = np.ones(count), np.ones(len(left))
-    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <= -distances.
+    # Rows: x_upper - x_lower - d <= -offset, x_lower - x_upper - d <= offset, x_left - x_right <=
+    # -distances.
     values = np.concatenate([one, -one, -one, -one, one, -one, same, -same])
-    places = np.concatenate([link, link, link, count + link, count + link, count + link, pair, pair])
+    places = np.concatenate(
+        [link, link, link, count + link, count + link, count + link, pair, pair]
+    )
     columns = np.concatenate([upper, lower, nodes + link, upper, lower, nodes + link, left, right])
     bends = (upper >= layers.vertices).astype(int) + (lower >= layers.vertices)
     cost = np.concatenate([np.zeros(nodes), np.array(_WEIGHTS)[bends]])
-    x = minimiser(cost, (values, places, columns), np.concatenate([-offsets, offsets, -distances]))[:nodes].copy()
+    x = minimiser(cost, (values, places, columns), np.concatenate([-offsets, offsets, -distances]))[
+        :nodes
+    ].copy()
     _balance(layers, rows, x, widths, _pulls(layers, leaving, entering))
     return x, leaving, entering
 
@@ -259,38 +305,60 @@ def _pulls(layers: Layers, leaving: Ports, entering: Ports) -> Pulls:
     return pulls
 
 
-def _relaxed(layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float], pulls: Pulls) -> Floats:
+def _relaxed(
+    layers: Layers, rows: Sequence[Sequence[int]], widths: Sequence[float], pulls: Pulls
+) -> Floats:
     """Return places by block descent: each row minimises the squares of its links, given the other rows.
 
     With the distances of neighbours subtracted, that is an isotonic regression.
     """
-    from scipy.optimize import isotonic_regression  # imported here: other pictures need no scipy, whose import is slow
+    from scipy.optimize import (
+        isotonic_regression,  # imported here: other pictures need no scipy, whose import is slow
+    )
 
-    distances = [np.cumsum([0.0, *(distance(layers, widths, *pair) for pair in pairwise(row))]) for row in rows]
+    distances = [
+        np.cumsum([0.0, *(distance(layers, widths, *pair) for pair in pairwise(row))])
+        for row in rows
+    ]
     x = np.zeros(layers.nodes)
     for row, offsets in zip(rows, distances, strict=True):
         x[list(row)] = offsets - offsets[-1] / 2
     for turn in range(_RELAXING):
         for k in range(len(rows)) if turn % 2 == 0 else reversed(range(len(rows))):
             weights = np.array([sum(weight for *_, weight in pulls[node]) for node in rows[k]])
-            wishes = np.array([sum((x[n] + offset) * w for n, offset, w in pulls[node]) for node in rows[k]]) / weights
-            x[list(rows[k])] = isotonic_regression(wishes - distances[k], weights=weights).x + distances[k]
+            wishes = (
+                np.array(
+                    [sum((x[n] + offset) * w for n, offset, w in pulls[node]) for node in rows[k]]
+                )
+                / weights
+            )
+            x[list(rows[k])] = (
+                isotonic_regression(wishes - distances[k], weights=weights).x + distances[k]
+            )
     return x
 
 
-def _balance(layers: Layers, rows: Sequence[Sequence[int]], x: Floats, widths: Sequence[float], pulls: Pulls) -> None:
+def _balance(
+    layers: Layers, rows: Sequence[Sequence[int]], x: Floats, widths: Sequence[float], pulls: Pulls
+) -> None:
     """Move each vertex to the centre of the interval of its optimal positions, as far as its neighbours allow."""
     places = x.tolist()
     for turn in range(_BALANCING):
         for row in rows if turn % 2 == 0 else reversed(rows):
             for k, node in enumerate(row):
                 if node < layers.vertices:
-                    low, high = _best_interval([(places[n] + offset, weight) for n, offset, weight in pulls[node]])
+                    low, high = _best_interval(
+                        [(places[n] + offset, weight) for n, offset, weight in pulls[node]]
+                    )
                     wish = (low + high) / 2
                     if k > 0:
-                        wish = max(wish, places[row[k - 1]] + distance(layers, widths, row[k - 1], node))
+                        wish = max(
+                            wish, places[row[k - 1]] + distance(layers, widths, row[k - 1], node)
+                        )
                     if k < len(row) - 1:
-                        wish = min(wish, places[row[k + 1]] - distance(layers, widths, node, row[k + 1]))
+                        wish = min(
+                            wish, places[row[k + 1]] - distance(layers, widths, node, row[k + 1])
+                        )
                     places[node] = wish
     x[:] = places
 
@@ -311,7 +379,9 @@ def _best_interval(pulls: list[tuple[float, float]]) -> tuple[float, float]:
 
 def shortened(name: str) -> str:
     """Return the name without its middle if it is long: either end may distinguish machine-made names."""
-    visible = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in name)
+    visible = "".join(
+        " " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in name
+    )
     if len(visible) <= LONGEST:
         return visible
     head = (LONGEST - 1) * 2 // 3

@@ -43,7 +43,9 @@ class Outcome:
     score_name: str = "score"  # "BDeu, equivalent sample size 1"
     empty_score: float | None = None  # of the graph without edges
     bound: float | None = None  # no network scores more
-    gap: float | None = None  # share of the gain over the empty graph that a better network could add at most
+    gap: float | None = (
+        None  # share of the gain over the empty graph that a better network could add at most
+    )
     status: str = ""  # a sentence
     solver: str = ""
     seconds: float | None = None
@@ -63,7 +65,9 @@ class Consensus:
     """Edges of the consensus of bootstrap samples."""
 
     samples: int
-    frequencies: Mapping[Edge, float]  # of each edge: share of the samples that join the two, in either direction
+    frequencies: Mapping[
+        Edge, float
+    ]  # of each edge: share of the samples that join the two, in either direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +86,28 @@ class Report:
     network: Network
     title: str = "Bayesian network"
     outcome: Outcome | None = None
-    strengths: Mapping[Edge, float] = field(default_factory=dict)  # loss of score when the edge is dropped
-    confidences: Mapping[Edge, float] = field(default_factory=dict)  # share of bootstrap samples with the edge
+    strengths: Mapping[Edge, float] = field(
+        default_factory=dict
+    )  # loss of score when the edge is dropped
+    confidences: Mapping[Edge, float] = field(
+        default_factory=dict
+    )  # share of bootstrap samples with the edge
     consensus: Consensus | None = None
     close: CloseNetworks | None = None
-    class_only: bool = False  # the page opens with the equivalence class: no direction where equivalent networks differ
-    marginals: tuple[Sequence[float], ...] = ()  # for each vertex the share of rows in each of its states, or none
+    # the page opens with the equivalence class: no direction where equivalent networks differ
+    class_only: bool = False
+    marginals: tuple[
+        Sequence[float], ...
+    ] = ()  # for each vertex the share of rows in each of its states, or none
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
-    bits: Mapping[str, int] | None = None  # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
+    bits: Mapping[str, int] | None = (
+        None  # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
+    )
     paper_bits: Mapping[str, int] | None = None  # of the paper's formulation for the same subsets
     vertices: tuple[VertexFacts, ...] = ()  # one for each vertex, or none
-    provenance: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # section -> name -> value
+    provenance: Mapping[str, Mapping[str, Value]] = field(
+        default_factory=dict
+    )  # section -> name -> value
 
     def __post_init__(self) -> None:
         if self.vertices and len(self.vertices) != self.network.n:
@@ -101,8 +116,14 @@ class Report:
             )
         states = self.network.states or ()
         if self.marginals and list(map(len, self.marginals)) != list(map(len, states)):
-            raise QubayesError("marginals that do not fit the states of the network; give one share for each state")
-        edges = {(parent, child) for child, parents in enumerate(self.network.parents) for parent in parents}
+            raise QubayesError(
+                "marginals that do not fit the states of the network; give one share for each state"
+            )
+        edges = {
+            (parent, child)
+            for child, parents in enumerate(self.network.parents)
+            for parent in parents
+        }
         for what, values in (("strength", self.strengths), ("confidence", self.confidences)):
             if unknown := set(values) - edges:
                 raise QubayesError(
@@ -120,9 +141,8 @@ class Report:
 def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -> dict[Edge, float]:
     """Return for each edge (parent, child) the loss of score when it is dropped.
 
-    The loss is the best score inside the parents of the child less the best one without that parent; it is infinite for
-    a required edge, without which no candidate set is left.
-    """
+    The loss is the best score inside the parents of the child less the best one without that
+    parent; it is infinite for a required edge, without which no candidate set is left."""
     if len(parents) != candidates.n:
         raise QubayesError(
             f"parents of {len(parents)} vertices but candidates of {candidates.n}; give those of one run"
@@ -134,7 +154,9 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
         bounds = set_start[first : last + 1]
         allowed = np.isin(members[bounds[0] : bounds[-1]], np.asarray(chosen, dtype=members.dtype))
         count = np.concatenate([[0], np.cumsum(allowed)])[bounds - bounds[0]]
-        inside = first + np.flatnonzero(np.diff(count) == np.diff(bounds))  # candidate sets inside the chosen one
+        inside = first + np.flatnonzero(
+            np.diff(count) == np.diff(bounds)
+        )  # candidate sets inside the chosen one
         if not len(inside):
             required = ", ".join(candidates.names[v] for v in candidates.base(child))
             raise QubayesError(
@@ -143,7 +165,11 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
             )
         best = candidates.scores[inside].max()
         for parent in chosen:
-            without = [candidates.scores[k] for k in inside if parent not in members[set_start[k] : set_start[k + 1]]]
+            without = [
+                candidates.scores[k]
+                for k in inside
+                if parent not in members[set_start[k] : set_start[k + 1]]
+            ]
             losses[parent, child] = float(best - max(without, default=-math.inf))
     return losses
 
@@ -154,23 +180,30 @@ def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, 
         raise QubayesError(
             f"{min(odd)!r} is in only one of the network and the candidates; give candidates of the same variables"
         )
-    vertex = [network.names.index(name) for name in candidates.names]  # of the candidates -> of the network
+    vertex = [
+        network.names.index(name) for name in candidates.names
+    ]  # of the candidates -> of the network
     place = {v: k for k, v in enumerate(vertex)}
     found = edge_strengths(candidates, [[place[p] for p in network.parents[v]] for v in vertex])
     return {(vertex[parent], vertex[child]): loss for (parent, child), loss in found.items()}
 
 
 def write_drawing(
-    network: Network, path: str | Path, candidates: "Candidates | None" = None, *, class_only: bool = False
+    network: Network,
+    path: str | Path,
+    candidates: "Candidates | None" = None,
+    *,
+    class_only: bool = False,
 ) -> None:
     """Write the picture; the ending chooses the format: .svg, .png, or .html for a page to pan, zoom and search.
 
-    With `candidates` of the same variables, edges are as thick as they are strong. With `class_only`, edges that
-    equivalent networks turn round have no arrow head.
-    """
+    With `candidates` of the same variables, edges are as thick as they are strong. With
+    `class_only`, edges that equivalent networks turn round have no arrow head."""
     kind = ending(path)
     if kind not in (".svg", ".png", ".html"):
-        raise FormatError(f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings")
+        raise FormatError(
+            f"{Path(path).name} ends in none of .svg, .png, .html; give one of these endings"
+        )
     strengths = network_strengths(candidates, network) if candidates is not None else {}
     if kind == ".html":
         title = network.name or "Bayesian network"
@@ -184,7 +217,9 @@ def write_drawing(
 
 def reversible_edges(network: Network) -> frozenset[Edge]:
     """Return the edges (parent, child) that some equivalent network has in the other direction."""
-    return frozenset((a, b) if a in network.parents[b] else (b, a) for a, b in cpdag(network).undirected)
+    return frozenset(
+        (a, b) if a in network.parents[b] else (b, a) for a, b in cpdag(network).undirected
+    )
 
 
 def write_report(report: Report, path: str | Path) -> None:
@@ -196,10 +231,15 @@ def write_report(report: Report, path: str | Path) -> None:
 def render(report: Report) -> str:
     """Return the page as text. The content policy allows its own style and script by their checksums and nothing else.
 
-    All data is in one block of JSON, in ASCII without <, > and &, so that no character can end the block.
-    """
-    page, style, script = ((files(__package__) / f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    sums = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    All data is in one block of JSON, in ASCII without <, > and &, so that no character can end the
+    block."""
+    page, style, script = (
+        (files(__package__) / f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
+    )
+    sums = [
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    ]
     policy = (
         f"default-src 'none'; script-src 'sha256-{sums[1]}'; style-src 'sha256-{sums[0]}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -212,7 +252,11 @@ def render(report: Report) -> str:
 
 def page_data(report: Report) -> dict[str, Any]:
     """Return what the script of the page draws, as JSON has it: numbers that are not finite become None."""
-    trace = [(float(seconds), float(score)) for seconds, score in report.trace if math.isfinite(seconds + score)]
+    trace = [
+        (float(seconds), float(score))
+        for seconds, score in report.trace
+        if math.isfinite(seconds + score)
+    ]
     step = max(1, math.ceil(len(trace) / _LONGEST_TRACE))
     both_bits = {"ours": report.bits, "paper": report.paper_bits}
     consensus, close, network, bif = report.consensus, report.close, report.network, None
@@ -231,11 +275,24 @@ def page_data(report: Report) -> dict[str, Any]:
         "bits": both_bits if any(both_bits.values()) else None,
         "vertices": [_finite(asdict(facts)) for facts in report.vertices] or None,
         "consensus": consensus
-        and {"samples": consensus.samples, "edges": _compared_edges(network, consensus.frequencies)},
+        and {
+            "samples": consensus.samples,
+            "edges": _compared_edges(network, consensus.frequencies),
+        },
         "close": close
-        and {"networks": close.networks, "facts": close.facts, "edges": _compared_edges(network, close.probabilities)},
+        and {
+            "networks": close.networks,
+            "facts": close.facts,
+            "edges": _compared_edges(network, close.probabilities),
+        },
         "provenance": [
-            [section, [(name, "(hidden)" if _SECRET.search(name) else value) for name, value in shown.items()]]
+            [
+                section,
+                [
+                    (name, "(hidden)" if _SECRET.search(name) else value)
+                    for name, value in shown.items()
+                ],
+            ]
             for section, shown in provenance.items()
         ],
     }
@@ -249,20 +306,33 @@ def _compared_edges(network: Network, shares: Mapping[Edge, float]) -> list[dict
             "parent": parent,
             "child": child,
             "frequency": share,
-            "learned": "same" if parent in own[child] else "turned" if child in own[parent] else "absent",
+            "learned": "same"
+            if parent in own[child]
+            else "turned"
+            if child in own[parent]
+            else "absent",
         }
         for (parent, child), share in sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
-def _finite(values: Mapping[str, Any], other: Callable[[float], Any] = lambda _: None) -> dict[str, Any]:
+def _finite(
+    values: Mapping[str, Any], other: Callable[[float], Any] = lambda _: None
+) -> dict[str, Any]:
     """Return the values; numbers that are not finite, which JSON lacks, become `other` of them."""
-    return {k: other(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+    return {
+        k: other(v) if isinstance(v, float) and not math.isfinite(v) else v
+        for k, v in values.items()
+    }
 
 
 def _network_data(report: Report) -> dict[str, Any]:
     """Return the boxes and the curves of the picture, with the facts about each edge."""
-    network, layout, reversible = report.network, lay_out(report.network), reversible_edges(report.network)
+    network, layout, reversible = (
+        report.network,
+        lay_out(report.network),
+        reversible_edges(report.network),
+    )
     lines = thicknesses(layout.curves, report.strengths)
     boxes = zip(
         network.names,
@@ -289,7 +359,9 @@ def _network_data(report: Report) -> dict[str, Any]:
         "width": round(layout.width, 1),
         "height": round(layout.height, 1),
         "box": BOX_HEIGHT,
-        "nodes": [dict(zip(("name", "label", "x", "y", "width"), box, strict=True)) for box in boxes],
+        "nodes": [
+            dict(zip(("name", "label", "x", "y", "width"), box, strict=True)) for box in boxes
+        ],
         "edges": edges,
     }
 
@@ -305,14 +377,20 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
         table = network.tables[vertex] if network.tables is not None else None
         rows = None
         if table is not None and table.size <= _LARGEST_TABLE:
-            rows = [[float(f"{share:.4g}") for share in row] for row in table.reshape(-1, len(states)).tolist()]
+            rows = [
+                [float(f"{share:.4g}") for share in row]
+                for row in table.reshape(-1, len(states)).tolist()
+            ]
         marginal = shares[vertex]
         found.append(
             {
                 "states": states[:_MOST_STATES],
                 "arity": len(states),
-                "marginal": marginal and [float(f"{share:.4g}") for share in marginal[:_MOST_STATES]],
-                "given": network.parents[vertex],  # in the order in which the rows count up, the last one fastest
+                "marginal": marginal
+                and [float(f"{share:.4g}") for share in marginal[:_MOST_STATES]],
+                "given": network.parents[
+                    vertex
+                ],  # in the order in which the rows count up, the last one fastest
                 "table": rows,
             }
         )

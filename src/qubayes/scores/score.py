@@ -16,25 +16,28 @@ from ..foundation.errors import DataError, SettingError
 # Within these no prior is rounded to zero or infinity, and no score overflows.
 LEAST_ESS, LARGEST_ESS = 1e-100, 1e100
 MOST_JOINT_STATES = 10**200  # joint states of a family, by the declared arities
-LARGE = 16.0  # from here on Stirling's series is exact to double precision: the first term left out is 1e-16
+# from here on Stirling's series is exact to double precision: the first term left out is 1e-16
+LARGE = 16.0
 DECLARED, OBSERVED, EACH = range(3)  # ways to spread a prior count
 
 
 class Formula(NamedTuple):
     """A local score in numbers.
 
-    With N_ijk rows in state j of the parents and k of the child i, and prior counts a_ijk that sum to a_ij over k,
+    With N_ijk rows in state j of the parents and k of the child i, and prior counts a_ijk that sum
+    to a_ij over k,
 
         score = Σ_jk term(N_ijk, a_ijk) − Σ_j term(N_ij, a_ij) − penalty · free parameters,
         term(c, a) = lnΓ(c + a) − lnΓ(a), and c log c where a = 0.
 
-    The `prior` count is spread evenly over the cells that the declared states make (`DECLARED`), over those that the
-    observed states of the parents and of the child make (`OBSERVED`), or stands in each declared cell (`EACH`).
-    """
+    The `prior` count is spread evenly over the cells that the declared states make (`DECLARED`),
+    over those that the observed states of the parents and of the child make (`OBSERVED`), or stands
+    in each declared cell (`EACH`)."""
 
     spread: int
     prior: float  # a count
-    penalty: float = 0.0  # of a free parameter; a family has (declared states − 1 of the child) · (of the parents)
+    # of a free parameter; a family has (declared states − 1 of the child) · (of the parents)
+    penalty: float = 0.0
 
     def is_evidence(self, rows: int) -> bool:
         """Whether the score is a log marginal likelihood: with a prior; or, approximately, with the penalty of BIC."""
@@ -53,7 +56,9 @@ def priors(formula: Formula, parent_states: float, child_states: float) -> tuple
     return formula.prior / parent_states / child_states, formula.prior / parent_states
 
 
-FORMULAS: dict[str, Callable[[float, int], Formula]] = {  # of the equivalent sample size and the number of rows
+FORMULAS: dict[
+    str, Callable[[float, int], Formula]
+] = {  # of the equivalent sample size and the number of rows
     "bdeu": lambda ess, rows: Formula(DECLARED, ess),
     "bds": lambda ess, rows: Formula(OBSERVED, ess),
     "bic": lambda ess, rows: Formula(EACH, 0.0, bic_penalty(rows)),
@@ -79,7 +84,8 @@ def is_score(name: str) -> bool:
 class Score:
     """A decomposable score and its equivalent sample size.
 
-    - `bdeu`: Appendix D.1 with the product of the declared arities as the number of joint parent states.
+    - `bdeu`: Appendix D.1 with the product of the declared arities as the number of joint parent
+      states.
     - `bds`: the same with *observed* joint parent states and *observed* child states.
     - `k2`: every prior count is 1.
     - `loglik`, `aic`, `bic`: maximised log-likelihood less 0, 1 or (log N)/2 per free parameter.
@@ -102,14 +108,22 @@ class Score:
         """Return the score in numbers, for data of this many rows."""
         define = FORMULAS[self.name] if self.name in FORMULAS else _installed()[self.name]
         found = define(self.ess, rows)
-        if found.spread not in (DECLARED, OBSERVED, EACH) or not (0 <= found.prior < inf and 0 <= found.penalty < inf):
-            raise SettingError(f"score '{self.name}' gives {found}; a prior count and a penalty are finite, from 0")
+        if found.spread not in (DECLARED, OBSERVED, EACH) or not (
+            0 <= found.prior < inf and 0 <= found.penalty < inf
+        ):
+            raise SettingError(
+                f"score '{self.name}' gives {found}; a prior count and a penalty are finite, from 0"
+            )
         return found
 
     @property
     def stamped_ess(self) -> float | None:
         """The equivalent sample size, None if the score does not depend on it."""
-        return self.ess if Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2) else None
+        return (
+            self.ess
+            if Score(self.name, 1.0).formula(2) != Score(self.name, 2.0).formula(2)
+            else None
+        )
 
 
 class FamilyCounts(NamedTuple):
@@ -126,22 +140,27 @@ class FamilyCounts(NamedTuple):
 def local_score(dataset: Dataset, child: int, parents: Sequence[int], score: Score) -> float:
     """Return log S_i(parents) of the vertex `child`; the sum over vertices is the score of a network.
 
-    The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score near 0 is their
-    difference. So N log N − N, which they share, is taken from both first: Σ_jk N_ijk log(N_ijk / N_ij) is what stays
-    of it.
-    """
+    The two sums of a Bayesian score (paper, Appendix D.1) are of the order N log N, and a score
+    near 0 is their difference. So N log N − N, which they share, is taken from both first: Σ_jk
+    N_ijk log(N_ijk / N_ij) is what stays of it."""
     table, formula = count(dataset, child, parents), score.formula(dataset.rows)
     cells, totals = table.cells, table.totals
     # All terms of Σ c log(c / N) have one sign, and log1p keeps those near 0 exact.
     logs = np.where(2 * cells > totals, np.log1p((cells - totals) / totals), np.log(cells / totals))
-    total = float(np.sum(cells * logs)) - formula.penalty * (table.parent_states * (table.child_states - 1))
+    total = float(np.sum(cells * logs)) - formula.penalty * (
+        table.parent_states * (table.child_states - 1)
+    )
     if formula.prior == 0.0:
         return total
     if formula.spread == OBSERVED:
-        per_cell, per_parent_state = priors(formula, max(1, len(table.parents)), max(1, table.child_observed))
+        per_cell, per_parent_state = priors(
+            formula, max(1, len(table.parents)), max(1, table.child_observed)
+        )
     else:
         per_cell, per_parent_state = priors(formula, table.parent_states, table.child_states)
-    return total + _sum_surplus(table.cells, per_cell) - _sum_surplus(table.parents, per_parent_state)
+    return (
+        total + _sum_surplus(table.cells, per_cell) - _sum_surplus(table.parents, per_parent_state)
+    )
 
 
 def check_joint_states(dataset: Dataset, family: Sequence[int]) -> None:
@@ -159,10 +178,14 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
     arities = dataset.arities
     check_joint_states(dataset, [child, *parents])
     label = np.zeros(dataset.rows, dtype=np.int64)
-    for parent in parents:  # relabelled densely each time, so that products of arities cannot overflow
+    for (
+        parent
+    ) in parents:  # relabelled densely each time, so that products of arities cannot overflow
         label = label * int(arities[parent]) + dataset.codes[parent]
         label = np.unique(label, return_inverse=True)[1].reshape(-1)
-    cells, cell_counts = np.unique(label * int(arities[child]) + dataset.codes[child], return_counts=True)
+    cells, cell_counts = np.unique(
+        label * int(arities[child]) + dataset.codes[child], return_counts=True
+    )
     parent_counts = np.unique(label, return_counts=True)[1]
     return FamilyCounts(
         parents=parent_counts,
@@ -177,8 +200,8 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
 def rising(count: int, prior: float) -> float:
     """Return term(count, prior) = lnΓ(count + prior) − lnΓ(prior); count log count where the prior is 0.
 
-    By `math`, not scipy: to load that takes longer than all the work on a small data set. Kernels compile this, too.
-    """
+    By `math`, not scipy: to load that takes longer than all the work on a small data set. Kernels
+    compile this, too."""
     if count == 0:
         return 0.0
     if prior == 0.0:
@@ -202,7 +225,12 @@ def _surplus(count: int, prior: float) -> float:
         return rising(count, prior) - count * log(count) + count
     head = count * log1p(prior / count)
     if prior < LARGE:
-        gamma = (prior - 0.5) * log(count + prior) + 0.918938533204672742 + stirling(count + prior) - prior
+        gamma = (
+            (prior - 0.5) * log(count + prior)
+            + 0.918938533204672742
+            + stirling(count + prior)
+            - prior
+        )
         return head + gamma - lgamma(prior)  # 0.9189...: log √2π
     return head + (prior - 0.5) * log1p(count / prior) + (stirling(count + prior) - stirling(prior))
 
@@ -210,4 +238,6 @@ def _surplus(count: int, prior: float) -> float:
 def _sum_surplus(counts: Ints, prior: float) -> float:
     """Return the sum of `_surplus` over the counts."""
     values, times = np.unique(counts, return_counts=True)
-    return fsum(n * _surplus(count, prior) for count, n in zip(values.tolist(), times.tolist(), strict=True))
+    return fsum(
+        n * _surplus(count, prior) for count, n in zip(values.tolist(), times.tolist(), strict=True)
+    )

@@ -1,9 +1,8 @@
 """Sums of a score's terms over the cell counts of a set of variables, for kernels.
 
-Cell counts come as two rows of one array: the values, and how often each occurs. Terms of counts below `TABLE_WIDTH`
-are looked up by their prior, or, where the prior is small, summed as a power series whose coefficients serve every
-prior of the same set.
-"""
+Cell counts come as two rows of one array: the values, and how often each occurs. Terms of counts
+below `TABLE_WIDTH` are looked up by their prior, or, where the prior is small, summed as a power
+series whose coefficients serve every prior of the same set."""
 
 from functools import lru_cache
 from math import lgamma, log
@@ -15,9 +14,13 @@ from ..foundation.arrays import Floats, SmallInts
 from ..foundation.jit import inner
 from .score import Formula, priors, rising, stirling
 
-TABLE_WIDTH = 1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
+TABLE_WIDTH = (
+    1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
+)
 SMALL_PRIOR = 1 / 64  # up to this prior the power series is exact to double precision
-SERIES = 8  # number of coefficients of the series: the first one left out is at most 64**-8 / 8 = 4e-16
+SERIES = (
+    8  # number of coefficients of the series: the first one left out is at most 64**-8 / 8 = 4e-16
+)
 MOST_TABLE_ROWS = 1 << 14  # 128 MB; terms of further priors are computed on the fly
 VALUES, TIMES = range(2)  # rows of counts
 
@@ -28,9 +31,11 @@ for _function in (stirling, rising, priors):  # kernels may call these plain fun
 class TermTables(NamedTuple):
     """Tabulated terms of a score."""
 
-    keys: Floats  # (rows,) ascending: formula.prior / prior of each row of `terms`; where that prior is not small
+    # (rows,) ascending: formula.prior / prior of each row of `terms`; where that prior is not small
+    keys: Floats
     terms: Floats  # (rows, width) lnΓ(c + prior) − lnΓ(prior), or c log c
-    series: Floats  # (width, SERIES) coefficients of prior^0, prior^1, ... in lnΓ(c + prior) − lnΓ(1 + prior)
+    # (width, SERIES) coefficients of prior^0, prior^1, ... in lnΓ(c + prior) − lnΓ(1 + prior)
+    series: Floats
 
 
 def term_tables(formula: Formula, keys: Floats, rows: int) -> TermTables:
@@ -60,20 +65,27 @@ def power_series(width: int) -> Floats:
 
 @inner
 def sum_terms(
-    key: float, prior: float, n_cells: int, tables: TermTables, moments: Floats, counts: SmallInts, n_values: int
+    key: float,
+    prior: float,
+    n_cells: int,
+    tables: TermTables,
+    moments: Floats,
+    counts: SmallInts,
+    n_values: int,
 ) -> float:
     """Return Σ times · term(value, prior), by table, power series or one by one; key = formula.prior / prior.
 
-    moments[p] becomes Σ times · series[value, p], with which the sum is a polynomial in the prior; moments[0] is NaN
-    until then.
-    """
+    moments[p] becomes Σ times · series[value, p], with which the sum is a polynomial in the prior;
+    moments[0] is NaN until then."""
     total = 0.0
     if not 0.0 < prior <= SMALL_PRIOR:
         row = _find(tables.keys, key)
         width = tables.terms.shape[1] if row >= 0 else 0
         for t in range(n_values):
             value = counts[VALUES, t]
-            total += counts[TIMES, t] * (tables.terms[row, value] if value < width else rising(value, prior))
+            total += counts[TIMES, t] * (
+                tables.terms[row, value] if value < width else rising(value, prior)
+            )
         return total
     if moments[0] != moments[0]:
         for p in range(SERIES):

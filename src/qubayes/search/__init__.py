@@ -1,8 +1,7 @@
 """The best network of candidate parent sets: `solve` runs a solver and returns a `Solution`.
 
-`run` holds the contract of solvers and their names, `exact` the proof by integer programming, `orders` the
-searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`.
-"""
+`run` holds the contract of solvers and their names, `exact` the proof by integer programming,
+`orders` the searches over orders. Solvers of the QUBO are in `qubayes.qubo.samplers`."""
 
 from .run import SOLVERS, Ending, Limits, Reason, Run, Solver, registered, solver_named
 from .solve import Solution, read_solution, solve, write_solution

@@ -2,22 +2,25 @@
 
     python checker.py SCORES.jkl PROOF.json
 
-Needs Python alone; shares no code with the solver. Losses are whole multiples of 1 / `unit`, weights of 2 ** -scale.
+Needs Python alone; shares no code with the solver. Losses are whole multiples of 1 / `unit`,
+weights of 2 ** -scale.
 
-A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent outside its child's part
-is ignored, which only allows more. A cluster C with k is crossed by a vertex in C whose parents include k or more
-members of C; at most |C| - k vertices of an acyclic graph cross it, because its first k vertices do not. A sum of such
-inequalities and of "one parent set each" for some odd vertices may be halved and rounded down. Therefore every network
-of a part loses at least
+A certificate holds a network and, for parts of the variables, cuts with weights >= 0. A parent
+outside its child's part is ignored, which only allows more. A cluster C with k is crossed by a
+vertex in C whose parents include k or more members of C; at most |C| - k vertices of an acyclic
+graph cross it, because its first k vertices do not. A sum of such inequalities and of "one parent
+set each" for some odd vertices may be halved and rounded down. Therefore every network of a part
+loses at least
 
-    bound = sum over v of min over sets of (loss + weights of cuts crossed)  -  sum over cuts of weight * right side.
+    bound = sum over v of min over sets of (loss + weights of cuts crossed)  -  sum over cuts of
+    weight * right side.
 
-Several lists of cuts are used one after the other: if the bound, with the price of a set instead of the least one of
-its vertex, reaches the loss of the network given, the set is in no better network and is left out from then on.
-Mode "root": a bound must reach the loss of the network. Mode "search": all sets U of vertices that can come first are
-searched, except those whose least loss, plus a bound for the other vertices from the same weights, reaches it. Mode
-"branch": networks with an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode.
-"""
+Several lists of cuts are used one after the other: if the bound, with the price of a set instead of
+the least one of its vertex, reaches the loss of the network given, the set is in no better network
+and is left out from then on. Mode "root": a bound must reach the loss of the network. Mode
+"search": all sets U of vertices that can come first are searched, except those whose least loss,
+plus a bound for the other vertices from the same weights, reaches it. Mode "branch": networks with
+an edge u -> v and networks without it are proved apart, each with lists of cuts and a mode."""
 
 import gzip
 import hashlib
@@ -68,7 +71,9 @@ class Cut(NamedTuple):
     """A sum of clusters' inequalities, divided and rounded down, with its weight."""
 
     weight: int
-    clusters: list[tuple[int, int]]  # masks with their k; odd vertices are one with k = 0, which all of them cross
+    clusters: list[
+        tuple[int, int]
+    ]  # masks with their k; odd vertices are one with k = 0, which all of them cross
     divisor: int  # 1 or 2
 
     def right_side(self) -> int:
@@ -180,7 +185,9 @@ def check_parts(scores: Scores, certificate: dict[str, Any]) -> Verdict:
     tolerance = int(allowance * (unit << scale)) - sum(lost[name] for name in free)
     if tolerance < 0:
         worst = max(free, key=lambda name: lost[name])
-        raise RefusedError(f"{worst} is in no part, so it must have its best parent set, and has not")
+        raise RefusedError(
+            f"{worst} is in no part, so it must have its best parent set, and has not"
+        )
     counts: Counter[str] = Counter()
     for number, part in enumerate(parts, 1):
         vertices = part["vertices"]
@@ -207,7 +214,9 @@ def network_score(scores: Scores, chosen: dict[str, frozenset[str]]) -> Fraction
     return sum((scores[name][members] for name, members in chosen.items()), Fraction(0))
 
 
-def losses_of(sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[str], unit: int) -> dict[int, int]:
+def losses_of(
+    sets: dict[frozenset[str], Fraction], top: Fraction, vertices: list[str], unit: int
+) -> dict[int, int]:
     """Return the least loss, in whole units, for each mask of parents inside the part."""
     bit = {name: 1 << place for place, name in enumerate(vertices)}
     found: dict[int, int] = {}
@@ -267,8 +276,15 @@ def prices_of(losses: Losses, cuts: list[Cut]) -> Losses:
     """Return for each set its loss plus the weights of the cuts that it crosses."""
     prices: Losses = []
     for vertex, sets in enumerate(losses):
-        near = [(w, its, d) for w, clusters, d in cuts if (its := [c for c in clusters if c[0] >> vertex & 1])]
-        paid = {m: [w * (sum([(c & m).bit_count() >= k for c, k in its]) // d) for w, its, d in near] for m in sets}
+        near = [
+            (w, its, d)
+            for w, clusters, d in cuts
+            if (its := [c for c in clusters if c[0] >> vertex & 1])
+        ]
+        paid = {
+            m: [w * (sum([(c & m).bit_count() >= k for c, k in its]) // d) for w, its, d in near]
+            for m in sets
+        }
         prices.append({m: loss + sum(paid[m]) for m, loss in sets.items()})
     return prices
 
@@ -290,18 +306,26 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     least = [min(its.values()) for its in prices_of(losses, cuts)]
     ranked = [sorted(sets, key=lambda mask: sets[mask]) for sets in losses]
     # For each vertex v and parent u, the ranked sets of v that contain u: a bit each.
-    holding = [[sum(1 << i for i, mask in enumerate(its) if mask >> u & 1) for u in range(n)] for its in ranked]
+    holding = [
+        [sum(1 << i for i, mask in enumerate(its) if mask >> u & 1) for u in range(n)]
+        for its in ranked
+    ]
     falls = Falls(cuts, n)
     layer = {0: (0, sum(least) - sum(cut.weight * cut.right_side() for cut in cuts))}
     states = 0
     for _ in range(n):
         after: dict[int, tuple[int, int]] = {}
-        for first, (g, h) in layer.items():  # which come first, their least loss, and a bound for the others
+        for first, (
+            g,
+            h,
+        ) in layer.items():  # which come first, their least loss, and a bound for the others
             states += 1
             if states + len(after) > MOST_STATES:
                 raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
             others = [v for v in range(n) if not first >> v & 1]
-            forced = [v for v in others if not ranked[v][0] & ~first][:1]  # nothing is lost if it comes next
+            forced = [v for v in others if not ranked[v][0] & ~first][
+                :1
+            ]  # nothing is lost if it comes next
             freed = falls.of_all(first)
             for v in forced or others:
                 wrong = 0
@@ -324,10 +348,16 @@ class Falls:
     """What the next vertex takes off the right sides of the cuts; the numbers of all vertices are fields of one."""
 
     def __init__(self, cuts: list[Cut], n: int) -> None:
-        self.width = sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts).bit_length() + 1
+        self.width = (
+            sum((cut.weight + 1) * (len(cut.clusters) + 1) for cut in cuts).bit_length() + 1
+        )
         self.field, self.ones = (1 << self.width) - 1, self.in_fields((1 << n) - 1)
-        spread = [(cut, [(mask, k, self.in_fields(mask)) for mask, k in cut.clusters]) for cut in cuts]
-        self.plain = [(*its[0][:2], cut.weight * its[0][2]) for cut, its in spread if cut.divisor == 1]
+        spread = [
+            (cut, [(mask, k, self.in_fields(mask)) for mask, k in cut.clusters]) for cut in cuts
+        ]
+        self.plain = [
+            (*its[0][:2], cut.weight * its[0][2]) for cut, its in spread if cut.divisor == 1
+        ]
         self.halved = [(cut.weight, its) for cut, its in spread if cut.divisor == 2]
 
     def in_fields(self, mask: int) -> int:

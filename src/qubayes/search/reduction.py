@@ -1,14 +1,14 @@
 """Reductions of candidate sets that keep the best score: twins, required edges and strongly connected components.
 
-Twins are two variables that scores cannot tell apart. Write s for the exchange of a and b. They are twins if every set
-P of every vertex v has a partner s(P) among the sets of s(v) with the same score, and no set contains both. Then some
-best network has b without children and with its best set: exchange a and b if b comes first, replace b by its
-representative a in every set (a precedes all children of b), and let b, which has no child now, take its best set
-(proof in docs/exact.md).
+Twins are two variables that scores cannot tell apart. Write s for the exchange of a and b. They are
+twins if every set P of every vertex v has a partner s(P) among the sets of s(v) with the same
+score, and no set contains both. Then some best network has b without children and with its best
+set: exchange a and b if b comes first, replace b by its representative a in every set (a precedes
+all children of b), and let b, which has no child now, take its best set (proof in docs/exact.md).
 
-Components: edges between components of the candidate graph follow one order in every network, so a parent outside its
-child's component is always allowed. Each component is a problem of its own, in which only the members inside matter.
-"""
+Components: edges between components of the candidate graph follow one order in every network, so a
+    parent outside its child's component is always allowed. Each component is a problem of its own,
+    in which only the members inside matter."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +45,9 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
     """
     pairs = _alike(candidates) if eliminate else []
     table = SetTable(candidates) if pairs else None  # takes about twice the candidates' memory
-    found: dict[int, tuple[int, float]] = {}  # representative, and largest change of a score by the exchange
+    found: dict[
+        int, tuple[int, float]
+    ] = {}  # representative, and largest change of a score by the exchange
     for twin, other in pairs:
         if table is not None and twin not in found and other not in found:
             difference = table.exchange_difference(other, twin)
@@ -62,7 +64,9 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
         holding = table.holding(twin)
         kept[holding[~gone[table.owners[holding]]]] = False
     sources = np.flatnonzero(kept)
-    rounding = 2.0 * sum(difference for _, difference in found.values())  # each set changes at most twice
+    rounding = 2.0 * sum(
+        difference for _, difference in found.values()
+    )  # each set changes at most twice
     twins = tuple((twin, other) for twin, (other, _) in found.items())
     return Reduced(select_sets(candidates, sources), frozen(sources), rounding, twins)
 
@@ -107,7 +111,9 @@ class SetTable:
         self.owners = families.owners
         self._rows: SmallInts = families.padded()
         self._start, self._holders = families.by_member()
-        self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(0, 2**64, size=n + 1, dtype=np.uint64)
+        self._member_keys = np.random.Generator(np.random.PCG64(0)).integers(
+            0, 2**64, size=n + 1, dtype=np.uint64
+        )
         self._member_keys[n] = 0
         self._shift = np.uint64(64 - n.bit_length())
         self._hashes = self._hash(self.owners, self._rows)
@@ -123,7 +129,9 @@ class SetTable:
         if np.intersect1d(self.holding(a), self.holding(b), assume_unique=True).size:
             return None
         own = [np.arange(self._vertex_start[v], self._vertex_start[v + 1]) for v in (a, b)]
-        numbers = np.concatenate([self.holding(a), self.holding(b), *own])  # repeated numbers do no harm
+        numbers = np.concatenate(
+            [self.holding(a), self.holding(b), *own]
+        )  # repeated numbers do no harm
         swap = np.arange(len(self._vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
         owners = self.owners[numbers]
@@ -157,9 +165,8 @@ class SetTable:
 def with_required_edges(reduced: Reduced, kept: Ints) -> Reduced:
     """Return the kept sets (ascending, at least one of each vertex) without those that required edges exclude.
 
-    An edge is required if all kept sets of its child contain its parent. What the sets of a vertex share becomes its
-    base; if that is not a set, it scores as the best set inside it.
-    """
+    An edge is required if all kept sets of its child contain its parent. What the sets of a vertex
+    share becomes its base; if that is not a set, it scores as the best set inside it."""
     candidates = reduced.candidates
     while True:
         left = select_sets(candidates, kept)
@@ -167,7 +174,9 @@ def with_required_edges(reduced: Reduced, kept: Ints) -> Reduced:
         counts = np.zeros((n, n), np.int64)
         np.add.at(counts, (families.members, families.member_owners), 1)
         required = counts == families.sizes  # by parent and child
-        wrong = np.append(0, np.cumsum(reachable(required)[families.member_owners, families.members]))
+        wrong = np.append(
+            0, np.cumsum(reachable(required)[families.member_owners, families.members])
+        )
         possible = np.diff(wrong[families.set_start]) == 0
         if possible.all():
             break
@@ -177,13 +186,18 @@ def with_required_edges(reduced: Reduced, kept: Ints) -> Reduced:
     bases = candidates.families.best_inside(required.T)
     for vertex in range(n):
         first, last = families.vertex_start[vertex : vertex + 2].tolist()
-        sets, base = list(families.sets_of(vertex)), tuple(np.flatnonzero(required[:, vertex]).tolist())
+        sets, base = (
+            list(families.sets_of(vertex)),
+            tuple(np.flatnonzero(required[:, vertex]).tolist()),
+        )
         numbers.extend(kept[first:last].tolist())
         if sets[-1] != base:
             sets.append(base)
             numbers.append(int(bases[vertex]))
         lists.append(sets)
-    fewer = replace(candidates, families=Families.of(lists), scores=frozen(candidates.scores[numbers]))
+    fewer = replace(
+        candidates, families=Families.of(lists), scores=frozen(candidates.scores[numbers])
+    )
     return reduced._replace(candidates=fewer, sources=frozen(reduced.sources[numbers]))
 
 
@@ -217,7 +231,8 @@ def _distinct(families: Families) -> Ints:
     rows = np.column_stack([families.owners, families.padded()])
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     sizes = np.diff(families.set_start)
-    # Every set contains the base: the first set with as few members equals it and beats all later ones.
+    # Every set contains the base: the first set with as few members equals it and beats all later
+    # ones.
     as_few = np.flatnonzero(sizes == sizes[families.vertex_start[1:] - 1][families.owners])
     bases = as_few[np.searchsorted(as_few, families.vertex_start[:-1])]
     return first[first <= bases[families.owners[first]]]
@@ -240,11 +255,16 @@ class Components(NamedTuple):
 def best_of_all(families: Families, scores: Floats) -> Ints:
     """Return the candidate sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
     n = families.n
-    best, number_of = np.full((n, 1 << n), -np.inf), np.full((n, 1 << n), -1)  # best set inside each set of vertices
+    best, number_of = (
+        np.full((n, 1 << n), -np.inf),
+        np.full((n, 1 << n), -1),
+    )  # best set inside each set of vertices
     for vertex in range(n):
         first, last = families.vertex_start[vertex : vertex + 2].tolist()
         masks = [sum(1 << member for member in members) for members in families.sets_of(vertex)]
-        for number, mask in zip(range(last - 1, first - 1, -1), reversed(masks), strict=True):  # the best comes last
+        for number, mask in zip(
+            range(last - 1, first - 1, -1), reversed(masks), strict=True
+        ):  # the best comes last
             best[vertex, mask], number_of[vertex, mask] = scores[number], number
         for member in range(n):
             scored = best[vertex].reshape(-1, 2, 1 << member)

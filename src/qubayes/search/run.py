@@ -1,7 +1,8 @@
 """One run of a solver: the contract of solvers and their names; limits, clock and best network of a run.
 
-To add a solver, write one file with a class that follows `Solver`, and register it by one line: in `SOLVERS`, or in
-another package as an entry point of the group "qubayes.solvers", in its pyproject.toml:
+To add a solver, write one file with a class that follows `Solver`, and register it by one line: in
+`SOLVERS`, or in another package as an entry point of the group "qubayes.solvers", in its
+pyproject.toml:
 
     [project.entry-points."qubayes.solvers"]
     genetic = "genetic_orders.solver:Genetic"
@@ -48,7 +49,8 @@ SOLVERS = {
 }
 BASELINES = ("order-sa", "asobs", "hillclimb", "bqp")  # solvers that the paper compares
 WHERE_BASELINES_ARE = (
-    "in the package qubayes-baselines. In a clone of qubayes run: pip install ./benchmarks/paper/baselines"
+    "in the package qubayes-baselines. "
+    "In a clone of qubayes run: pip install ./benchmarks/paper/baselines"
 )
 _KINDS: dict[Any, str] = {
     int: "a whole number",
@@ -75,15 +77,17 @@ def is_whole(value: object) -> TypeGuard[int]:
 class Limits:
     """When a solver ends. Seconds depend on the machine; a number of moves with a seed gives the same result anywhere.
 
-    Each solver says what it counts as a move. Without `seconds` only `moves`, or a proof, ends the run.
-    """
+    Each solver says what it counts as a move. Without `seconds` only `moves`, or a proof, ends the
+    run."""
 
     seconds: float | None = 10.0
     moves: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seconds is not None and not (is_number(self.seconds) and 0 <= self.seconds < math.inf):
+        if self.seconds is not None and not (
+            is_number(self.seconds) and 0 <= self.seconds < math.inf
+        ):
             raise SettingError(f"a time limit of {self.seconds!r} s; give 0 or more, or none")
         if self.moves is not None and not (is_whole(self.moves) and 0 <= self.moves <= MOST_MOVES):
             raise SettingError(f"moves = {self.moves!r}; give 0 to {MOST_MOVES}, a whole number")
@@ -101,7 +105,9 @@ class Reason(StrEnum):
     PROVED = "proved"
     INTERRUPTED = "interrupted"
     TIME = "time limit"
-    FINISHED = "finished"  # the solver ended by itself: all moves made, patience, nothing left to search
+    FINISHED = (
+        "finished"  # the solver ended by itself: all moves made, patience, nothing left to search
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +122,9 @@ class Ending:
 class Solver(Protocol):
     """A frozen dataclass whose fields are the settings of the solver.
 
-    Calling it searches until the run is over, proved or out of moves, and hands every better network to `run.offer`.
-    What it returns only describes the search; the run keeps the best network.
-    """
+    Calling it searches until the run is over, proved or out of moves, and hands every better
+    network to `run.offer`. What it returns only describes the search; the run keeps the best
+    network."""
 
     name: ClassVar[str]
     takes: ClassVar[str]  # "candidates" or "formulation"
@@ -127,8 +133,8 @@ class Solver(Protocol):
     def prepare(self) -> "Solver":
         """Return the solver with its packages and files loaded and its kernels compiled; called before the clock.
 
-        A solver with nothing to load returns itself. One whose packages or files are missing raises a `QubayesError`.
-        """
+        A solver with nothing to load returns itself. One whose packages or files are missing raises
+        a `QubayesError`."""
 
     def __call__(self, problem: Any, run: "Run", /) -> Ending:
         """Search the problem, which is of the kind that `takes` says."""
@@ -136,7 +142,9 @@ class Solver(Protocol):
 
 def registered() -> dict[str, str]:
     """Return "module:class" of each solver by its name: those of SOLVERS, then those of other packages."""
-    added = {point.name: point.value for point in entry_points(group=GROUP) if point.name not in SOLVERS}
+    added = {
+        point.name: point.value for point in entry_points(group=GROUP) if point.name not in SOLVERS
+    }
     return SOLVERS | added
 
 
@@ -155,14 +163,21 @@ def solver_named(name: str, **settings: Any) -> Solver:
     kind = load(target)
     follows = is_dataclass(kind) and is_solver(kind)
     if not follows:
-        raise SettingError(f"{target} is registered as the solver {name!r}, but does not follow qubayes.search.Solver")
+        raise SettingError(
+            f"{target} is registered as the solver {name!r}, but does not follow qubayes.search.Solver"
+        )
     known, annotations = [field.name for field in fields(kind)], get_type_hints(kind)
     for setting, value in settings.items():
         if setting not in known:
-            raise SettingError(f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}")
+            raise SettingError(
+                f"{name} has no setting {setting!r}; it has {', '.join(known) or 'none'}"
+            )
         annotation = annotations[setting]
         is_union = isinstance(annotation, UnionType) or get_origin(annotation) is Union
-        kinds = [get_origin(each) or each for each in (get_args(annotation) if is_union else [annotation])]
+        kinds = [
+            get_origin(each) or each
+            for each in (get_args(annotation) if is_union else [annotation])
+        ]
         if not (
             Any in kinds
             or (float in kinds and is_number(value))
@@ -184,7 +199,9 @@ def load(target: str) -> Any:
 
 def is_solver(value: object) -> bool:
     """True if the value has what `Solver` asks for."""
-    return callable(value) and all(hasattr(value, name) for name in ("name", "takes", "counts", "prepare"))
+    return callable(value) and all(
+        hasattr(value, name) for name in ("name", "takes", "counts", "prepare")
+    )
 
 
 class Formulated(Protocol):
@@ -208,17 +225,23 @@ def check(candidates: Candidates) -> None:
     names = candidates.names
     if (candidates.families.sizes < 1).any():
         name = names[int(np.argmin(candidates.families.sizes))]
-        raise QubayesError(f"{name!r} has no candidate set, not even the empty one; add its score without parents")
+        raise QubayesError(
+            f"{name!r} has no candidate set, not even the empty one; add its score without parents"
+        )
     infinite = np.flatnonzero(~np.isfinite(candidates.scores))
     if len(infinite):
-        vertex = int(np.searchsorted(candidates.families.vertex_start, infinite[0], side="right")) - 1
+        vertex = (
+            int(np.searchsorted(candidates.families.vertex_start, infinite[0], side="right")) - 1
+        )
         raise QubayesError(
             f"a candidate set of {names[vertex]!r} scores {candidates.scores[infinite[0]]}; allowed are finite "
             "numbers: leave out sets that may not be used"
         )
     if cycle := find_cycle([candidates.base(vertex) for vertex in range(candidates.n)]):
         path = cycle_path(cycle, names)
-        raise ConstraintError(f"the required edges form the cycle {path}; no network has them all: remove one")
+        raise ConstraintError(
+            f"the required edges form the cycle {path}; no network has them all: remove one"
+        )
 
 
 @cache
@@ -233,16 +256,18 @@ def warm_up(
     Solvers call it in `prepare`; one that takes a formulation says how to `formulate` the example.
     """
     solver, candidates = kind(), example(vertices)
-    solver(formulate(candidates) if formulate else candidates, Run(candidates, Limits(None, moves), Workers(1)))
+    solver(
+        formulate(candidates) if formulate else candidates,
+        Run(candidates, Limits(None, moves), Workers(1)),
+    )
 
 
 class Run:
     """Limits, clock and the best network so far; made by `solve`, used by solvers and their threads.
 
-    Solvers read `over` often (kernels run in slices of a few hundredths of a second, or read `stop`), call `offer` with
-    every better network, `tighten` with every better bound and, from the thread that called them, `report` as often as
-    they like.
-    """
+    Solvers read `over` often (kernels run in slices of a few hundredths of a second, or read
+    `stop`), call `offer` with every better network, `tighten` with every better bound and, from the
+    thread that called them, `report` as often as they like."""
 
     def __init__(
         self,
@@ -255,7 +280,9 @@ class Run:
     ) -> None:
         self.candidates, self.limits, self.workers = candidates, limits, workers.here
         self.cluster = None if workers.cluster is None else workers  # for solvers that can use one
-        self.start = frozen(np.array(candidates.families.vertex_start[1:] - 1 if start is None else start))
+        self.start = frozen(
+            np.array(candidates.families.vertex_start[1:] - 1 if start is None else start)
+        )
         self.seed, self.moves = limits.seed, limits.moves
         self.stop: Bools = np.zeros(1, np.bool_)  # set by an interrupt; kernels may read it
         self.trace: list[tuple[float, float]] = []
@@ -334,7 +361,9 @@ class Run:
         finally:
             self._end = end
 
-    def report(self, note: str = "", *, done: float | None = None, total: float | None = None) -> None:
+    def report(
+        self, note: str = "", *, done: float | None = None, total: float | None = None
+    ) -> None:
         """Report progress, at most ten times a second: the part `done` of a `total` if given, else of the time."""
         now = self.elapsed
         if now - self._reported < REPORT_EVERY:

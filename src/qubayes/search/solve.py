@@ -55,9 +55,15 @@ class Solution:
     status: str  # a sentence: how the search ended
     reason: Reason = Reason.FINISHED  # the same as a value
     certificate: Path | None = None  # the file with the certificate, if one was written
-    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # (seconds, score) of each improvement
-    statistics: Mapping[str, Any] = field(default_factory=dict)  # counts of the search: moves, nodes, cuts
-    bits: Bools | None = field(default=None, repr=False)  # the state of the QUBO, where there is one
+    trace: tuple[tuple[float, float], ...] = field(
+        default=(), repr=False
+    )  # (seconds, score) of each improvement
+    statistics: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # counts of the search: moves, nodes, cuts
+    bits: Bools | None = field(
+        default=None, repr=False
+    )  # the state of the QUBO, where there is one
     energy: float | None = None  # of `bits`; equal to -score
     stamp: Stamp = field(default_factory=Stamp)
 
@@ -95,14 +101,20 @@ class Solution:
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
-        kind = self.stamp.score if self.stamp.ess is None else f"{self.stamp.score}, ess {self.stamp.ess:g}"
+        kind = (
+            self.stamp.score
+            if self.stamp.ess is None
+            else f"{self.stamp.score}, ess {self.stamp.ess:g}"
+        )
         edges, gain = sum(map(len, self.parents)), self.score - self.empty_score
         lines = [
             f"score {self.score:,.6f} ({kind}), {gain:,.6f} above the graph without optional edges",
             f"{self.describe_gap()}; {edges:,} edge{'s' * (edges != 1)} among {len(self.names)} variables",
         ]
         if self.energy is not None and self.bits is not None:
-            lines.append(f"energy {self.energy:,.6f} of {len(self.bits):,} bits, equal to minus the score")
+            lines.append(
+                f"energy {self.energy:,.6f} of {len(self.bits):,} bits, equal to minus the score"
+            )
         return [*lines, f"{self.solver}: {self.status} ({self.seconds:.2f} s)"]
 
     def describe_gap(self) -> str:
@@ -122,7 +134,11 @@ class Solution:
         largest, possible = self.stamp.max_parents, self.stamp.possible_parents
         if largest is None:
             return " for these candidate sets"
-        of = "of each variable" if possible is None else f"among {possible} possible parents of each variable"
+        of = (
+            "of each variable"
+            if possible is None
+            else f"among {possible} possible parents of each variable"
+        )
         if largest < len(self.names) - 1:
             return f" with at most {largest} parent{'s' * (largest != 1)} {of}"
         return "" if possible is None else f" {of}"
@@ -148,7 +164,11 @@ class Solution:
             "statistics": dict(self.statistics),
             "score_name": self.stamp.score,
             "ess": self.stamp.ess,
-            **({} if self.stamp.possible_parents is None else {"possible_parents": self.stamp.possible_parents}),
+            **(
+                {}
+                if self.stamp.possible_parents is None
+                else {"possible_parents": self.stamp.possible_parents}
+            ),
         }
 
 
@@ -165,7 +185,9 @@ def write_solution(solution: Solution, path: str | Path) -> None:
         file.write("\n")
 
 
-def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any) -> Solution:
+def solution_of(
+    problem: Candidates | Formulated, choice: Ints, *, bound: float, **facts: Any
+) -> Solution:
     """Return the solution with these candidate sets; score, energy and network are computed from them."""
     candidates = problem_candidates(problem)
     parents, score = candidates.parents_at(choice), math.fsum(candidates.scores[choice].tolist())
@@ -187,10 +209,23 @@ def solution_of(problem: Candidates | Formulated, choice: Ints, *, bound: float,
 def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solution:
     """Return the solution that was written for this problem; its score and energy are computed again."""
     value, candidates = json_object(read_text(path)), problem_candidates(problem)
-    choice, trace, start = value.get("choice"), value.get("trace"), candidates.families.vertex_start.tolist()
-    if not isinstance(choice, list) or len(choice) != candidates.n or not all(type(v) is int for v in choice):
-        raise FormatError(f"{path}: no candidate set for each of {candidates.n} vertices; solve again")
-    if not all(first <= number < last for (first, last), number in zip(pairwise(start), choice, strict=True)):
+    choice, trace, start = (
+        value.get("choice"),
+        value.get("trace"),
+        candidates.families.vertex_start.tolist(),
+    )
+    if (
+        not isinstance(choice, list)
+        or len(choice) != candidates.n
+        or not all(type(v) is int for v in choice)
+    ):
+        raise FormatError(
+            f"{path}: no candidate set for each of {candidates.n} vertices; solve again"
+        )
+    if not all(
+        first <= number < last
+        for (first, last), number in zip(pairwise(start), choice, strict=True)
+    ):
         raise FormatError(f"{path}: it names candidate sets that are not there; solve again")
     if find_cycle(candidates.families.sets_at(choice)):
         raise FormatError(f"{path}: the network has a directed cycle; solve again")
@@ -206,7 +241,9 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
         if not isinstance(value.get(key), str):
             raise FormatError(f"{path}: {key} is {shown(value.get(key))}; allowed is text")
     if value.get("reason") not in tuple(Reason):
-        raise FormatError(f"{path}: reason is {shown(value.get('reason'))}; allowed are {', '.join(Reason)}")
+        raise FormatError(
+            f"{path}: reason is {shown(value.get('reason'))}; allowed are {', '.join(Reason)}"
+        )
     points = [point for point in trace if isinstance(point, list) and len(point) == 2]
     return solution_of(
         problem,
@@ -217,7 +254,9 @@ def read_solution(path: str | Path, problem: Candidates | Formulated) -> Solutio
         seconds=number("seconds", value.get("seconds")),
         status=value["status"],
         reason=Reason(value["reason"]),
-        trace=tuple((number("seconds", seconds), number("score", score)) for seconds, score in points),
+        trace=tuple(
+            (number("seconds", seconds), number("score", score)) for seconds, score in points
+        ),
         statistics=value["statistics"] if isinstance(value.get("statistics"), dict) else {},
     )
 
@@ -237,13 +276,14 @@ def solve(
 
     `auto` proves what it can and anneals the rest; where the limits count moves, it is `anneal`.
 
-    A `bound` on the score of every network gives the result a gap, and ends the search once it is reached;
-    `bound_seconds` are spent on finding one before the search.
+    A `bound` on the score of every network gives the result a gap, and ends the search once it is
+    reached; `bound_seconds` are spent on finding one before the search.
 
-    Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the candidates
-    alone. `anneal`, and with it `auto`, runs on a cluster if `workers` has one; the others on threads of this process.
-    With a formulation the result has its bits, and their energy is checked to be -score. An interrupted search
-    returns the best network so far. Kernels are compiled, and packages and files loaded, before the time limit begins.
+    Solvers of the QUBO (`digital`, `sa`, `dimod`) need a formulation; the others take it or the
+    candidates alone. `anneal`, and with it `auto`, runs on a cluster if `workers` has one; the
+    others on threads of this process. With a formulation the result has its bits, and their energy
+    is checked to be -score. An interrupted search returns the best network so far. Kernels are
+    compiled, and packages and files loaded, before the time limit begins.
 
     >>> from qubayes.candidates import example
     >>> best = solve(example(), "exact")
@@ -255,23 +295,39 @@ def solve(
     chosen: Any = solver
     if isinstance(solver, str):
         chosen = solver_named(name_for(solver, getattr(limits, "moves", None)))
-    model = isinstance(problem, Candidates) or (hasattr(problem, "candidates") and hasattr(problem, "state_of"))
+    model = isinstance(problem, Candidates) or (
+        hasattr(problem, "candidates") and hasattr(problem, "state_of")
+    )
     for name, value, right, what in (
-        ("the problem", problem, model, "candidates (read_candidates reads files of them), or a formulation"),
+        (
+            "the problem",
+            problem,
+            model,
+            "candidates (read_candidates reads files of them), or a formulation",
+        ),
         ("the solver", chosen, is_solver(chosen), "a name, or what solver_named returns"),
         ("limits", limits, isinstance(limits, Limits), "Limits(seconds, moves, seed)"),
-        ("start", start, start is None or isinstance(start, Network), "a Network (read_network reads files of them)"),
+        (
+            "start",
+            start,
+            start is None or isinstance(start, Network),
+            "a Network (read_network reads files of them)",
+        ),
     ):
         if not right:
             raise SettingError(f"{name} is of type {type(value).__name__}; give {what}")
     candidates = problem_candidates(problem)
     check(candidates)
     if chosen.takes == "formulation" and isinstance(problem, Candidates):
-        raise SettingError(f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation")
+        raise SettingError(
+            f"{chosen.name} solves the QUBO; formulate the candidates first, and give the formulation"
+        )
     if limits.moves is not None and not chosen.counts:
         raise SettingError(f"{chosen.name} counts no moves; give it a time limit")
     if not (is_number(bound) and bound > -math.inf):
-        raise SettingError(f"bound = {bound!r}; give a number that no network's score exceeds, or leave it out")
+        raise SettingError(
+            f"bound = {bound!r}; give a number that no network's score exceeds, or leave it out"
+        )
     if not (is_number(bound_seconds) and 0 <= bound_seconds < math.inf):
         raise SettingError(f"{bound_seconds!r} s for a bound; give 0 or more")
     with (workers or Workers()).connected() as joined:
@@ -279,7 +335,9 @@ def solve(
             chosen = chosen.prepare()
         interrupted = False
         if bound_seconds > 0:  # loaded here: HiGHS is needed for nothing else in this module
-            found = load("qubayes.search.exact:upper_bound")(candidates, bound_seconds, on_progress=on_progress)
+            found = load("qubayes.search.exact:upper_bound")(
+                candidates, bound_seconds, on_progress=on_progress
+            )
             bound, interrupted = min(bound, found.value), found.interrupted
         run = Run(candidates, limits, joined, _start(candidates, start), on_progress, chosen.name)
         run.tighten(bound)
@@ -312,11 +370,15 @@ def _start(candidates: Candidates, network: Network | None) -> Ints | None:
     place = {name: vertex for vertex, name in enumerate(candidates.names)}
     allowed = np.zeros((candidates.n, candidates.n), np.bool_)
     for vertex, name in enumerate(network.names):
-        allowed[place[name], [place[network.names[parent]] for parent in network.parents[vertex]]] = True
+        allowed[
+            place[name], [place[network.names[parent]] for parent in network.parents[vertex]]
+        ] = True
         allowed[vertex, list(candidates.base(vertex))] = True
     if cycle := find_cycle([np.flatnonzero(row).tolist() for row in allowed]):
         path = cycle_path(cycle, candidates.names)
-        raise ConstraintError(f"the starting network and the required edges form the cycle {path}; start from another")
+        raise ConstraintError(
+            f"the starting network and the required edges form the cycle {path}; start from another"
+        )
     return candidates.families.best_inside(allowed)
 
 

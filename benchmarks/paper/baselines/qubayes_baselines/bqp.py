@@ -26,7 +26,10 @@ BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 COMPARE = {"==": operator.eq, "<=": operator.le, ">=": operator.ge}
 LOOK_EVERY = 0.02  # seconds between looks at the limits
-MOST, MOST_WITH_PRODUCTS = 2000, 200  # variables without a full licence; as many constraints as variables
+MOST, MOST_WITH_PRODUCTS = (
+    2000,
+    200,
+)  # variables without a full licence; as many constraints as variables
 ROWS = 1000  # added to Gurobi's model between two looks at the clock
 
 
@@ -43,7 +46,11 @@ class ConstrainedProgram(NamedTuple):
 
     def start(self, run: Run) -> list[float]:
         """Return the value of each bit in the best network so far."""
-        values: list[float] = encode_sets(self.formulation, run.choice)[: len(self.form.labels)].astype(float).tolist()
+        values: list[float] = (
+            encode_sets(self.formulation, run.choice)[: len(self.form.labels)]
+            .astype(float)
+            .tolist()
+        )
         return values
 
     def offer(self, run: Run, values: Sequence[float]) -> None:
@@ -57,11 +64,11 @@ class ConstrainedProgram(NamedTuple):
 class QuadraticProgram:
     """The constrained form of the formulation, solved to proved optimality or until the limit.
 
-    `auto` uses Gurobi if it is installed and its licence allows the model, else SCIP. Gurobi takes the products u_j u_k
-    as they are. SCIP's objective is linear, so each product becomes a variable; since at most two subsets of a vertex
-    are active, one inequality for each subset and one for each vertex describe the products exactly. The backend's
-    bound tightens the run's; both stop only at a gap of 0, not at their default gaps.
-    """
+    `auto` uses Gurobi if it is installed and its licence allows the model, else SCIP. Gurobi takes
+    the products u_j u_k as they are. SCIP's objective is linear, so each product becomes a
+    variable; since at most two subsets of a vertex are active, one inequality for each subset and
+    one for each vertex describe the products exactly. The backend's bound tightens the run's; both
+    stop only at a gap of 0, not at their default gaps."""
 
     backend: str = "auto"
 
@@ -128,7 +135,9 @@ def ended(run: Run, backend: str, optimal: bool, statistics: dict[str, Any]) -> 
 
 def not_built(backend: str) -> Ending:
     """Return the ending of a run that was over before the model was built."""
-    return Ending(f"time limit reached while the model was built for {backend}; the start is returned", {})
+    return Ending(
+        f"time limit reached while the model was built for {backend}; the start is returned", {}
+    )
 
 
 def solve_with_scip(program: ConstrainedProgram, run: Run) -> Ending:
@@ -169,7 +178,11 @@ def solve_with_scip(program: ConstrainedProgram, run: Run) -> Ending:
     _optimize(model, run)
     if not run.stop[0]:
         run.tighten(-model.getDualbound())
-    statistics = {"backend": "SCIP", "nodes": model.getNTotalNodes(), "variables": len(bits) + len(products)}
+    statistics = {
+        "backend": "SCIP",
+        "nodes": model.getNTotalNodes(),
+        "variables": len(bits) + len(products),
+    }
     return ended(run, "SCIP", model.getStatus() == "optimal", statistics)
 
 
@@ -185,18 +198,22 @@ def _optimize(model: Any, run: Run) -> None:
             over = run.proved or run.over
     finally:
         while thread.is_alive():
-            with suppress(Exception):  # SCIP is in a stage that cannot be interrupted; repeated at the next look
+            with suppress(
+                Exception
+            ):  # SCIP is in a stage that cannot be interrupted; repeated at the next look
                 model.interruptSolve()
             thread.join(LOOK_EVERY)
 
 
-def build_scip_model(model: Any, program: ConstrainedProgram, run: Run) -> tuple[list[Any], dict[tuple[int, int], Any]]:
+def build_scip_model(
+    model: Any, program: ConstrainedProgram, run: Run
+) -> tuple[list[Any], dict[tuple[int, int], Any]]:
     """Add variables, rows and the start; return the bits, and the product of each pair of subsets of a vertex.
 
-    Of a vertex with subsets j: Σ_k y_jk <= u_j for each j, and Σ_jk y_jk >= Σ_j u_j - 1. Since at most two u_j are 1,
-    y_jk = u_j u_k in every feasible point with integer u, and the relaxation is the convex hull of these points: its
-    corners are the choice of nothing, of one subset and of two. The model is incomplete if the run is over before.
-    """
+    Of a vertex with subsets j: Σ_k y_jk <= u_j for each j, and Σ_jk y_jk >= Σ_j u_j - 1. Since at
+    most two u_j are 1, y_jk = u_j u_k in every feasible point with integer u, and the relaxation is
+    the convex hull of these points: its corners are the choice of nothing, of one subset and of
+    two. The model is incomplete if the run is over before."""
     from pyscipopt import quicksum
 
     score = program.form.score
@@ -216,10 +233,16 @@ def build_scip_model(model: Any, program: ConstrainedProgram, run: Run) -> tuple
         if last - first < 2:
             continue
         pairs = list(combinations(range(first, last), 2))
-        made = {pair: model.addVar(vtype="C", lb=0.0, ub=1.0, obj=weights.get(pair, 0.0)) for pair in pairs}
+        made = {
+            pair: model.addVar(vtype="C", lb=0.0, ub=1.0, obj=weights.get(pair, 0.0))
+            for pair in pairs
+        }
         for bit in range(first, last):
             others = (other for other in range(first, last) if other != bit)
-            model.addCons(quicksum(made[min(bit, other), max(bit, other)] for other in others) - bits[bit] <= 0.0)
+            model.addCons(
+                quicksum(made[min(bit, other), max(bit, other)] for other in others) - bits[bit]
+                <= 0.0
+            )
         model.addCons(quicksum(made.values()) - quicksum(bits[first:last]) >= -1.0)
         products |= made
     start, solution = program.start(run), model.createSol()
@@ -250,9 +273,14 @@ def gurobi_limited_in_size() -> bool:
 
 def check_gurobi_licence(formulation: Formulation) -> None:
     """Raise if Gurobi will refuse the program, before it is built."""
-    bits, rows = formulation.subsets.total + len(formulation.order.pairs), 2 * len(formulation.order.triangles)
+    bits, rows = (
+        formulation.subsets.total + len(formulation.order.pairs),
+        2 * len(formulation.order.triangles),
+    )
     products = bool((formulation.subsets.families.sizes > 1).any())
-    if gurobi_limited_in_size() and (rows > MOST or bits > (MOST_WITH_PRODUCTS if products else MOST)):
+    if gurobi_limited_in_size() and (
+        rows > MOST or bits > (MOST_WITH_PRODUCTS if products else MOST)
+    ):
         raise _too_large(bits, rows)
 
 
@@ -262,11 +290,16 @@ def _gurobi_model() -> Iterator[Any]:
     import gurobipy
 
     try:
-        with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
+        with (
+            gurobipy.Env(params={"OutputFlag": 0}) as environment,
+            gurobipy.Model(env=environment) as model,
+        ):
             yield model
     except gurobipy.GurobiError as error:
         if error.errno == gurobipy.GRB.Error.NO_LICENSE:
-            raise LicenceError(f"Gurobi has no licence ({error}); get one, or set the backend to scip") from error
+            raise LicenceError(
+                f"Gurobi has no licence ({error}); get one, or set the backend to scip"
+            ) from error
         raise
 
 
@@ -307,7 +340,11 @@ def solve_with_gurobi(program: ConstrainedProgram, run: Run) -> Ending:
                 program.offer(run, bits.X.tolist())
             if optimal or model.Status in (codes.TIME_LIMIT, codes.INTERRUPTED):
                 run.tighten(-model.ObjBound)
-            statistics = {"backend": "Gurobi", "nodes": int(model.NodeCount), "variables": len(program.form.labels)}
+            statistics = {
+                "backend": "Gurobi",
+                "nodes": int(model.NodeCount),
+                "variables": len(program.form.labels),
+            }
             return ended(run, "Gurobi", optimal, statistics)
     except gurobipy.GurobiError as error:
         if error.errno == codes.Error.SIZE_LIMIT_EXCEEDED:
@@ -337,7 +374,8 @@ def build_gurobi_model(model: Any, program: ConstrainedProgram, run: Run) -> Any
         senses = np.array([row.sense[0] for row in some])
         model.addMConstr(matrix, bits, senses, np.array([row.bound for row in some]))
     bits.Start = np.array(program.start(run))
-    # The bound must reach the score: the default gap, 1e-4 of the score, exceeds the gain of most edges.
+    # The bound must reach the score: the default gap, 1e-4 of the score, exceeds the gain of most
+    # edges.
     for name, value in (("MIPGap", 0.0), ("MIPGapAbs", 1e-9), ("Threads", run.workers.count)):
         model.setParam(name, value)
     model.setParam("Seed", run.seed % 2**31)

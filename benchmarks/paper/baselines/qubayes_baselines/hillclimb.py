@@ -1,7 +1,7 @@
 """`hillclimb` (the paper's HCS): greedy changes of single edges with a tabu list, and random restarts.
 
-climb: in each step the change of an edge that scores most is made, even if it is for the worse, until TABU steps have
-brought no better network.
+climb: in each step the change of an edge that scores most is made, even if it is for the worse,
+    until TABU steps have brought no better network.
 
 kick: KICKS random edges of the best network are changed; then the next climb begins.
 """
@@ -33,13 +33,14 @@ MEMORY = 64 << 20  # bytes for rows that were scored before
 class HillClimb:
     """Add, delete or reverse the edge that gains most; a pair just changed is left alone for 10 changes.
 
-    A climb ends when 10 changes have brought no better network. Then 10 random edges of the best network so far are
-    changed, unless they close a cycle, and the next climb begins. Only edges in some candidate set are considered.
+    A climb ends when 10 changes have brought no better network. Then 10 random edges of the best
+    network so far are changed, unless they close a cycle, and the next climb begins. Only edges in
+    some candidate set are considered.
 
-    With a dataset, or the path of one, local scores are counted in it, by the score in the candidates' stamp; the
-    result has the best candidate sets inside the parents that were found. Without a dataset a vertex scores as its best
-    candidate set inside its parents, and keeps only these parents: adding an edge may displace another.
-    """
+    With a dataset, or the path of one, local scores are counted in it, by the score in the
+    candidates' stamp; the result has the best candidate sets inside the parents that were found.
+    Without a dataset a vertex scores as its best candidate set inside its parents, and keeps only
+    these parents: adding an edge may displace another."""
 
     dataset: Dataset | str | PathLike[str] | None = field(default=None, repr=False)
 
@@ -60,7 +61,9 @@ class HillClimb:
 
         def make(number: int, seed: np.random.SeedSequence) -> Advance:
             data = None if dataset is None else data_of(dataset, candidates)
-            climb = new_climb(run, edges, random_stream(seed), hashed=sets is None, kick=KICKS if number else 0)
+            climb = new_climb(
+                run, edges, random_stream(seed), hashed=sets is None, kick=KICKS if number else 0
+            )
             climber = Climber(run, sets, data, climb)
             climbers.append(climber)
             return climber.advance
@@ -77,7 +80,9 @@ class Sets(NamedTuple):
     scores: Floats  # (sets,)
     members: npt.NDArray[np.uint16]  # (sets, largest size)
     lists: SmallInts  # (members,)
-    edges: Ints  # (n, n, 3) [child, parent]: first and last + 1 of its sets in `lists`; the set {parent}, -1 if none
+    # (n, n, 3) [child, parent]: first and last + 1 of its sets in `lists`; the set {parent}, -1 if
+    # none
+    edges: Ints
 
 
 def sets_of(candidates: Candidates) -> Sets:
@@ -86,7 +91,10 @@ def sets_of(candidates: Candidates) -> Sets:
     problem = order_problem(families, candidates.scores)
     edges = np.zeros((n, n, 3), np.int64)
     parent = np.repeat(np.arange(n), np.diff(problem.edge_start))
-    edges[problem.child, parent, 0], edges[problem.child, parent, 1] = problem.list_start, problem.list_stop
+    edges[problem.child, parent, 0], edges[problem.child, parent, 1] = (
+        problem.list_start,
+        problem.list_stop,
+    )
     edges[:, :, 2] = -1
     single = np.flatnonzero(np.diff(families.set_start) == 1)
     child = np.searchsorted(families.vertex_start, single, side="right") - 1
@@ -108,7 +116,9 @@ class Data(NamedTuple):
 def data_of(dataset: Dataset, candidates: Candidates) -> Data:
     """Return the data with the score of the candidates' stamp. Each thread needs its own, as it counts in it."""
     if candidates.names != dataset.names:
-        raise QubayesError("the data's columns are not the candidates' variables; give the data that they come from")
+        raise QubayesError(
+            "the data's columns are not the candidates' variables; give the data that they come from"
+        )
     stamp = candidates.stamp
     if not is_score(stamp.score):
         raise SettingError(
@@ -118,7 +128,9 @@ def data_of(dataset: Dataset, candidates: Candidates) -> Data:
     rows, k = prepare_rows(dataset, as_bits=False), most_parents(candidates) + 2
     states = dataset.arities.astype(float)
     prior_states = rows.observed.astype(float) if formula.spread == OBSERVED else states
-    return Data(make_labels(k, rows), formula, states, prior_states, make_counts(k, rows), dataset.rows)
+    return Data(
+        make_labels(k, rows), formula, states, prior_states, make_counts(k, rows), dataset.rows
+    )
 
 
 def most_parents(candidates: Candidates) -> int:
@@ -139,22 +151,26 @@ def possible_edges(candidates: Candidates) -> SmallInts:
 class Climb(NamedTuple):
     """State of the climbs of one thread; kernels change it. There are few arrays: each takes time to compile.
 
-    A key identifies the parents of a vertex: the number of its candidate set + 1, or a hash of the vertex and its
-    parents. Row v < n of the table (`scores`, `entries`) belongs to vertex v with its present parents; the other rows
-    are those that were scored before, by key. `scores[v, j]` is the score of v with the edge j -> v toggled, -inf if
-    that is not allowed; `scores[v, v]` is its present score.
-    """
+    A key identifies the parents of a vertex: the number of its candidate set + 1, or a hash of the
+    vertex and its parents. Row v < n of the table (`scores`, `entries`) belongs to vertex v with
+    its present parents; the other rows are those that were scored before, by key. `scores[v, j]` is
+    the score of v with the edge j -> v toggled, -inf if that is not allowed; `scores[v, v]` is its
+    present score."""
 
-    lists: Ints  # (2, n, 2 + most) of the graph, and of the best: number of parents, key, parents in any order
+    # (2, n, 2 + most) of the graph, and of the best: number of parents, key, parents in any order
+    lists: Ints
     bits: Words  # (3, n, words) bit j of row v: j is a parent of v; an ancestor; j -> v is possible
     scores: Floats  # (rows, n)
-    entries: Ints  # (rows, 2 + 2n) number of edges that may be toggled, key, set that each gives, edges best first
+    # (rows, 2 + 2n) number of edges that may be toggled, key, set that each gives, edges best first
+    entries: Ints
     edges: SmallInts  # (edges, 2) child and parent of each possible edge
     hashes: Ints  # (n,) of each vertex as a parent
     tabu: Ints  # (n, n) the step from which a pair may be changed again
     changed: Ints  # (n + 2, 3) child, parent and the new set of each change of a step
-    counts: Ints  # (5,) steps, steps since the climb's best, edges of the kick still to change, climbs, changes
-    totals: Floats  # (3,) score of the graph (-inf before the first step), of the climb's best, of the best of all
+    # (5,) steps, steps since the climb's best, edges of the kick still to change, climbs, changes
+    counts: Ints
+    # (3,) score of the graph (-inf before the first step), of the climb's best, of the best of all
+    totals: Floats
     random: Words  # (2, 1)
     scratch: Ints  # (2, n)
 
@@ -162,14 +178,17 @@ class Climb(NamedTuple):
 def new_climb(run: Run, edges: SmallInts, random: Words, *, hashed: bool, kick: int) -> Climb:
     """Return the state at the run's start, not scored yet; first `kick` random edges are to be changed.
 
-    Keys are hashes, or the numbers of the candidate sets + 1. Among 10^6 sets two share a hash with a chance of 1e-7.
-    """
+    Keys are hashes, or the numbers of the candidate sets + 1. Among 10^6 sets two share a hash with
+    a chance of 1e-7."""
     n = run.candidates.n
     as_child, as_parent = np.random.default_rng(0).integers(1, 2**63, (2, n), dtype=np.int64)
     lists = np.zeros((2, n, FIRST + most_parents(run.candidates)), np.int64)
     for vertex, parents in enumerate(run.candidates.families.sets_at(run.start)):
         key = np.bitwise_xor.reduce(as_parent[list(parents)], initial=as_child[vertex])
-        lists[0, vertex, SIZE], lists[0, vertex, KEY] = len(parents), key if hashed else run.start[vertex] + 1
+        lists[0, vertex, SIZE], lists[0, vertex, KEY] = (
+            len(parents),
+            key if hashed else run.start[vertex] + 1,
+        )
         lists[0, vertex, FIRST : FIRST + len(parents)] = parents
     bits = np.zeros((3, n, -(-n // 64)), np.uint64)
     words = np.uint64(1) << (edges[:, 1] & 63).astype(np.uint64)

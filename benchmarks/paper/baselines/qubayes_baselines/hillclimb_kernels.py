@@ -1,8 +1,7 @@
 """Kernels of `hillclimb`: the steps of a climb, and the scores of a vertex with each edge into it toggled.
 
-They take `Sets` or `Data`, the other one being None, and change a `Climb` (`hillclimb.py`). What needs an argument that
-is None is not compiled.
-"""
+They take `Sets` or `Data`, the other one being None, and change a `Climb` (`hillclimb.py`). What
+needs an argument that is None is not compiled."""
 
 from math import lgamma
 from typing import Any
@@ -17,7 +16,9 @@ from qubayes.scores.score import LARGE, priors, rising
 from qubayes.scores.sums import TIMES, VALUES
 from qubayes.search.orders.walks import holds
 
-TABU = 10  # steps for which a pair may not be changed again, and steps without a better network that end a climb
+# steps for which a pair may not be changed again, and steps without a better network that end a
+# climb
+TABU = 10
 KICKS = 10  # random edges that are changed after a climb
 EPSILON = 1e-9  # a network is better if its score is larger by more than this
 TRIES = 100  # draws of an edge that may be changed
@@ -110,7 +111,11 @@ def step(sets: Any, climb: Any) -> None:
 def _plan(climb: Any, child: Any, parent: Any, number: Any) -> None:
     """List a change to be made: the edge, and the candidate set that the child takes."""
     count = climb.counts[CHANGED]
-    climb.changed[count, 0], climb.changed[count, 1], climb.changed[count, 2] = child, parent, number
+    climb.changed[count, 0], climb.changed[count, 1], climb.changed[count, 2] = (
+        child,
+        parent,
+        number,
+    )
     climb.counts[CHANGED] = count + 1
 
 
@@ -118,8 +123,8 @@ def _plan(climb: Any, child: Any, parent: Any, number: Any) -> None:
 def _plan_best(climb: Any) -> Any:
     """Plan the change that scores most and closes no cycle; return False if there is none.
 
-    A pair that was changed in the last TABU steps stays, unless the change gives the best network of this climb.
-    """
+    A pair that was changed in the last TABU steps stays, unless the change gives the best network
+    of this climb."""
     lists, bits, scores, entries = climb.lists, climb.bits, climb.scores, climb.entries
     n = lists.shape[1]
     most, child, parent, reverse = -np.inf, np.int64(-1), np.int64(-1), False
@@ -158,8 +163,8 @@ def _plan_best(climb: Any) -> Any:
 def _plan_kick(sets: Any, climb: Any) -> None:
     """Plan the change of a random possible edge that closes no cycle.
 
-    To add an edge is to take a candidate set with it: the first one from a random place on that closes no cycle.
-    """
+    To add an edge is to take a candidate set with it: the first one from a random place on that
+    closes no cycle."""
     for _ in range(TRIES if len(climb.edges) else 0):
         edge = below(climb.random, len(climb.edges))
         child, parent = np.int64(climb.edges[edge, 0]), np.int64(climb.edges[edge, 1])
@@ -179,7 +184,10 @@ def _plan_kick(sets: Any, climb: Any) -> None:
                     tried += 1
                     for k in range(sets.members.shape[1]):
                         member = np.int64(sets.members[number, k])
-                        cycle = cycle or (member < climb.lists.shape[1] and has(climb.bits, ANCESTORS, member, child))
+                        cycle = cycle or (
+                            member < climb.lists.shape[1]
+                            and has(climb.bits, ANCESTORS, member, child)
+                        )
                 if cycle:
                     continue
         _plan(climb, child, parent, number)
@@ -283,10 +291,9 @@ def _rank_edges(climb: Any, vertex: Any) -> None:
 def score_by_sets(sets: Any, climb: Any, vertex: Any) -> None:
     """Fill the vertex's row with the scores of the best candidate sets inside its parents ± each other vertex.
 
-    Its parents are a candidate set. Another parent that gives no better set changes nothing, and is not allowed. A set
-    inside the parents and one more vertex is that vertex alone, or has one of the parents: only lists of these are
-    read.
-    """
+    Its parents are a candidate set. Another parent that gives no better set changes nothing, and is
+    not allowed. A set inside the parents and one more vertex is that vertex alone, or has one of
+    the parents: only lists of these are read."""
     scores, entries, parents = climb.scores[vertex], climb.entries[vertex], climb.lists[0, vertex]
     now, base, n = parents[KEY] - 1, sets.first[vertex + 1] - 1, len(scores)
     for other in range(n):
@@ -316,7 +323,9 @@ def _use_set(sets: Any, climb: Any, vertex: Any, number: Any) -> None:
             if absent > 1:
                 return
     if absent == 1:
-        if number < parents[KEY] - 1 and (entries[FIRST + missing] < 0 or number < entries[FIRST + missing]):
+        if number < parents[KEY] - 1 and (
+            entries[FIRST + missing] < 0 or number < entries[FIRST + missing]
+        ):
             entries[FIRST + missing] = number
         return
     for p in range(FIRST, FIRST + parents[SIZE]):
@@ -331,9 +340,13 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
     size, states = parents[SIZE], 1.0
     for other in range(len(scores)):
         scores[other] = -np.inf
-    for skip in range(size + 1):  # without each parent; then with all, which leaves the partition by them
+    for skip in range(
+        size + 1
+    ):  # without each parent; then with all, which leaves the partition by them
         if skip == size or has(climb.bits, POSSIBLE, vertex, parents[FIRST + skip]):
-            scores[vertex if skip == size else parents[FIRST + skip]] = _score_family(data, parents, vertex, skip)
+            scores[vertex if skip == size else parents[FIRST + skip]] = _score_family(
+                data, parents, vertex, skip
+            )
     for k in range(size):
         states *= data.states[parents[FIRST + k]]
     if FIRST + size == len(parents):
@@ -342,8 +355,12 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
     for other in range(len(scores)):
         if has(climb.bits, POSSIBLE, vertex, other) and not has(climb.bits, PARENTS, vertex, other):
             declared = states * data.states[other]
-            above, prior = _parent_terms(data, count_rows(size, other, data.labels, data.counts), vertex, declared)
-            cells = _sum_terms(data.counts, count_rows(size + 1, other, data.labels, data.counts), prior)
+            above, prior = _parent_terms(
+                data, count_rows(size, other, data.labels, data.counts), vertex, declared
+            )
+            cells = _sum_terms(
+                data.counts, count_rows(size + 1, other, data.labels, data.counts), prior
+            )
             scores[other] = cells - above
 
 
@@ -363,7 +380,9 @@ def _score_family(data: Any, parents: Any, vertex: Any, skip: Any) -> Any:
         data.counts[VALUES, 0], data.counts[TIMES, 0] = data.total, 1
         count = 1
     above, prior = _parent_terms(data, count, vertex, states)
-    return _sum_terms(data.counts, count_rows(depth, vertex, data.labels, data.counts), prior) - above
+    return (
+        _sum_terms(data.counts, count_rows(depth, vertex, data.labels, data.counts), prior) - above
+    )
 
 
 @inner

@@ -1,8 +1,8 @@
 """O'Gorman et al.'s formulation, the paper's baseline: one bit for each possible edge, products for higher degrees.
 
-Bits: d for each possible edge, r for each pair of the order, then for each vertex the products of two d that reduce its
-terms of degree three and four, then two or three slack bits that bound its number of parents.
-"""
+Bits: d for each possible edge, r for each pair of the order, then for each vertex the products of
+    two d that reduce its terms of degree three and four, then two or three slack bits that bound
+    its number of parents."""
 
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -60,7 +60,9 @@ class OGorman:
         names, parents = self.candidates.names, self.relative.parents
         edges = zip(parents.children.tolist(), parents.vertices.tolist(), strict=True)
         labels = [f"d[{names[child]}|{names[parent]}]" for child, parent in edges]
-        labels += [f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()]
+        labels += [
+            f"r[{names[first]}<{names[second]}]" for first, second in self.order.pairs.tolist()
+        ]
         for vertex, name in enumerate(names):
             mine = parents.vertices[parents.start[vertex] : parents.start[vertex + 1]].tolist()
             products = products_of(len(mine), int(self.sizes.degrees[vertex]))
@@ -71,9 +73,13 @@ class OGorman:
     def parents(self, bits: npt.ArrayLike) -> tuple[VertexSet, ...]:
         """Return the parents of each vertex by the d bits, required ones included."""
         on = np.asarray(bits)[: self.bits["d"]] != 0
-        chosen: list[set[int]] = [set(self.candidates.base(vertex)) for vertex in range(self.candidates.n)]
+        chosen: list[set[int]] = [
+            set(self.candidates.base(vertex)) for vertex in range(self.candidates.n)
+        ]
         edges = self.relative.parents
-        for child, parent in zip(edges.children[on].tolist(), edges.vertices[on].tolist(), strict=True):
+        for child, parent in zip(
+            edges.children[on].tolist(), edges.vertices[on].tolist(), strict=True
+        ):
             chosen[child].add(parent)
         return tuple(tuple(sorted(members)) for members in chosen)
 
@@ -82,10 +88,16 @@ def edge_subsets(candidates: Candidates) -> Subsets:
     """Return one subset for each possible parent: O'Gorman's edge bits d are then u bits, and the order terms ours."""
     arcs = candidates.families.arcs()
     lists = [
-        [(parent,) for parent in np.flatnonzero(arcs[:, vertex]).tolist() if parent not in candidates.base(vertex)]
+        [
+            (parent,)
+            for parent in np.flatnonzero(arcs[:, vertex]).tolist()
+            if parent not in candidates.base(vertex)
+        ]
         for vertex in range(candidates.n)
     ]
-    return Subsets(candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "edges", 0.0)
+    return Subsets(
+        candidates.names, Families.of(lists), np.zeros(candidates.n, np.int64), "edges", 0.0
+    )
 
 
 def sizes_of(relative: RelativeSets) -> Sizes:
@@ -95,7 +107,9 @@ def sizes_of(relative: RelativeSets) -> Sizes:
     owners = np.repeat(np.arange(families.n), families.sizes)
     degrees = np.zeros(families.n, np.int64)
     np.maximum.at(degrees, owners, set_sizes)
-    products = np.select([degrees == 3, degrees == 4], [(parents - 1) ** 2 // 4, parents * (parents - 1) // 2], 0)
+    products = np.select(
+        [degrees == 3, degrees == 4], [(parents - 1) ** 2 // 4, parents * (parents - 1) // 2], 0
+    )
     slacks = np.array([int(degree).bit_length() for degree in degrees], dtype=np.int64)
     return Sizes(parents, degrees, products, slacks)
 
@@ -117,11 +131,15 @@ def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
     relative = relate(candidates, edge_subsets(candidates))
     sizes, pairs = sizes_of(relative), choose_order(candidates, order)
     if sizes.degrees.max(initial=0) > MOST_PARENTS:
-        raise QubayesError(f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}")
+        raise QubayesError(
+            f"sets of {sizes.degrees.max()} parents; this formulation takes at most {MOST_PARENTS}"
+        )
     counts = bits_of(sizes, len(pairs.pairs))
     check_bits(counts["total"])
     edges, required, triangles = (MARGIN * bound for bound in order_bounds(relative, pairs))
-    penalties = Penalties(edges, required, triangles, np.zeros(candidates.n), np.zeros(candidates.n, np.bool_))
+    penalties = Penalties(
+        edges, required, triangles, np.zeros(candidates.n), np.zeros(candidates.n, np.bool_)
+    )
     cycles = order_terms(counts["total"], counts["d"], relative, pairs, penalties)
     scores = score_terms(relative, sizes, counts["d"] + counts["r"], counts["total"])
     return OGorman(relative, pairs, sizes, summed(scores, *cycles))
@@ -130,8 +148,8 @@ def formulate_ogorman(candidates: Candidates, *, order: str = "scc") -> OGorman:
 def products_of(parents: int, degree: int) -> list[tuple[int, int]]:
     """Return the products of two d bits that reduce all terms of a vertex.
 
-    Degree 3: pairs inside either half of the parents, as two of any three lie in one half. Degree 4: all pairs.
-    """
+    Degree 3: pairs inside either half of the parents, as two of any three lie in one half. Degree
+    4: all pairs."""
     if degree < 3:
         return []
     half = (parents + 1) // 2
@@ -148,16 +166,27 @@ class Monomials(NamedTuple):
 
 def score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bits: int) -> QuboPart:
     """Return minus the scores, reduced to degree two, and the bounds on the numbers of parents."""
-    h, offset, place = np.zeros(bits), -float(relative.candidates.base_scores.sum()), first_auxiliary
+    h, offset, place = (
+        np.zeros(bits),
+        -float(relative.candidates.base_scores.sum()),
+        first_auxiliary,
+    )
     rows, cols, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)], [np.empty(0)]
     for vertex in np.flatnonzero(sizes.degrees).tolist():
-        parents, degree, auxiliary = int(sizes.parents[vertex]), int(sizes.degrees[vertex]), int(sizes.products[vertex])
+        parents, degree, auxiliary = (
+            int(sizes.parents[vertex]),
+            int(sizes.degrees[vertex]),
+            int(sizes.products[vertex]),
+        )
         monomials = score_monomials(relative, vertex, parents, degree)
         slacks = int(sizes.slacks[vertex])
         d = relative.parents.start[vertex] + np.arange(parents)
         bit_of = np.concatenate([d, np.arange(place, place + auxiliary + slacks)]).astype(np.int32)
         place += auxiliary + slacks
-        for part in (_reduced(monomials, parents, degree), _counted(monomials, parents, auxiliary, slacks, degree)):
+        for part in (
+            _reduced(monomials, parents, degree),
+            _counted(monomials, parents, auxiliary, slacks, degree),
+        ):
             h[bit_of[: len(part.h)]] += part.h
             offset += part.offset
             rows.append(bit_of[part.rows])
@@ -169,12 +198,14 @@ def score_terms(relative: RelativeSets, sizes: Sizes, first_auxiliary: int, bits
 def score_monomials(relative: RelativeSets, vertex: int, parents: int, degree: int) -> Monomials:
     """Return the multilinear polynomial that equals minus the closure gain on all sets of at most `degree` parents.
 
-    The weight of a set W is the sum over V inside W of (-1)^(1 + |W - V|) gain(V) (Moebius inversion).
-    """
+    The weight of a set W is the sum over V inside W of (-1)^(1 + |W - V|) gain(V) (Moebius
+    inversion)."""
     candidates, gains = relative.sets_of(vertex)[0], relative.gains_of(vertex)
     members, weights = [], []
     for size in range(1, degree + 1):
-        flat = np.fromiter((j for chosen in combinations(range(parents), size) for j in chosen), np.int32)
+        flat = np.fromiter(
+            (j for chosen in combinations(range(parents), size) for j in chosen), np.int32
+        )
         sets = flat.reshape(-1, size)
         members.append(np.pad(sets, ((0, 0), (0, MOST_PARENTS - size)), constant_values=-1))
         for begin in range(0, len(sets), _BLOCK):
@@ -210,11 +241,13 @@ def _reduced(monomials: Monomials, parents: int, degree: int) -> QuboPart:
     return QuboPart(h, rows, cols, np.concatenate([monomials.weights, M, -2 * M, -2 * M]))
 
 
-def _counted(monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int) -> QuboPart:
+def _counted(
+    monomials: Monomials, parents: int, auxiliary: int, slacks: int, degree: int
+) -> QuboPart:
     """Return delta (m - sum of d - y)^2 with y = y_1 + 2 y_2 + 4 y_4: zero for at most m parents and the right y.
 
-    delta exceeds what one parent can add to the polynomial: the sum of the negative weights of the terms that hold it.
-    """
+    delta exceeds what one parent can add to the polynomial: the sum of the negative weights of the
+    terms that hold it."""
     held = np.zeros(parents)
     for column in monomials.members.T:
         np.add.at(held, column[column >= 0], np.maximum(-monomials.weights[column >= 0], 0.0))

@@ -1,12 +1,12 @@
 """Searches over orders by swaps: `order-sa` (the paper's SAO) and `asobs` (the paper's ASO).
 
-order-sa: simulated annealing. A move tries to swap two random places of the order; each vertex takes its best candidate
-set among the vertices before it.
+order-sa: simulated annealing. A move tries to swap two random places of the order; each vertex
+takes its best candidate set among the vertices before it.
 
-asobs: acyclic selection ordering-based search (Scanagatta, de Campos, Corani, Zaffalon 2015). A move tries to swap two
-neighbours of the order. A sweep tries all pairs, from the end of the order to the front. A sweep without an improvement
-is followed by a restart at another random order.
-"""
+asobs: acyclic selection ordering-based search (Scanagatta, de Campos, Corani, Zaffalon 2015). A
+    move tries to swap two neighbours of the order. A sweep tries all pairs, from the end of the
+    order to the front. A sweep without an improvement is followed by a restart at another random
+    order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,10 +63,10 @@ def _walk_orders(
 class OrderAnnealing:
     """Swap two random places of the order; each vertex takes its best candidate set among the vertices before it.
 
-    A swap that changes the score by d is accepted with probability exp(d / T), T = hot^(1 - t) where t is the part of
-    the time (or of the moves) that is over: the schedule of Appendix D.3 of the paper. Only the two vertices, and
-    those of their children that lie between the two places, are scored again.
-    """
+    A swap that changes the score by d is accepted with probability exp(d / T), T = hot^(1 - t)
+    where t is the part of the time (or of the moves) that is over: the schedule of Appendix D.3 of
+    the paper. Only the two vertices, and those of their children that lie between the two places,
+    are scored again."""
 
     hot: float = 100.0
 
@@ -86,19 +86,25 @@ class OrderAnnealing:
     def __call__(self, candidates: Candidates, run: Run, /) -> Ending:
         """Anneal on every thread."""
         if run.limits.seconds is None and run.moves is None:
-            raise SettingError("order-sa cools down over its limit; give it a time limit or a number of moves")
+            raise SettingError(
+                "order-sa cools down over its limit; give it a time limit or a number of moves"
+            )
 
         def advance(problem: OrderProblem, state: SwapState, moves: int, pace: Pace) -> None:
             swap_places(problem, state, moves, log(self.hot), pace.done, pace.per_move)
 
-        return _walk_orders(run, lambda order, random: swap_state(candidates, order, random), advance)[0]
+        return _walk_orders(
+            run, lambda order, random: swap_state(candidates, order, random), advance
+        )[0]
 
 
 class SwapState(NamedTuple):
     """An order, its candidate sets and the best sets so far; kernels write it."""
 
     order: SmallInts  # (n,) vertices
-    place: SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    place: (
+        SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    )
     choice: Ints  # (n,) the best allowed set of each vertex
     best: Ints  # (n,) the sets of the best order seen
     totals: Floats  # (2,) score of `choice`, score of `best`
@@ -134,7 +140,9 @@ class _Allowed(NamedTuple):
 
 
 @kernel
-def swap_places(problem: Any, state: Any, moves: int, log_hot: float, done: float, per_move: float) -> None:
+def swap_places(
+    problem: Any, state: Any, moves: int, log_hot: float, done: float, per_move: float
+) -> None:
     """Try this many swaps of two random places."""
     order, place, choice, new = state.order, state.place, state.choice, state.new
     n = len(order)
@@ -143,7 +151,9 @@ def swap_places(problem: Any, state: Any, moves: int, log_hot: float, done: floa
         one, two = below(state.random, n), below(state.random, n - 1)
         two += two >= one
         low, high = min(one, two), max(one, two)
-        threshold = temperature * np.log(uniform(state.random))  # the swap is accepted if the score changes by more
+        threshold = temperature * np.log(
+            uniform(state.random)
+        )  # the swap is accepted if the score changes by more
         up, down = order[low], order[high]
         place[up], place[down] = high, low
         touched, change = _rescore(problem, state, up, down, threshold)
@@ -168,10 +178,15 @@ def swap_places(problem: Any, state: Any, moves: int, log_hot: float, done: floa
 def _rescore(problem: Any, state: Any, up: Any, down: Any, threshold: Any) -> Any:
     """Return (vertices with a new set, change of the score) once `up` has its later and `down` its earlier place.
 
-    The places are those after the swap; the sets are written to `new`. Ends with -inf once the change is below the
-    threshold and can only become worse.
-    """
-    first, scores, place, choice, new = problem.first, problem.scores, state.place, state.choice, state.new
+    The places are those after the swap; the sets are written to `new`. Ends with -inf once the
+    change is below the threshold and can only become worse."""
+    first, scores, place, choice, new = (
+        problem.first,
+        problem.scores,
+        state.place,
+        state.choice,
+        state.new,
+    )
     allowed = _Allowed(problem.members, problem.skip, place)
     low, high = np.int64(place[down]), np.int64(place[up])
     new[down] = _first_allowed(allowed, choice[down], first[down + 1], low)
@@ -193,8 +208,14 @@ def _rescore(problem: Any, state: Any, up: Any, down: Any, threshold: Any) -> An
         child = problem.child[edge]
         if change < threshold:
             return touched, -np.inf
-        if low < place[child] < high and new[child] < 0 and holds(problem.members, choice[child], up):
-            number = _first_allowed(allowed, choice[child], first[child + 1], np.int64(place[child]))
+        if (
+            low < place[child] < high
+            and new[child] < 0
+            and holds(problem.members, choice[child], up)
+        ):
+            number = _first_allowed(
+                allowed, choice[child], first[child + 1], np.int64(place[child])
+            )
             if number == first[child + 1]:
                 return touched, -np.inf
             new[child], state.touched[touched] = number, child
@@ -243,13 +264,13 @@ def _blocked(allowed: Any, number: Any, limit: Any) -> Any:
 class AcyclicSelection:
     """Random orders, acyclic selection, hill climbing by swaps of neighbours, restarts until the limit.
 
-    Acyclic selection takes the vertices from the last of the order to the first, and gives each the best candidate set
-    without any of its descendants in the graph made so far. Unlike the best set that the order allows, such a set may
-    contain vertices that come later; so the network is never worse than the best one of the order. From a random order
-    each swap of two neighbours that improves the network is made, in sweeps from the end to the front, until a sweep
-    finds none; then the next random order begins. After a swap only vertices with other descendants than before choose
-    again. Required edges are in the graph from the beginning. Orders are drawn uniformly.
-    """
+    Acyclic selection takes the vertices from the last of the order to the first, and gives each the
+    best candidate set without any of its descendants in the graph made so far. Unlike the best set
+    that the order allows, such a set may contain vertices that come later; so the network is never
+    worse than the best one of the order. From a random order each swap of two neighbours that
+    improves the network is made, in sweeps from the end to the front, until a sweep finds none;
+    then the next random order begins. After a swap only vertices with other descendants than before
+    choose again. Required edges are in the graph from the beginning. Orders are drawn uniformly."""
 
     name: ClassVar[str] = "asobs"
     takes: ClassVar[str] = "candidates"
@@ -266,7 +287,9 @@ class AcyclicSelection:
         def advance(problem: OrderProblem, state: Selection, moves: int, pace: Pace) -> None:
             swap_neighbours(problem, state, moves)
 
-        ending, states = _walk_orders(run, lambda order, random: selection(candidates, order, random), advance)
+        ending, states = _walk_orders(
+            run, lambda order, random: selection(candidates, order, random), advance
+        )
         restarts = sum(int(state.counts[RESTARTS]) for state in states)
         return Ending(ending.status, {**ending.statistics, "restarts": restarts} if states else {})
 
@@ -274,19 +297,21 @@ class AcyclicSelection:
 class Selection(NamedTuple):
     """An order, the network that acyclic selection makes of it, and a trial network; kernels write it.
 
-    The first plane of `children` holds the required edges and those of the vertices behind the pair to be swapped, the
-    second the edges of the trial, the third the required edges alone. The first plane of `descendants` holds those
-    that each vertex had when it chose its set, the second those in the trial.
-    """
+    The first plane of `children` holds the required edges and those of the vertices behind the pair
+    to be swapped, the second the edges of the trial, the third the required edges alone. The first
+    plane of `descendants` holds those that each vertex had when it chose its set, the second those
+    in the trial."""
 
     order: Ints  # (n,) vertices
     choice: Ints  # (2, n) sets of the network, of the trial
     best: Ints  # (n,) sets of the best network
-    children: Words  # (3, n + 1, words) bit c of row v: v is a parent of c; row n is for "no member" and scratch
+    # (3, n + 1, words) bit c of row v: v is a parent of c; row n is for "no member" and scratch
+    children: Words
     descendants: Words  # (2, n, words)
     slack: Floats  # (n,) by how much the vertices before a place can still gain
     totals: Floats  # (2,) score of the network, of the best
-    counts: Ints  # (3,) place of the first of the pair to be swapped next, swaps made in this sweep, restarts
+    # (3,) place of the first of the pair to be swapped next, swaps made in this sweep, restarts
+    counts: Ints
     random: Words  # (2, 1) random stream
 
 
@@ -326,7 +351,9 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
             _copy(required, base)
         place = counts[PLACE]
         if restart:
-            for k in range(n - 1 if counts[RESTARTS] else 0, 0, -1):  # the first order is the given one
+            for k in range(
+                n - 1 if counts[RESTARTS] else 0, 0, -1
+            ):  # the first order is the given one
                 other = below(state.random, k + 1)
                 order[k], order[other] = order[other], order[k]
             counts[RESTARTS] += 1
@@ -353,10 +380,9 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
 def _select(problem: Any, state: Any, trial: Any, last: Any, pair: Any, limit: Any) -> Any:
     """Select sets for the trial from place `last` to the front; return the change of the score.
 
-    Only vertices with other descendants than before choose again; all of them if `pair` is negative. Returns -inf if
-    the change is not above the limit, or if the two vertices from place `pair` on choose as they did: then all before
-    them do too.
-    """
+    Only vertices with other descendants than before choose again; all of them if `pair` is
+    negative. Returns -inf if the change is not above the limit, or if the two vertices from place
+    `pair` on choose as they did: then all before them do too."""
     first, scores, members, skip = problem.first, problem.scores, problem.members, problem.skip
     old, new, order, before = state.choice[0], state.choice[1], state.order, state.descendants[0]
     change = 0.0

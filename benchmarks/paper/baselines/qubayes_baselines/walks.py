@@ -1,8 +1,8 @@
 """Walks on all threads, which the three searches over networks share.
 
-A walk is a search that advances in slices of moves. Its result depends on its random stream and its number of moves,
-not on the slices. Walks are independent of each other; the best network of all wins.
-"""
+A walk is a search that advances in slices of moves. Its result depends on its random stream and its
+number of moves, not on the slices. Walks are independent of each other; the best network of all
+wins."""
 
 import math
 import threading
@@ -32,9 +32,8 @@ Advance: TypeAlias = Callable[[int, Pace], None]  # make this many moves, and of
 def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -> Ending:
     """Make walks from a number and a seed, and advance them until the limit.
 
-    With a time limit there is one walk for each thread. A limit of moves is shared by a fixed number of walks, so that
-    the result does not depend on the threads.
-    """
+    With a time limit there is one walk for each thread. A limit of moves is shared by a fixed
+    number of walks, so that the result does not depend on the threads."""
     walks = WALKS if run.moves is not None else run.workers.count
     seeds = np.random.SeedSequence(run.seed).spawn(walks)
     enough, made = threading.Event(), [0] * walks
@@ -65,8 +64,14 @@ def walk_all(run: Run, make: Callable[[int, np.random.SeedSequence], Advance]) -
             enough.set()
         for future in futures:
             future.result()
-    status = "time limit reached; best so far returned" if run.over else "all moves made; best so far returned"
+    status = (
+        "time limit reached; best so far returned"
+        if run.over
+        else "all moves made; best so far returned"
+    )
     if run.proved:
         status = "the bound was reached: proved optimal"
     total = sum(made)
-    return Ending(status, {"moves": total, "walks": walks, "moves_per_second": round(total / run.elapsed)})
+    return Ending(
+        status, {"moves": total, "walks": walks, "moves_per_second": round(total / run.elapsed)}
+    )

@@ -33,7 +33,15 @@ from .flips import (
     walk_from,
     watch,
 )
-from .states import PROVED, StateReader, formulate_example, read_first, start_state, time_to_read, with_slack
+from .states import (
+    PROVED,
+    StateReader,
+    formulate_example,
+    read_first,
+    start_state,
+    time_to_read,
+    with_slack,
+)
 
 SHARES = 20  # parts of the run; after each the best state is offered
 MOST_ACTIVE = 2  # bits in a group (paper, Appendix D.4)
@@ -66,18 +74,26 @@ class Replica(NamedTuple):
     wall: Floats  # (padded n,) infinite where a flip is not allowed, 0 elsewhere
     slack: Ints  # (groups,) bits that may still become active
     offset: Floats  # (1,) subtracted from every increment until a flip is accepted
-    seen: Ints  # (n + 2,) the iteration in which each bit was last tried one by one; the present iteration; blocks
+    # (n + 2,) the iteration in which each bit was last tried one by one; the present iteration;
+    # blocks
+    seen: Ints
     hits: Ints  # (padded n,) work space: accepted bits
     draws: Draws
 
 
-def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds: np.random.SeedSequence) -> Replica:
+def replica_from(
+    qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds: np.random.SeedSequence
+) -> Replica:
     """Return the replica that begins at this state, which has at most `most` active bits in each group."""
     walk = walk_from(qubo, bits, keep_best=True)
     sums = np.concatenate([[0], np.cumsum(np.asarray(bits) != 0)])
     slack = most - (sums[groups.last] - sums[groups.first])
     wall = np.zeros(len(walk.field))
-    full = (slack == 0)[groups.group] & (groups.group >= 0) if len(slack) else np.zeros(qubo.bits, np.bool_)
+    full = (
+        (slack == 0)[groups.group] & (groups.group >= 0)
+        if len(slack)
+        else np.zeros(qubo.bits, np.bool_)
+    )
     wall[: qubo.bits][full & (walk.sign[: qubo.bits] > 0)] = np.inf
     return Replica(
         walk,
@@ -94,10 +110,15 @@ def replica_from(qubo: Qubo, bits: AnyArray, groups: BitGroups, most: int, seeds
 def _try_some(replica: Replica, beta: float) -> Any:
     """Return the first accepted bit of some blocks of bits in random order; -1 if none is accepted.
 
-    The first accepted bit in a random order of all bits is a random one of all accepted: if many are, few are tried.
-    """
+    The first accepted bit in a random order of all bits is a random one of all accepted: if many
+    are, few are tried."""
     draws, seen = replica.draws, replica.seen
-    sign, field, wall, offset = replica.walk.sign, replica.walk.field, replica.wall, replica.offset[0]
+    sign, field, wall, offset = (
+        replica.walk.sign,
+        replica.walk.field,
+        replica.wall,
+        replica.offset[0],
+    )
     n = len(seen) - 2
     iteration = seen[n]
     for _ in range(seen[n + 1]):
@@ -118,7 +139,10 @@ def _try_rest(replica: Replica, beta: float) -> int:
     """Return a random one of the accepted bits that `_try_some` did not try; -1 if none is accepted."""
     offset, n, found = replica.offset[0], len(replica.seen) - 2, 0
     for start in range(0, len(replica.wall), BLOCK):
-        field, sign = replica.walk.field[start : start + BLOCK], replica.walk.sign[start : start + BLOCK]
+        field, sign = (
+            replica.walk.field[start : start + BLOCK],
+            replica.walk.sign[start : start + BLOCK],
+        )
         wall = replica.wall[start : start + BLOCK]
         near = 0
         for k in range(BLOCK):
@@ -129,7 +153,9 @@ def _try_rest(replica: Replica, beta: float) -> int:
         waits = replica.draws.waits[drawn : drawn + BLOCK]
         mask = np.uint64(0)
         for k in range(BLOCK):
-            mask |= np.uint64(beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]) << np.uint64(k)
+            mask |= np.uint64(
+                beta * (sign[k] * field[k] + wall[k] - offset) < waits[k]
+            ) << np.uint64(k)
         while mask:
             bit = start + lowest_bit(mask)
             mask &= mask - np.uint64(1)
@@ -141,13 +167,18 @@ def _try_rest(replica: Replica, beta: float) -> int:
 
 @kernel
 def try_all(
-    couplings: Couplings, groups: BitGroups, replica: Replica, heat: tuple[float, float], iterations: int, halt: Bools
+    couplings: Couplings,
+    groups: BitGroups,
+    replica: Replica,
+    heat: tuple[float, float],
+    iterations: int,
+    halt: Bools,
 ) -> int:
     """In each iteration try every allowed flip and make one of those accepted; return the number of iterations.
 
-    `heat` is (inverse temperature, growth). If no flip is accepted, the offset grows by the latter, so that the state
-    leaves a local minimum; if one is, it returns to 0. Another thread sets halt[0] to stop early.
-    """
+    `heat` is (inverse temperature, growth). If no flip is accepted, the offset grows by the latter,
+    so that the state leaves a local minimum; if one is, it returns to 0. Another thread sets
+    halt[0] to stop early."""
     beta, growth = heat
     for iteration in range(iterations):
         if halt[0]:
@@ -185,12 +216,16 @@ def load_trial(kind: str) -> None:
 class Tempering:
     """Replicas of one QUBO, each at its own temperature: the last at the coldest, the first SPREAD times as hot.
 
-    All temperatures fall. On alarm m=4 with 400,000 iterations in all, 16 replicas at constant temperatures from 10 to
-    1 ended at energies 11,892 and 11,967 (two seeds), 4 whose temperatures fell from 30 to 1 at 11,473 and 11,331.
-    """
+    All temperatures fall. On alarm m=4 with 400,000 iterations in all, 16 replicas at constant
+    temperatures from 10 to 1 ended at energies 11,892 and 11,967 (two seeds), 4 whose temperatures
+    fell from 30 to 1 at 11,473 and 11,331."""
 
     def __init__(
-        self, model: FlipModel, groups: BitGroups, starts: Sequence[AnyArray], seeds: np.random.SeedSequence
+        self,
+        model: FlipModel,
+        groups: BitGroups,
+        starts: Sequence[AnyArray],
+        seeds: np.random.SeedSequence,
     ) -> None:
         own, *streams = seeds.spawn(1 + len(starts))
         self.model, self.groups, self.iterations = model, groups, 0
@@ -209,7 +244,9 @@ class Tempering:
     @property
     def best(self) -> tuple[float, Bools]:
         """Energy and bits of the best state so far."""
-        walk = min((replica.walk for replica in self.replicas), key=lambda walk: float(walk.best_energy[0]))
+        walk = min(
+            (replica.walk for replica in self.replicas), key=lambda walk: float(walk.best_energy[0])
+        )
         return float(walk.best_energy[0]), walk.best.copy()
 
     @property
@@ -218,16 +255,33 @@ class Tempering:
         return [replica.walk.best.copy() for replica in self.replicas]
 
     def advance(
-        self, pool: ThreadPoolExecutor, iterations: int, beta: float, look: Callable[[], float], halt: Bools
+        self,
+        pool: ThreadPoolExecutor,
+        iterations: int,
+        beta: float,
+        look: Callable[[], float],
+        halt: Bools,
     ) -> None:
         """Iterate with every replica, the coldest at this inverse temperature, then exchange neighbours.
 
-        Neighbours i, i + 1 swap with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd i in turn.
-        """
-        betas = beta * (np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas)) if len(self.replicas) > 1 else np.ones(1))
+        Neighbours i, i + 1 swap with probability min(1, exp((b_i - b_j)(E_i - E_j))), even and odd
+        i in turn."""
+        betas = beta * (
+            np.geomspace(1.0 / SPREAD, 1.0, len(self.replicas))
+            if len(self.replicas) > 1
+            else np.ones(1)
+        )
         heats = [(beta, 1.0 / beta) for beta in betas.tolist()]
         futures = [
-            pool.submit(try_all, self.model.couplings, self.groups, self.replicas[place], heat, iterations, halt)
+            pool.submit(
+                try_all,
+                self.model.couplings,
+                self.groups,
+                self.replicas[place],
+                heat,
+                iterations,
+                halt,
+            )
             for place, heat in zip(self._places, heats, strict=True)
         ]
         self.iterations += max(watch(futures, look, halt))
@@ -244,9 +298,8 @@ class Tempering:
 class Digital:
     """Parallel trial with replica exchange; at most two subsets of a vertex are active (paper, Appendix D.4).
 
-    Every flip is tried and one of the accepted is made. Replicas at several temperatures, which fall from the first to
-    the last, are exchanged. Their number does not depend on that of threads.
-    """
+    Every flip is tried and one of the accepted is made. Replicas at several temperatures, which
+    fall from the first to the last, are exchanged. Their number does not depend on that of threads."""
 
     first_temperature: float = 30.0
     last_temperature: float = 1.0
@@ -280,14 +333,19 @@ class Digital:
         if not run.over:
             form = constrain(formulation, run.workers)
             qubo = sum_of_qubos(form.score, form.cycles)
-            groups, start = BitGroups.of(form.groups, qubo.bits), start_state(formulation, run)[: qubo.bits]
+            groups, start = (
+                BitGroups.of(form.groups, qubo.bits),
+                start_state(formulation, run)[: qubo.bits],
+            )
             seeds = np.random.SeedSequence(run.seed)
             tempering = Tempering(FlipModel.of(qubo), groups, [start] * self.replicas, seeds)
         if tempering is None or run.over:
             status = "the time limit is too short to begin; best so far returned"
             return Ending(status, {**statistics, **reader.scores})
         self._search(run, tempering, reader, time_to_read(run, 3.0 * cost * self.replicas))
-        repaired = sum(reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests)
+        repaired = sum(
+            reader.read(descend(model, with_slack(formulation, best))) for best in tempering.bests
+        )
         count = tempering.iterations
         unfinished = run.moves is not None and tempering.model.qubo.bits and count < run.moves
         cut = "time limit reached before the last iteration; " if unfinished else ""
@@ -312,7 +370,11 @@ class Digital:
             return run.left - reserve
 
         with halting(halt, run.workers.count) as pool:
-            while tempering.model.qubo.bits and not (halt[0] or run.proved) and (part := progress()) < 1.0:
+            while (
+                tempering.model.qubo.bits
+                and not (halt[0] or run.proved)
+                and (part := progress()) < 1.0
+            ):
                 left = tempering.period if run.moves is None else run.moves - tempering.iterations
                 tempering.advance(pool, min(tempering.period, left), schedule.at(part), look, halt)
                 if progress() >= share / SHARES:

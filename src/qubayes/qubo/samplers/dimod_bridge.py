@@ -27,8 +27,9 @@ from .states import PROVED, StateReader, formulate_example
 
 SWEEPS = 1000  # sweeps of a read, by default
 ITERATIONS = 10_000  # iterations of a replica, by default
-# Error of any energy that weights of 32 bits may cause, in units of the coldest temperature. This is the sum of all
-# rounding errors; they are of both signs, so that on 2,000 coupled spins the usual error is a thousandth of it.
+# Error of any energy that weights of 32 bits may cause, in units of the coldest temperature. This
+# is the sum of all rounding errors; they are of both signs, so that on 2,000 coupled spins the
+# usual error is a thousandth of it.
 ROUNDING = 0.1
 SCHEDULES = ("geometric", "linear", "custom")
 # What samplers call their time limit, and how many of its units a second has.
@@ -45,7 +46,10 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
     def parameters(self) -> dict[str, Any]:
         """The keywords of `sample`."""
         names = ("num_reads", "num_sweeps", "beta_range", "beta_schedule", "randomize_order")
-        return {"beta_schedule_type": ["beta_schedule_options"], **{name: [] for name in (*names, *_COMMON)}}
+        return {
+            "beta_schedule_type": ["beta_schedule_options"],
+            **{name: [] for name in (*names, *_COMMON)},
+        }
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -65,24 +69,29 @@ class SimulatedAnnealingSampler(Sampler, Initialized):
     ) -> dimod.SampleSet:
         """Return the states at the end of `num_reads` annealings; the reads run in parallel threads.
 
-        A read makes `num_sweeps` (1000 without a time limit) from the first to the last inverse temperature of
-        `beta_range`, or one for each of `beta_schedule` with type `custom`. With `time_limit` alone the clock decides
-        the temperature, and the reads share the time; with both, what is done in time is returned, at least one
-        sample. A sweep tries every bit in order, or with `randomize_order` as many bits drawn from all.
+        A read makes `num_sweeps` (1000 without a time limit) from the first to the last inverse
+        temperature of `beta_range`, or one for each of `beta_schedule` with type `custom`. With
+        `time_limit` alone the clock decides the temperature, and the reads share the time; with
+        both, what is done in time is returned, at least one sample. A sweep tries every bit in
+        order, or with `randomize_order` as many bits drawn from all.
 
-        Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with `initial_states_generator`,
-        `interrupt_function` (called about fifty times a second), `progress` (called with a `Progress`).
-        """
+        Also: `seed`, `time_limit` in seconds, `threads`, `initial_states` with
+            `initial_states_generator`, `interrupt_function` (called about fifty times a second),
+            `progress` (called with a `Progress`)."""
         task = SamplingTask.of(self, bqm, num_reads, parameters)
         schedule = _schedule(task.qubo, beta_range, beta_schedule_type, beta_schedule)
         steps = _count("num_sweeps", num_sweeps, None if task.timed else SWEEPS)
         if beta_schedule is not None and num_sweeps is None:
             steps = len(beta_schedule)
         if beta_schedule is not None and steps != len(beta_schedule):
-            raise SettingError(f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; leave num_sweeps out")
+            raise SettingError(
+                f"num_sweeps = {steps} with a schedule of {len(beta_schedule)}; leave num_sweeps out"
+            )
         plan = ReadPlan(schedule, steps, task.qubo.bits if randomize_order else 0)
         model, task = task.started(schedule, load_sweeps)
-        return task.answer(task.anneal(model, plan), {"beta_range": schedule.betas[[0, -1]].tolist()})
+        return task.answer(
+            task.anneal(model, plan), {"beta_range": schedule.betas[[0, -1]].tolist()}
+        )
 
 
 class DigitalAnnealingSampler(Sampler, Initialized):
@@ -108,16 +117,18 @@ class DigitalAnnealingSampler(Sampler, Initialized):
     ) -> dimod.SampleSet:
         """Return the best states of `num_reads` replicas (4 by default); the coldest one goes through `beta_range`.
 
-        Each makes `num_iterations` (10,000 without a time limit); in an iteration every flip is tried and one of the
-        accepted is made. The other keywords are those of `SimulatedAnnealingSampler.sample`.
-        """
+        Each makes `num_iterations` (10,000 without a time limit); in an iteration every flip is
+        tried and one of the accepted is made. The other keywords are those of
+        `SimulatedAnnealingSampler.sample`."""
         if num_reads is None and parameters.get("initial_states") is None:
             num_reads = 4
         task = SamplingTask.of(self, bqm, num_reads, parameters)
         iterations = _count("num_iterations", num_iterations, None if task.timed else ITERATIONS)
         schedule = _schedule(task.qubo, beta_range, "geometric", None)
         model, task = task.started(schedule, load_trial)
-        return task.answer(task.temper(model, schedule, iterations), {"beta_range": schedule.betas.tolist()})
+        return task.answer(
+            task.temper(model, schedule, iterations), {"beta_range": schedule.betas.tolist()}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +149,17 @@ class SamplingTask:
 
     @staticmethod
     def of(
-        sampler: Any, bqm: dimod.BinaryQuadraticModel, num_reads: int | None, parameters: dict[str, Any]
+        sampler: Any,
+        bqm: dimod.BinaryQuadraticModel,
+        num_reads: int | None,
+        parameters: dict[str, Any],
     ) -> "SamplingTask":
         """Check the keywords and convert the model."""
         began = time.perf_counter()
         if not isinstance(bqm, dimod.BinaryQuadraticModel):
-            raise SettingError(f"the model is a {type(bqm).__name__}; give a dimod.BinaryQuadraticModel")
+            raise SettingError(
+                f"the model is a {type(bqm).__name__}; give a dimod.BinaryQuadraticModel"
+            )
         given = {name: parameters.pop(name) for name in _COMMON if parameters.get(name) is not None}
         sampler.remove_unknown_kwargs(**parameters)
         limit = given.get("time_limit", math.inf)
@@ -154,8 +170,14 @@ class SamplingTask:
         for name in ("interrupt_function", "progress"):
             if name in given and not callable(given[name]):
                 raise SettingError(f"{name} is a {type(given[name]).__name__}; give a function")
-        options = {name: given[name] for name in ("initial_states", "initial_states_generator") if name in given}
-        parsed = sampler.parse_initial_states(bqm, num_reads=num_reads, seed=seed % 2**32, **options)
+        options = {
+            name: given[name]
+            for name in ("initial_states", "initial_states_generator")
+            if name in given
+        }
+        parsed = sampler.parse_initial_states(
+            bqm, num_reads=num_reads, seed=seed % 2**32, **options
+        )
         labels = list(bqm.variables)
         places = [parsed.initial_states.variables.index(label) for label in labels]
         return SamplingTask(
@@ -172,11 +194,13 @@ class SamplingTask:
             began + limit,
         )
 
-    def started(self, schedule: Schedule, load: Callable[[str], None]) -> tuple[FlipModel, "SamplingTask"]:
+    def started(
+        self, schedule: Schedule, load: Callable[[str], None]
+    ) -> tuple[FlipModel, "SamplingTask"]:
         """Return the model for the kernels, and the task with a clock that stands still while they are loaded.
 
-        Weights of 32 bits may change no state's energy by more than a tenth of the coldest temperature.
-        """
+        Weights of 32 bits may change no state's energy by more than a tenth of the coldest
+        temperature."""
         coldest = float(schedule.betas.max())
         model = FlipModel.of(self.qubo, ROUNDING / coldest if coldest > 0 else math.inf)
         now = time.perf_counter()
@@ -198,7 +222,11 @@ class SamplingTask:
     def anneal(self, model: FlipModel, plan: ReadPlan) -> list[Bools]:
         """Return the last states of all reads that were begun; the first read is always begun."""
         count = len(self.starts)
-        times = time_slots(count, self.threads, self.ready, self.end) if self.timed else [TimeSlot(0.0, 0.0)] * count
+        times = (
+            time_slots(count, self.threads, self.ready, self.end)
+            if self.timed
+            else [TimeSlot(0.0, 0.0)] * count
+        )
         seeds = self.seeds.spawn(count)
         begun: dict[int, Read] = {}
 
@@ -212,7 +240,9 @@ class SamplingTask:
             return descend(model, moves.best) if self.timed and number == 0 else moves.state
 
         def look() -> float:
-            return self.look("anneal", sum(one.progress for one in tuple(begun.values())), float(count))
+            return self.look(
+                "anneal", sum(one.progress for one in tuple(begun.values())), float(count)
+            )
 
         with stopping(self.halt), halting(self.halt, self.threads) as pool:
             states = watch([pool.submit(read, number) for number in range(count)], look, self.halt)
@@ -228,7 +258,11 @@ class SamplingTask:
         clock = TimeSlot(self.ready, self.end)
 
         def progress() -> float:
-            return clock.progress if iterations is None else min(1.0, tempering.iterations / max(iterations, 1))
+            return (
+                clock.progress
+                if iterations is None
+                else min(1.0, tempering.iterations / max(iterations, 1))
+            )
 
         def look() -> float:
             return self.look("temper", progress(), 1.0)
@@ -236,8 +270,12 @@ class SamplingTask:
         with stopping(self.halt), halting(self.halt, self.threads) as pool:
             while not self.halt[0] and (iterations is None or tempering.iterations < iterations):
                 left = tempering.period if iterations is None else iterations - tempering.iterations
-                tempering.advance(pool, min(tempering.period, left), schedule.at(progress()), look, self.halt)
-        if self.timed:  # even if there was no time for an iteration, the first sample is a local minimum
+                tempering.advance(
+                    pool, min(tempering.period, left), schedule.at(progress()), look, self.halt
+                )
+        if (
+            self.timed
+        ):  # even if there was no time for an iteration, the first sample is a local minimum
             return [descend(model, tempering.bests[0]), *tempering.bests[1:]]
         return tempering.bests
 
@@ -248,9 +286,17 @@ class SamplingTask:
         if self.bqm.vartype is dimod.SPIN:
             samples = 2 * samples - 1
         labels = list(self.bqm.variables)
-        energies = self.bqm.energies((samples, labels)) if labels else np.full(len(states), float(self.bqm.offset))
+        energies = (
+            self.bqm.energies((samples, labels))
+            if labels
+            else np.full(len(states), float(self.bqm.offset))
+        )
         result: dimod.SampleSet = dimod.SampleSet.from_samples(  # type: ignore[no-untyped-call]
-            (samples, labels), energy=energies, vartype=self.bqm.vartype, info=info, sort_labels=False
+            (samples, labels),
+            energy=energies,
+            vartype=self.bqm.vartype,
+            info=info,
+            sort_labels=False,
         )
         result.info["timing"] = {
             "preprocessing_ns": int((self.ready - self.began) * 1e9),
@@ -275,41 +321,61 @@ def qubo_of_bqm(bqm: dimod.BinaryQuadraticModel) -> Qubo:
     with np.errstate(over="ignore"):
         total = float(np.abs(h).sum() + np.abs(weights).sum() + abs(offset))
     if not math.isfinite(total):
-        raise SettingError("the biases add up to more than a float holds; give finite ones, scaled down")
+        raise SettingError(
+            "the biases add up to more than a float holds; give finite ones, scaled down"
+        )
     return qubo_from_couplers(h, rows, columns, weights, offset)
 
 
-def _schedule(qubo: Qubo, beta_range: Sequence[float] | None, kind: str, custom: Sequence[float] | None) -> Schedule:
+def _schedule(
+    qubo: Qubo, beta_range: Sequence[float] | None, kind: str, custom: Sequence[float] | None
+) -> Schedule:
     if kind not in SCHEDULES:
         raise SettingError(f"beta_schedule_type = {kind!r}; choose one of {', '.join(SCHEDULES)}")
     if (kind == "custom") != (custom is not None):
-        raise SettingError("give beta_schedule together with beta_schedule_type='custom', or neither")
-    given = custom if custom is not None else default_beta_range(qubo) if beta_range is None else beta_range
+        raise SettingError(
+            "give beta_schedule together with beta_schedule_type='custom', or neither"
+        )
+    given = (
+        custom
+        if custom is not None
+        else default_beta_range(qubo)
+        if beta_range is None
+        else beta_range
+    )
     try:
         betas = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise SettingError(f"inverse temperatures {given!r}; give finite numbers, 0 or more") from None
+        raise SettingError(
+            f"inverse temperatures {given!r}; give finite numbers, 0 or more"
+        ) from None
     if betas.ndim != 1 or not len(betas) or not (np.isfinite(betas) & (betas >= 0)).all():
         raise SettingError(f"inverse temperatures {betas.tolist()}; give finite numbers, 0 or more")
     if kind != "custom" and (len(betas) != 2 or (kind == "geometric" and betas.min() <= 0)):
-        raise SettingError(f"beta_range = {betas.tolist()}; give two numbers, above 0 for a geometric schedule")
+        raise SettingError(
+            f"beta_range = {betas.tolist()}; give two numbers, above 0 for a geometric schedule"
+        )
     return Schedule(betas, kind)
 
 
 def default_beta_range(qubo: Qubo) -> tuple[float, float]:
     """Return inverse temperatures: at the first the strongest bit flips freely, at the last hardly any flips upwards.
 
-    With spins s = 2 x - 1 the field at bit i is about f_i = sqrt(h_i^2 + sum_j J_ij^2) and a flip costs twice that. The
-    first temperature is 2 max f. At the last, a flip that costs 2 d is accepted once in a hundred tries, where d is the
-    least coefficient but at least a fiftieth of the median f.
-    """
-    largest = max(float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0)))
+    With spins s = 2 x - 1 the field at bit i is about f_i = sqrt(h_i^2 + sum_j J_ij^2) and a flip
+    costs twice that. The first temperature is 2 max f. At the last, a flip that costs 2 d is
+    accepted once in a hundred tries, where d is the least coefficient but at least a fiftieth of
+    the median f."""
+    largest = max(
+        float(np.abs(qubo.h).max(initial=0.0)), float(np.abs(qubo.weights).max(initial=0.0))
+    )
     exponent = math.frexp(largest)[1]
     # A power of two where the squares of the coefficients would overflow or underflow.
     scale = math.ldexp(1.0, -exponent) if exponent > 400 or -900 < exponent < -400 else 1.0
     weights = qubo.weights * scale
     pulls = np.add.reduceat(np.append(weights, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
-    squares = np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    squares = (
+        np.add.reduceat(np.append(weights**2, 0.0), qubo.indptr[:-1]) if qubo.bits else np.zeros(0)
+    )
     none = np.diff(qubo.indptr) == 0
     pulls[none], squares[none] = 0.0, 0.0  # reduceat gives an empty row the entry that follows
     h = qubo.h * scale / 2 + pulls / 4
@@ -326,10 +392,10 @@ def default_beta_range(qubo: Qubo) -> tuple[float, float]:
 class DimodSampler:
     """A sampler of `dimod.BinaryQuadraticModel`s: an object, or "module:Class" to be made without arguments.
 
-    `parameters` (a mapping, or JSON) are passed to its `sample`; so are the run's time limit if the sampler has a
-    parameter `time_limit` (seconds) or `timeout` (milliseconds), the seed if it has `seed`, and an interrupt if it has
-    `interrupt_function`. A bound that is reached ends the reading of samples, not the sampling.
-    """
+    `parameters` (a mapping, or JSON) are passed to its `sample`; so are the run's time limit if the
+    sampler has a parameter `time_limit` (seconds) or `timeout` (milliseconds), the seed if it has
+    `seed`, and an interrupt if it has `interrupt_function`. A bound that is reached ends the
+    reading of samples, not the sampling."""
 
     sampler: Any = "qubayes.qubo.samplers.dimod_bridge:SimulatedAnnealingSampler"
     parameters: Mapping[str, Any] | str = field(default_factory=dict)
@@ -368,13 +434,21 @@ class DimodSampler:
                 break
             read, repaired = read + 1, repaired + reader.read(state)
             run.report()
-        statistics = {"sampler": name, "samples": len(states), "read": read, "repaired": repaired, **reader.scores}
+        statistics = {
+            "sampler": name,
+            "samples": len(states),
+            "read": read,
+            "repaired": repaired,
+            **reader.scores,
+        }
         found = "1 state" if len(states) == 1 else f"{len(states)} different states"
         if read < len(states):
             which = f"{read} were" if read > 1 else "was"
             found += f", of which only the best {which} read{'' if run.proved else ' in time'}"
         proved = PROVED if run.proved else ""
-        return Ending(f"{proved}{name} returned {found}{remark}; {reader.message(repaired, read)}", statistics)
+        return Ending(
+            f"{proved}{name} returned {found}{remark}; {reader.message(repaired, read)}", statistics
+        )
 
 
 def _loaded(sampler: Any) -> Any:
@@ -382,19 +456,27 @@ def _loaded(sampler: Any) -> Any:
     if isinstance(sampler, str):
         module, _, kind = sampler.partition(":")
         if not module or not kind:
-            raise SettingError(f"sampler = {sampler!r}; give module:Class, such as dwave.samplers:TabuSampler")
+            raise SettingError(
+                f"sampler = {sampler!r}; give module:Class, such as dwave.samplers:TabuSampler"
+            )
         try:
             found = getattr(import_module(module), kind)
         except ImportError as error:
-            raise MissingPackageError(f"the sampler {sampler} needs a package that is not installed: {error}") from None
+            raise MissingPackageError(
+                f"the sampler {sampler} needs a package that is not installed: {error}"
+            ) from None
         except AttributeError:
             raise SettingError(f"the module {module} has no {kind}; give module:Class") from None
         try:
             sampler = found()
         except Exception as error:
-            raise ServiceError(f"the sampler {kind} could not be made: {type(error).__name__}: {error}") from error
+            raise ServiceError(
+                f"the sampler {kind} could not be made: {type(error).__name__}: {error}"
+            ) from error
     if not callable(getattr(sampler, "sample", None)):
-        raise SettingError(f"{type(sampler).__name__} has no method sample(model); give a dimod sampler")
+        raise SettingError(
+            f"{type(sampler).__name__} has no method sample(model); give a dimod sampler"
+        )
     return sampler
 
 
@@ -406,7 +488,9 @@ def _mapping(parameters: Mapping[str, Any] | str) -> dict[str, Any]:
     except ValueError as error:
         raise SettingError(f"the sampler's parameters are not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise SettingError('the sampler\'s parameters must be a JSON object, such as {"num_reads": 10}')
+        raise SettingError(
+            'the sampler\'s parameters must be a JSON object, such as {"num_reads": 10}'
+        )
     return found
 
 
@@ -418,7 +502,10 @@ def _with_limits(sampler: Any, given: dict[str, Any], run: Run) -> tuple[dict[st
         given["seed"] = run.seed
     if "interrupt_function" in known and "interrupt_function" not in given:
         given["interrupt_function"] = lambda: bool(run.stop[0]) or run.proved
-    if isinstance(sampler, SimulatedAnnealingSampler | DigitalAnnealingSampler) and "progress" not in given:
+    if (
+        isinstance(sampler, SimulatedAnnealingSampler | DigitalAnnealingSampler)
+        and "progress" not in given
+    ):
         given["progress"] = lambda progress: run.report(done=progress.done, total=progress.total)
     if not math.isfinite(run.left) or any(name in given for name in TIME_LIMITS):
         return given, ""
@@ -436,11 +523,17 @@ def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
         answer.resolve()
     record = getattr(answer, "record", None)
     if record is None or not hasattr(answer, "variables"):
-        raise ServiceError(f"the sampler {name} returned a {type(answer).__name__}; a dimod.SampleSet is needed")
+        raise ServiceError(
+            f"the sampler {name} returned a {type(answer).__name__}; a dimod.SampleSet is needed"
+        )
     if not len(record):
-        raise ServiceError(f"the sampler {name} returned no sample; raise its number of reads or its time limit")
+        raise ServiceError(
+            f"the sampler {name} returned no sample; raise its number of reads or its time limit"
+        )
     if np.isnan(np.asarray(record.energy, dtype=np.float64)).any():
-        raise ServiceError(f"the sampler {name} returned energies that are not numbers; its answer cannot be trusted")
+        raise ServiceError(
+            f"the sampler {name} returned energies that are not numbers; its answer cannot be trusted"
+        )
     labels = formulation.labels
     missing = sorted(set(labels) - set(answer.variables))
     if missing:
@@ -455,7 +548,9 @@ def _states(answer: Any, formulation: Formulation, name: str) -> list[Bools]:
     if not (np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all()):
         wrong = values[~np.isin(values, (-1, 0, 1))]
         found = f"the value {wrong[0]}" if len(wrong) else "both 0 and -1"
-        raise ServiceError(f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1")
+        raise ServiceError(
+            f"the sampler {name} returned {found}; samples must be of 0 and 1, or of -1 and 1"
+        )
     bits = values > 0
     _, first = np.unique(bits, axis=0, return_index=True)
     return [bits[row] for row in np.sort(first)]

@@ -1,8 +1,8 @@
 """Single flips of a QUBO's bits: a try costs O(1), a flip O(degree). Schedules and threads of the annealers.
 
-Weights are kept in 32 bits where no state's energy changes by more than a tolerance (0: where all are exact), since on
-dense models the time of a flip is that of reading its row. Fields and energies are always kept in 64 bits.
-"""
+Weights are kept in 32 bits where no state's energy changes by more than a tolerance (0: where all
+are exact), since on dense models the time of a flip is that of reading its row. Fields and energies
+are always kept in 64 bits."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -18,8 +18,11 @@ from ...foundation.random import BLOCK, REACH, Draws, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers
 
-LONG = 8  # least length of a stretch: consecutive columns of a row, added without looking at indices
-LEAST = 1e-12  # in a descent, of the largest coefficient: smaller gains could be rounding errors, without end
+LONG = (
+    8  # least length of a stretch: consecutive columns of a row, added without looking at indices
+)
+# in a descent, of the largest coefficient: smaller gains could be rounding errors, without end
+LEAST = 1e-12
 POLL = 0.02  # seconds between two looks at the clock
 
 
@@ -30,7 +33,9 @@ class Couplings(NamedTuple):
     columns: AnyArray  # uint32: numba looks twice at an index that might be negative
     weights: AnyArray  # float32 or float64
     stretch_start: Ints  # (n + 1,) of each row in `stretches`
-    stretches: Ints  # (stretches, 3) first column, first place in `long_weights`, one past the last place
+    stretches: (
+        Ints  # (stretches, 3) first column, first place in `long_weights`, one past the last place
+    )
     long_weights: AnyArray  # of the same type as `weights`
 
 
@@ -38,7 +43,8 @@ class FlipWalk(NamedTuple):
     """A state and the increments of its flips; changed in place by kernels."""
 
     field: Floats  # (n,) h_i + sum_j J_ij x_j; infinite beyond n, up to a multiple of BLOCK
-    sign: Floats  # (n,) 1 where x_i = 0, -1 where x_i = 1: flipping i adds sign_i field_i to the energy
+    # (n,) 1 where x_i = 0, -1 where x_i = 1: flipping i adds sign_i field_i to the energy
+    sign: Floats
     energy: Floats  # (1,)
     best: Bools  # (n,) the state of least energy at the end of a step; empty if it is not kept
     best_energy: Floats  # (1,)
@@ -61,22 +67,27 @@ class FlipModel(NamedTuple):
         return str(self.couplings.weights.dtype)
 
 
-# A QUBO for each type of weights, on which kernels are compiled or loaded: 1/2 is exact in 32 bits, 1/10 is not.
+# A QUBO for each type of weights, on which kernels are compiled or loaded: 1/2 is exact in 32 bits,
+# 1/10 is not.
 EXAMPLES = {
-    kind: qubo_from_couplers([1.0, 1.0], [0], [1], [weight]) for kind, weight in (("float32", 0.5), ("float64", 0.1))
+    kind: qubo_from_couplers([1.0, 1.0], [0], [1], [weight])
+    for kind, weight in (("float32", 0.5), ("float64", 0.1))
 }
 
 
 def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
     """Return the couplers of the QUBO, cut into stretches and single entries.
 
-    A row with all other bits gets a weight of 0 for its own bit: one aligned stretch is faster than two.
-    """
+    A row with all other bits gets a weight of 0 for its own bit: one aligned stretch is faster than
+    two."""
     indices, exact, lengths = qubo.indices, qubo.weights, np.diff(qubo.indptr)
     full = np.flatnonzero(lengths == qubo.bits - 1)
     if len(full):
         places = qubo.indptr[full] + full
-        indices, exact = np.insert(indices, places, full.astype(np.int32)), np.insert(exact, places, 0.0)
+        indices, exact = (
+            np.insert(indices, places, full.astype(np.int32)),
+            np.insert(exact, places, 0.0),
+        )
         lengths[full] += 1
     rows = np.repeat(np.arange(qubo.bits, dtype=np.int32), lengths)
     new = (np.diff(indices, prepend=np.int32(-2)) != 1) | (np.diff(rows, prepend=np.int32(-1)) != 0)
@@ -85,7 +96,9 @@ def couplings_of(qubo: Qubo, tolerance: float = 0.0) -> Couplings:
     long = lengths >= LONG
     single = np.repeat(~long, lengths)
     ends = np.cumsum(lengths[long])
-    stretches = np.stack([indices[first[long]], ends - lengths[long], ends], axis=1).astype(np.int64)
+    stretches = np.stack([indices[first[long]], ends - lengths[long], ends], axis=1).astype(
+        np.int64
+    )
     with np.errstate(over="ignore", invalid="ignore"):
         short = exact.astype(np.float32)
         error = float(np.abs(short - exact).sum()) / 2  # both triangles are stored
@@ -148,12 +161,13 @@ def keep_best(walk: FlipWalk) -> None:
 
 
 @kernel
-def sweep_in_order(couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, halt: Bools) -> None:
+def sweep_in_order(
+    couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, halt: Bools
+) -> None:
     """For each beta, try every bit once, in order, by Metropolis' rule: flip if beta d < -log(u), d the increment.
 
-    BLOCK tries are compared at once; if one succeeds they are repeated one by one, since a flip changes the increments
-    of later bits. Another thread sets halt[0] to stop early.
-    """
+    BLOCK tries are compared at once; if one succeeds they are repeated one by one, since a flip
+    changes the increments of later bits. Another thread sets halt[0] to stop early."""
     for beta in betas:
         for start in range(0, len(walk.field), BLOCK):
             if halt[0]:
@@ -177,7 +191,9 @@ def sweep_in_order(couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Fl
 
 
 @kernel
-def sweep_at_random(couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, tries: int, halt: Bools) -> None:
+def sweep_at_random(
+    couplings: Couplings, walk: FlipWalk, draws: Draws, betas: Floats, tries: int, halt: Bools
+) -> None:
     """For each beta, try this many bits, each drawn from all, by Metropolis' rule."""
     field, sign = walk.field, walk.sign
     n = len(couplings.single_start) - 1
@@ -213,7 +229,9 @@ def _descend(couplings: Couplings, walk: FlipWalk, least: float) -> None:
 def descend(model: FlipModel, bits: AnyArray) -> Bools:
     """Return a local minimum: the state from which no single flip lowers the energy, reached from this one."""
     walk = walk_from(model.qubo, bits)
-    largest = max(np.abs(model.qubo.h).max(initial=0.0), np.abs(model.qubo.weights).max(initial=0.0))
+    largest = max(
+        np.abs(model.qubo.h).max(initial=0.0), np.abs(model.qubo.weights).max(initial=0.0)
+    )
     _descend(model.couplings, walk, LEAST * float(largest))
     return state_of(walk, model.qubo.bits)
 
@@ -232,7 +250,11 @@ class Schedule:
         if count < 2:
             return self.betas[-1:].repeat(count)
         first, last = self.betas.tolist()
-        return np.geomspace(first, last, count) if self.kind == "geometric" else np.linspace(first, last, count)
+        return (
+            np.geomspace(first, last, count)
+            if self.kind == "geometric"
+            else np.linspace(first, last, count)
+        )
 
     def at(self, progress: float) -> float:
         """Return the inverse temperature after this share of the time."""

@@ -1,13 +1,13 @@
 """`sa`: simulated annealing of the QUBO by single flips (the paper's SAQ, Appendix D.3), or by vertex moves.
 
-single flip: one bit changes. Before a vertex can pass one of its parents in the order, the subset bit that holds the
-edge must be turned off, which costs its whole gain: this barrier keeps single flips from good networks
-(docs/samplers.md).
+single flip: one bit changes. Before a vertex can pass one of its parents in the order, the subset
+bit that holds the edge must be turned off, which costs its whole gain: this barrier keeps single
+flips from good networks (docs/samplers.md).
 
-vertex move: the order bits of a vertex change as if it were inserted elsewhere in an order of all vertices, and with
-them its own subset bits, those of its children, and the slack bits. The place is drawn by heat bath over all places, at
-each of them the subset bits being those of least energy that agree with the order. All states are feasible.
-"""
+vertex move: the order bits of a vertex change as if it were inserted elsewhere in an order of all
+vertices, and with them its own subset bits, those of its children, and the slack bits. The place is
+drawn by heat bath over all places, at each of them the subset bits being those of least energy that
+agree with the order. All states are feasible."""
 
 import math
 import time
@@ -46,7 +46,10 @@ from .states import PROVED, StateReader, formulate_example, read_first, start_st
 
 SHARES = 20  # parts of a read; after each its best state is offered
 TEMPERATURES = 4096  # number of temperatures, or a few more, of many moves where they are counted
-TRIES, VERTEX_TRIES = 1024, 16  # flips and vertex moves at one temperature, where the clock decides it
+TRIES, VERTEX_TRIES = (
+    1024,
+    16,
+)  # flips and vertex moves at one temperature, where the clock decides it
 SLICE = 0.004  # seconds at one temperature, where the clock decides it
 FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper
 VERTEX_TEMPERATURES = (10.0, 0.05)
@@ -57,7 +60,9 @@ class ReadPlan(NamedTuple):
 
     schedule: Schedule
     steps: int | None
-    tries: int = 0  # moves in each step, of bits or vertices drawn from all; 0: every bit once, in order
+    tries: int = (
+        0  # moves in each step, of bits or vertices drawn from all; 0: every bit once, in order
+    )
     rest: int = 0  # moves after the last step, at its temperature
 
 
@@ -79,7 +84,10 @@ def time_slots(reads: int, threads: int, begin: float, end: float) -> list[TimeS
     """Return the slot of each read if as many as there are threads run at once."""
     rounds = math.ceil(reads / threads)
     length = (end - begin) / max(rounds, 1)
-    return [TimeSlot(begin + length * (k // threads), begin + length * (k // threads + 1)) for k in range(reads)]
+    return [
+        TimeSlot(begin + length * (k // threads), begin + length * (k // threads + 1))
+        for k in range(reads)
+    ]
 
 
 class FlipMoves:
@@ -111,12 +119,16 @@ class FlipMoves:
 class VertexMoves:
     """Vertex moves on the feasible states of a formulation; the state is an order with the subset bits of least energy.
 
-    A union of two subsets that is not a candidate set never has less energy than the best candidate set inside it.
-    Therefore the subset bits of a vertex always are the representation of a candidate set.
-    """
+    A union of two subsets that is not a candidate set never has less energy than the best candidate
+    set inside it. Therefore the subset bits of a vertex always are the representation of a
+    candidate set."""
 
     def __init__(
-        self, formulation: Formulation, problem: OrderProblem, start: tuple[int, ...], seed: np.random.SeedSequence
+        self,
+        formulation: Formulation,
+        problem: OrderProblem,
+        start: tuple[int, ...],
+        seed: np.random.SeedSequence,
     ) -> None:
         self._formulation, self._problem = formulation, problem
         self._state = order_state(problem, start, seed)
@@ -144,7 +156,9 @@ def vertex_problem(formulation: Formulation, workers: Workers) -> OrderProblem:
     """Return the candidate sets with minus the energies of their subset bits, from the coefficients of the QUBO."""
     candidates, score = formulation.candidates, constrain(formulation, workers).score
     first, second = formulation.representations.astype(np.int64).T
-    pairs: Any = csr_array((score.weights, score.indices, score.indptr), shape=(len(score.h), len(score.h)))
+    pairs: Any = csr_array(
+        (score.weights, score.indices, score.indptr), shape=(len(score.h), len(score.h))
+    )
     energies = np.where(first >= 0, np.append(score.h, 0.0)[first], 0.0)
     two = np.flatnonzero(first != second)
     energies[two] += score.h[second[two]] + np.asarray(pairs[first[two], second[two]]).ravel()
@@ -155,7 +169,9 @@ def vertex_problem(formulation: Formulation, workers: Workers) -> OrderProblem:
 class Read:
     """One annealing; `halt`, set by another thread, ends it early."""
 
-    def __init__(self, moves: FlipMoves | VertexMoves, plan: ReadPlan, slot: TimeSlot, halt: Bools) -> None:
+    def __init__(
+        self, moves: FlipMoves | VertexMoves, plan: ReadPlan, slot: TimeSlot, halt: Bools
+    ) -> None:
         self.moves, self.plan, self.slot, self.steps_done = moves, plan, slot, 0
         self._halt = halt
         self._betas = None if plan.steps is None else plan.schedule.steps(plan.steps)
@@ -189,9 +205,17 @@ class Read:
             self.moves.make(betas, self.plan.tries, self._halt)
             self.steps_done += len(betas)
             taken = max(time.perf_counter() - began, 1e-6)
-            self._call_steps = max(1, min(2 * self._call_steps, int(self._call_steps * SLICE / taken)))
+            self._call_steps = max(
+                1, min(2 * self._call_steps, int(self._call_steps * SLICE / taken))
+            )
         rest = self.plan.rest - self._rest_done
-        if until >= 1.0 and not self._halt[0] and self.moves.size and self._betas is not None and rest > 0:
+        if (
+            until >= 1.0
+            and not self._halt[0]
+            and self.moves.size
+            and self._betas is not None
+            and rest > 0
+        ):
             self._rest_done = self.plan.rest
             self.moves.make(self._betas[-1:], rest, self._halt)
         return self
@@ -203,7 +227,12 @@ def load_sweeps(kind: str) -> None:
     model = FlipModel.of(EXAMPLES[kind])
     for tries in (0, 1):
         moves = FlipMoves(model, np.zeros(2), np.random.SeedSequence(0))
-        Read(moves, ReadPlan(Schedule(np.ones(2)), 1, tries), TimeSlot(0.0, 0.0), np.zeros(1, np.bool_)).advance()
+        Read(
+            moves,
+            ReadPlan(Schedule(np.ones(2)), 1, tries),
+            TimeSlot(0.0, 0.0),
+            np.zeros(1, np.bool_),
+        ).advance()
     descend(model, np.zeros(2))
 
 
@@ -217,11 +246,11 @@ def _maker(vertex_moves: bool) -> Callable[[], "SimulatedAnnealing"]:
 class SimulatedAnnealing:
     """Simulated annealing with temperature T0^(1 - t / limit), from `first_temperature` to `last_temperature`.
 
-    Random single flips, or, with `vertex_moves`, moves of a vertex with its order bits, its subset bits and those of
-    its children. Temperatures fall from 100 to 1, for vertex moves from 10 to 0.05; each read ends with a descent.
-    Several reads run at once; the best counts. Under a time limit there are by default as many as threads, each over
-    the whole time; where moves are counted one, over all of them.
-    """
+    Random single flips, or, with `vertex_moves`, moves of a vertex with its order bits, its subset
+    bits and those of its children. Temperatures fall from 100 to 1, for vertex moves from 10 to
+    0.05; each read ends with a descent. Several reads run at once; the best counts. Under a time
+    limit there are by default as many as threads, each over the whole time; where moves are counted
+    one, over all of them."""
 
     first_temperature: float | None = None
     last_temperature: float | None = None
@@ -235,7 +264,9 @@ class SimulatedAnnealing:
     def __post_init__(self) -> None:
         first, last = self.temperatures
         if not 0 < last <= first < float("inf"):
-            raise SettingError(f"temperatures from {first} to {last}; they must fall and be positive")
+            raise SettingError(
+                f"temperatures from {first} to {last}; they must fall and be positive"
+            )
         if self.reads is not None and self.reads < 1:
             raise SettingError(f"reads = {self.reads}; give 1 or more")
 
@@ -259,8 +290,16 @@ class SimulatedAnnealing:
         """Anneal, and offer the best state of each read."""
         threads = run.workers.count
         count = self.reads or (threads if run.moves is None else 1)
-        halt, model, reader = np.array([run.proved]), FlipModel.of(formulation.qubo), StateReader(formulation, run)
-        start = encode_sets(formulation, run.start) if self.vertex_moves else start_state(formulation, run)
+        halt, model, reader = (
+            np.array([run.proved]),
+            FlipModel.of(formulation.qubo),
+            StateReader(formulation, run),
+        )
+        start = (
+            encode_sets(formulation, run.start)
+            if self.vertex_moves
+            else start_state(formulation, run)
+        )
         cost = read_first(reader, model, start)
         reserve = time_to_read(run, 2.0 * cost * math.ceil(count / threads))
         reads = self._reads(formulation, model, start, run, count, reserve, halt)

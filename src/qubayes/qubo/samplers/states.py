@@ -27,9 +27,8 @@ class Reading(NamedTuple):
 def read_state(formulation: Formulation, bits: Bools) -> Reading:
     """Return the network of a feasible state; of another state the repaired one.
 
-    A state is feasible if its energy is minus the score. `decode` would list each violation, and a state far from all
-    networks has a hundred thousand of them.
-    """
+    A state is feasible if its energy is minus the score. `decode` would list each violation, and a
+    state far from all networks has a hundred thousand of them."""
     chosen = closure_sets(formulation, bits)
     score = float(formulation.candidates.scores[chosen].sum())
     exact = abs(float(energy(formulation.qubo, bits)) + score) <= energy_tolerance(formulation)
@@ -46,9 +45,8 @@ def formulate_example(candidates: Candidates) -> Formulation:
 def with_slack(formulation: Formulation, bits: Bools) -> Bools:
     """Return the state of the QUBO for a state (u, r) of the constrained form with at most two active subsets.
 
-    In the constrained form two subsets whose union is not a candidate set have the score of the best set inside it: the
-    result has the bits of that set.
-    """
+    In the constrained form two subsets whose union is not a candidate set have the score of the
+    best set inside it: the result has the bits of that set."""
     state = active_state(formulation, closure_sets(formulation, bits))
     state[formulation.subsets.total : len(bits)] = bits[formulation.subsets.total :]
     return state
@@ -67,7 +65,10 @@ class StateReader:
 
     def __init__(self, formulation: Formulation, run: Run) -> None:
         self.formulation, self.run = formulation, run
-        self._scores: dict[bool, list[float]] = {False: [], True: []}  # by whether the state was repaired
+        self._scores: dict[bool, list[float]] = {
+            False: [],
+            True: [],
+        }  # by whether the state was repaired
         self._before: list[float] = []  # of states that no move has made
 
     def read(self, bits: Bools) -> bool:
@@ -99,7 +100,9 @@ class StateReader:
             message = f"{which} broke constraints, repaired to the better network of two orders"
         raw, mended, before = self.scores.values()
         if mended is not None and (raw is None or raw < mended):
-            without = "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
+            without = (
+                "no state was feasible" if raw is None else f"best score without repair {raw:,.6f}"
+            )
             message = f"{message}; {without}, with repair {mended:,.6f}"
         annealed = annealed_score(self.scores)
         if before is not None and (annealed is None or before > annealed):
@@ -118,7 +121,9 @@ def read_first(reader: StateReader, model: FlipModel, start: Bools) -> float:
 
     Return the seconds of the second, which the end of every read takes, too.
     """
-    reader.read_before(np.zeros(model.qubo.bits, np.bool_))  # the first reading, which is slower, is not timed
+    reader.read_before(
+        np.zeros(model.qubo.bits, np.bool_)
+    )  # the first reading, which is slower, is not timed
     began = time.perf_counter()
     reader.read_before(descend(model, start))
     return time.perf_counter() - began

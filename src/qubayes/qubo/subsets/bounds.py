@@ -1,14 +1,14 @@
 """Lower bounds on the size of a cover: disjoint rows, and the relaxation of the integer program with cuts.
 
-Cuts are inequalities that every cover obeys and the relaxation does not. For any set A of elements, the members of a
-cover that lie in A cover the candidate sets that lie in A. Two singletons do not make a triple, so what covers a triple
-contains one of its pairs, or the triple itself. Hence the members in A with two or three elements are at least as many
-as the pairs that are needed to put one into each triple in A. For six elements a table gives this number. For all
-twenty triples it is 6 (Turan: a graph on six vertices without a triangle has at most nine of the fifteen edges), while
-the relaxation is content with 20 / 4 = 5. For a set of k > 6 elements the inequalities of its k subsets of k - 1 add up
-to one in which each pair is counted k - 2 times, each triple k - 3 times; divided by k - 2 and rounded up it holds too,
-and is as good as Turan's bound if all triples are there.
-"""
+Cuts are inequalities that every cover obeys and the relaxation does not. For any set A of elements,
+the members of a cover that lie in A cover the candidate sets that lie in A. Two singletons do not
+make a triple, so what covers a triple contains one of its pairs, or the triple itself. Hence the
+members in A with two or three elements are at least as many as the pairs that are needed to put one
+into each triple in A. For six elements a table gives this number. For all twenty triples it is 6
+(Turan: a graph on six vertices without a triangle has at most nine of the fifteen edges), while the
+relaxation is content with 20 / 4 = 5. For a set of k > 6 elements the inequalities of its k subsets
+of k - 1 add up to one in which each pair is counted k - 2 times, each triple k - 3 times; divided
+by k - 2 and rounded up it holds too, and is as good as Turan's bound if all triples are there."""
 
 import math
 from dataclasses import dataclass
@@ -25,15 +25,26 @@ from .instance import Incidence, table_starts
 from .reductions import Core
 from .smallest_cover import CoverProgram, dual_bound, program_of
 
-ROUND = 200  # steps of the relaxation between two rounds of cuts; the bound is then within 0.5 % of the relaxation's
+# steps of the relaxation between two rounds of cuts; the bound is then within 0.5 % of the
+# relaxation's
+ROUND = 200
 FINISH = 500  # steps at the end; within 0.1 %
 CHECK = 100  # steps between two evaluations of the bound
 LONGEST = 1000  # steps after which an average is restarted in any case
-BALANCE = 0.1  # ratio of dual to primal steps; 1 and more take three times the steps on the vertices of chess, m = 3
+# ratio of dual to primal steps; 1 and more take three times the steps on the vertices of chess, m =
+# 3
+BALANCE = 0.1
 CLOSE = 1e-4  # a relative error at which to stop
 SIX, MOST = 6, 8  # elements of a cut
-TRIPLES = tuple((a, b, c) for c in range(MOST) for b in range(c) for a in range(b))  # those of the first six come first
-SIXES = np.array([[t for t, own in enumerate(TRIPLES) if not {i, j} & {*own}] for i, j in combinations(range(MOST), 2)])
+TRIPLES = tuple(
+    (a, b, c) for c in range(MOST) for b in range(c) for a in range(b)
+)  # those of the first six come first
+SIXES = np.array(
+    [
+        [t for t, own in enumerate(TRIPLES) if not {i, j} & {*own}]
+        for i, j in combinations(range(MOST), 2)
+    ]
+)
 STARTS = 5000  # sets of elements that are grown at once
 CUTS = 2000  # a round, of each number of elements
 MOST_ELEMENTS = 256  # the cube of triples has 64 MB then
@@ -103,7 +114,10 @@ class CoverRelaxation:
     def keep_rows(self, used: Bools) -> None:
         """Drop the other constraints."""
         matrix, lower, choices = self.program
-        self.program, self.duals = CoverProgram(matrix[used], lower[used], choices), self.duals[used]
+        self.program, self.duals = (
+            CoverProgram(matrix[used], lower[used], choices),
+            self.duals[used],
+        )
 
     def extend(self, program: CoverProgram) -> None:
         """Continue at the same point of a program with more constraints at the end."""
@@ -116,16 +130,18 @@ class CoverRelaxation:
         bound = dual_bound(program, duals, transposed)
         self.bound = max(self.bound, bound)
         missing = np.maximum(program.lower - program.matrix @ values, 0.0)
-        return float(np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum()))
+        return float(
+            np.sqrt((values[: program.choices].sum() - bound) ** 2 + (missing * missing).sum())
+        )
 
 
 def advance(relaxation: CoverRelaxation, steps: int, *, enough: float) -> None:
     """Take primal-dual steps until the bound is enough, the point is nearly optimal, or the steps are used up.
 
-    Primal-dual hybrid gradient with diagonal steps and restarts at averages (as in PDLP, Applegate et al. 2021). A step
-    costs two products with the matrix. Added rows continue from the present point, which an interior point method
-    cannot do; and any dual point gives a bound (`dual_bound`), so nothing depends on how far the method converged.
-    """
+    Primal-dual hybrid gradient with diagonal steps and restarts at averages (as in PDLP, Applegate
+    et al. 2021). A step costs two products with the matrix. Added rows continue from the present
+    point, which an interior point method cannot do; and any dual point gives a bound
+    (`dual_bound`), so nothing depends on how far the method converged."""
     state, transposed = PrimalDual.of(relaxation)
     taken, least = 0, np.inf
     for _ in range(0, steps, CHECK):
@@ -158,8 +174,8 @@ class SignMatrix(NamedTuple):
 class PrimalDual(NamedTuple):
     """The program as the kernel sees it, the current point, and the sums of the points since the last restart.
 
-    A fused kernel, not products by scipy: on cores of a hundred columns those take three times as long.
-    """
+    A fused kernel, not products by scipy: on cores of a hundred columns those take three times as
+    long."""
 
     rows: SignMatrix
     columns: SignMatrix
@@ -178,7 +194,9 @@ class PrimalDual(NamedTuple):
         """Return the state of the kernel, and the transposed matrix."""
         program, values, duals = relaxation.program, relaxation.values, relaxation.duals
         transposed = program.matrix.T.tocsr()
-        row_steps, column_steps = (1.0 / np.maximum(np.diff(part.indptr), 1) for part in (program.matrix, transposed))
+        row_steps, column_steps = (
+            1.0 / np.maximum(np.diff(part.indptr), 1) for part in (program.matrix, transposed)
+        )
         state = PrimalDual(
             SignMatrix.of(program.matrix), SignMatrix.of(transposed), program.lower, program.costs, row_steps * BALANCE,
             column_steps / BALANCE, values.copy(), duals.copy(), np.zeros(len(values)), np.zeros(len(duals)),
@@ -190,7 +208,19 @@ class PrimalDual(NamedTuple):
 @kernel
 def primal_dual_steps(state: PrimalDual, count: int) -> None:
     """Move variables against their reduced costs, then duals against the slack of their rows one step ahead."""
-    rows, columns, lower, costs, row_steps, column_steps, values, duals, value_sum, dual_sum, ahead = state
+    (
+        rows,
+        columns,
+        lower,
+        costs,
+        row_steps,
+        column_steps,
+        values,
+        duals,
+        value_sum,
+        dual_sum,
+        ahead,
+    ) = state
     for _ in range(count):
         for index in range(len(values)):
             price = 0.0
@@ -213,7 +243,9 @@ def primal_dual_steps(state: PrimalDual, count: int) -> None:
 class Triples(NamedTuple):
     """Rows and columns of a core that cuts consist of."""
 
-    itself: SmallInts  # (n, n, n) open column {a, b, c} of a row, the number of columns if it is not open, -1 if no row
+    # (n, n, n) open column {a, b, c} of a row, the number of columns if it is not open, -1 if no
+    # row
+    itself: SmallInts
     column: SmallInts  # (n, n) the open column {a, b}, or the number of columns
     rows: SmallInts  # (triples, 3) elements of each such row
 
@@ -247,17 +279,27 @@ def triples_of(core: Core, incidence: Incidence) -> Triples:
     return Triples(cube, column, elements)
 
 
-def violated_cuts(triples: Triples, values: Floats, random: np.random.Generator) -> list[ElementCuts]:
+def violated_cuts(
+    triples: Triples, values: Floats, random: np.random.Generator
+) -> list[ElementCuts]:
     """Return cuts that the values violate, most violated first, by number of elements.
 
-    Grown from random triples, element by element, each time by the element that gives the largest violation.
-    """
+    Grown from random triples, element by element, each time by the element that gives the largest
+    violation."""
     count = min(STARTS, len(triples.rows))
     grown = np.zeros((count, MOST), dtype=np.int32)
     grown[:, :3] = triples.rows[random.choice(len(triples.rows), count, replace=False)]
     loads = np.zeros((count, MOST + 1))
     noise = random.uniform(0.0, 1e-3, len(triples.column))
-    _grow(triples.itself, triples.column, np.append(values, 0.0), smallest_edge_covers(), noise, grown, loads)
+    _grow(
+        triples.itself,
+        triples.column,
+        np.append(values, 0.0),
+        smallest_edge_covers(),
+        noise,
+        grown,
+        loads,
+    )
     needed, found = pairs_needed(triples.itself, grown), []
     for size in range(SIX, min(MOST, len(triples.column)) + 1):
         excess = needed[size] - loads[:, size]
@@ -265,13 +307,21 @@ def violated_cuts(triples: Triples, values: Floats, random: np.random.Generator)
         sets, first = np.unique(np.sort(grown[violated, :size], axis=1), axis=0, return_index=True)
         best = np.argsort(-excess[violated[first]], kind="stable")[:CUTS]
         if len(best):
-            found.append(ElementCuts(sets[best], needed[size][violated[first[best]]].astype(np.float64)))
+            found.append(
+                ElementCuts(sets[best], needed[size][violated[first[best]]].astype(np.float64))
+            )
     return found
 
 
 @kernel
 def _grow(
-    itself: SmallInts, column: SmallInts, weight: Floats, table: AnyArray, noise: Floats, grown: AnyArray, loads: Floats
+    itself: SmallInts,
+    column: SmallInts,
+    weight: Floats,
+    table: AnyArray,
+    noise: Floats,
+    grown: AnyArray,
+    loads: Floats,
 ) -> None:
     """Add elements to the first three of each set; note for each size the weight of the pairs and triples inside."""
     elements = len(column)
@@ -309,7 +359,9 @@ def pairs_needed(itself: SmallInts, sets: SmallInts) -> dict[int, Ints]:
     """
     a, b, c = np.transpose(TRIPLES)
     present = itself[sets.T[a], sets.T[b], sets.T[c]] >= 0  # (triples, sets)
-    packed = np.packbits(present[SIXES], axis=1, bitorder="little").astype(np.int32)  # (sixes, 3, sets)
+    packed = np.packbits(present[SIXES], axis=1, bitorder="little").astype(
+        np.int32
+    )  # (sixes, 3, sets)
     i, j = np.triu_indices(MOST, 1)
     least = np.zeros((MOST, MOST, len(sets)), np.int64)  # of the six that are left without two
     least[i, j] = smallest_edge_covers()[packed[:, 0] | packed[:, 1] << 8 | packed[:, 2] << 16]
@@ -327,25 +379,38 @@ def with_cuts(program: CoverProgram, triples: Triples, found: list[ElementCuts])
         pairs = cuts.elements.T[list(combinations(range(size), 2))]  # (pairs, 2, cuts)
         inside = cuts.elements.T[list(combinations(range(size), 3))]
         columns = np.concatenate(
-            [triples.column[pairs[:, 0], pairs[:, 1]], triples.itself[inside[:, 0], inside[:, 1], inside[:, 2]]]
+            [
+                triples.column[pairs[:, 0], pairs[:, 1]],
+                triples.itself[inside[:, 0], inside[:, 1], inside[:, 2]],
+            ]
         ).T
         used = (columns >= 0) & (columns < program.choices)
         indices.append(columns[used])
         lengths.append(used.sum(axis=1))
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     data = np.concatenate([matrix.data, np.ones(starts[-1] - len(matrix.data))])
-    longer: Any = sparse.csr_array((data, np.concatenate(indices), starts), shape=(len(starts) - 1, matrix.shape[1]))
-    return CoverProgram(longer, np.concatenate([program.lower, *(cuts.lower for cuts in found)]), program.choices)
+    longer: Any = sparse.csr_array(
+        (data, np.concatenate(indices), starts), shape=(len(starts) - 1, matrix.shape[1])
+    )
+    return CoverProgram(
+        longer, np.concatenate([program.lower, *(cuts.lower for cuts in found)]), program.choices
+    )
 
 
 @lru_cache(maxsize=1)
 def smallest_edge_covers() -> AnyArray:
     """Return for each set of triples of six elements (20 bits) the least number of pairs that meet them all."""
     triples, edges = TRIPLES[:20], combinations(range(SIX), 2)
-    meets = [sum(1 << t for t, triple in enumerate(triples) if set(edge) <= set(triple)) for edge in edges]
+    meets = [
+        sum(1 << t for t, triple in enumerate(triples) if set(edge) <= set(triple))
+        for edge in edges
+    ]
     covered, sizes = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     for mask in meets:
-        covered, sizes = np.concatenate([covered, covered | mask]), np.concatenate([sizes, sizes + 1])
+        covered, sizes = (
+            np.concatenate([covered, covered | mask]),
+            np.concatenate([sizes, sizes + 1]),
+        )
     best = np.full(2 ** len(triples), 255, dtype=np.uint8)
     np.minimum.at(best, covered, sizes)
     for bit in range(len(triples)):  # what covers more also covers less

@@ -1,8 +1,8 @@
 """`cover`: as few candidate parent subsets as can be found for the candidate sets of each vertex, and their files.
 
-A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header holds the facts of `Subsets` and the
-number of sets and members; the arrays are vertex_start, set_start, lower_bounds (8 bytes each) and members (4 bytes).
-"""
+A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header holds the facts of
+`Subsets` and the number of sets and members; the arrays are vertex_start, set_start, lower_bounds
+(8 bytes each) and members (4 bytes)."""
 
 import math
 import time
@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...candidates import Candidates
-from ...foundation.arrays import Bools, Facts, Format, Ints, Layout, frozen, read_arrays, sizes_of, write_arrays
+from ...foundation.arrays import (
+    Bools,
+    Facts,
+    Format,
+    Ints,
+    Layout,
+    frozen,
+    read_arrays,
+    sizes_of,
+    write_arrays,
+)
 from ...foundation.environment import csgraph, sparse
 from ...foundation.errors import FormatError, SettingError
 from ...foundation.families import Families, VertexSet, counting_bound, well_formed
@@ -25,13 +35,30 @@ from ...foundation.workers import Workers, run
 from .bounds import packing_bound, relaxation_bound, rounded_up
 from .cover_search import search
 from .instance import Incidence, SetSystem, incidence_of, sets_to_cover, uncovered
-from .reductions import CLOSED, OPEN, Core, core_of, covering_positions, reduce_as_paper, reduce_to_cores
-from .smallest_cover import MOST_COLUMNS, NO_LIMIT, CoverProgram, program_of, smallest_cover, solve_program
+from .reductions import (
+    CLOSED,
+    OPEN,
+    Core,
+    core_of,
+    covering_positions,
+    reduce_as_paper,
+    reduce_to_cores,
+)
+from .smallest_cover import (
+    MOST_COLUMNS,
+    NO_LIMIT,
+    CoverProgram,
+    program_of,
+    smallest_cover,
+    solve_program,
+)
 
 METHODS = ("auto", "search", "ilp", "ilp-only")
 SMALL = 1000  # elements of all sets of a vertex, below which threads do not pay
 SEARCH_WORK = 1500  # row updates of the search per entry of the core
-TRIALS = 6  # first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others for long
+# first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others
+# for long
+TRIALS = 6
 TRIAL = 0.05  # part of the work that each trial may spend
 TREE = 10_000  # nodes of branch and bound on a core with few columns
 WIDE = 0.03  # a gap after the trials that is worth two full searches
@@ -45,11 +72,14 @@ class Budget:
     seconds: float = 60.0  # for the integer program; the paper's limit
     effort: float = 1.0  # multiplies the work of the search
     rounds: int = 6  # of cuts for the lower bound
-    program: int = 60  # columns of the largest core that `auto` gives to the integer program; 400 proves more, slowly
+    # columns of the largest core that `auto` gives to the integer program; 400 proves more, slowly
+    program: int = 60
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and self.effort > 0 and self.rounds >= 0 and self.program >= 0):
-            raise SettingError(f"{self}; seconds and effort must be positive, rounds and program not negative")
+            raise SettingError(
+                f"{self}; seconds and effort must be positive, rounds and program not negative"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +95,9 @@ class Subsets:
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
     complete: bool = True  # False if interrupted; the subsets cover all candidate sets in any case
-    preparing: float = 0.0  # seconds of reductions and of setting up programs, summed over vertices; not in files
+    preparing: float = (
+        0.0  # seconds of reductions and of setting up programs, summed over vertices; not in files
+    )
     solving: float = 0.0  # seconds of what follows that, summed likewise
 
     @property
@@ -87,7 +119,11 @@ class Subsets:
     @property
     def status(self) -> str:
         """How the search ended, in words."""
-        return "finished" if self.complete else "interrupted; the best covers found so far are returned"
+        return (
+            "finished"
+            if self.complete
+            else "interrupted; the best covers found so far are returned"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes subsets --json` prints."""
@@ -103,7 +139,10 @@ class Subsets:
             "complete": self.complete,
             "status": self.status,
             "subsets": {
-                name: [[self.names[parent] for parent in members] for members in self.families.sets_of(vertex)]
+                name: [
+                    [self.names[parent] for parent in members]
+                    for members in self.families.sets_of(vertex)
+                ]
                 for vertex, name in enumerate(self.names)
             },
         }
@@ -129,9 +168,10 @@ def cover(
     """Return for each vertex the fewest subsets found whose unions of two give every candidate set.
 
     They are the candidate parent subsets of the paper (its Definition `candidate_parent_subsets`).
-    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after its Algorithm 2, `search` a local
-    search after exact reductions, `auto` the best of reductions, closed form, search and integer program, with lower
-    bounds. Interrupted, it returns the covers found so far; a vertex that was not reached keeps its candidate sets.
+    `ilp-only` is the paper's integer program over all subsets, `ilp` the same after its Algorithm
+    2, `search` a local search after exact reductions, `auto` the best of reductions, closed form,
+    search and integer program, with lower bounds. Interrupted, it returns the covers found so far;
+    a vertex that was not reached keeps its candidate sets.
 
     >>> from qubayes.candidates import example
     >>> candidates = example()
@@ -140,11 +180,15 @@ def cover(
     (True, True)
     """
     if method not in METHODS:
-        raise SettingError(f"cover method {method!r} is unknown; choose one of {', '.join(METHODS)}")
+        raise SettingError(
+            f"cover method {method!r} is unknown; choose one of {', '.join(METHODS)}"
+        )
     began = time.perf_counter()
     systems = [sets_to_cover(candidates.families, vertex) for vertex in range(candidates.n)]
     keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
-    distinct = dict(zip(keys, systems, strict=True))  # identical columns of the data share their work
+    distinct = dict(
+        zip(keys, systems, strict=True)
+    )  # identical columns of the data share their work
     task = CoverTask(method, budget or Budget(), seed, np.zeros(1, dtype=np.bool_))
     results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
     covered = dict(zip(distinct, results, strict=True))
@@ -155,7 +199,14 @@ def cover(
     solving = math.fsum(result.seconds for result in results) - preparing
     seconds = time.perf_counter() - began
     return Subsets(
-        candidates.names, Families.of(named), frozen(bounds), method, seconds, complete, preparing, max(0.0, solving)
+        candidates.names,
+        Families.of(named),
+        frozen(bounds),
+        method,
+        seconds,
+        complete,
+        preparing,
+        max(0.0, solving),
     )
 
 
@@ -182,7 +233,8 @@ def _cover_all(
 ) -> list[Covered]:
     """Return a cover of each set system. The largest come first, so that no thread idles at the end.
 
-    Small ones take a millisecond, most of it outside of kernels, where threads only wait for each other: two took
+    Small ones take a millisecond, most of it outside of kernels, where threads only wait for each
+    other: two took
     0.45 s for andes, m = 3, and one 0.35 s. So one thread does them at the end.
     """
     sizes = [len(system.members) for system in systems]
@@ -194,13 +246,17 @@ def _cover_all(
     try:
         with stopping(task.stop):
             for own, threads in ((order[:large], workers), (order[large:], Workers(1))):
-                with closing(run(cover_system, task, [systems[index] for index in own], threads)) as finished:
+                with closing(
+                    run(cover_system, task, [systems[index] for index in own], threads)
+                ) as finished:
                     for place, result in finished:
                         results[own[place]] = result
                         done, number = done + 1 + sizes[own[place]], number + 1
                         text = f"{number} of {len(systems)} vertices"
                         on_progress(Progress("subsets", done, float(len(sizes) + sum(sizes)), text))
-                        if task.stop[0] and workers.cluster is not None:  # workers elsewhere do not see the flag
+                        if (
+                            task.stop[0] and workers.cluster is not None
+                        ):  # workers elsewhere do not see the flag
                             break
     except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
         task.stop[0] = True
@@ -252,15 +308,17 @@ def themselves(system: SetSystem) -> Covered:
 def cover_pairs(system: SetSystem) -> list[VertexSet]:
     """Return a smallest cover of sets with one or two elements, by components of the graph whose edges are the pairs.
 
-    If T are the singletons that are chosen, a pair costs a member unless both its ends are in T, so the cost is |T| and
-    the number of edges not inside T. Contracting a non-empty T leaves a connected graph of v - |T| + 1 vertices, so at
-    least v - |T| edges are not inside T, and the cost is at least v; T = everything attains it. T empty costs the
-    number of edges, which is less than v only for a tree. So a component costs v members, or v - 1 if it is a tree
-    without a singleton that is itself a candidate.
-    """
+    If T are the singletons that are chosen, a pair costs a member unless both its ends are in T, so
+    the cost is |T| and the number of edges not inside T. Contracting a non-empty T leaves a
+    connected graph of v - |T| + 1 vertices, so at least v - |T| edges are not inside T, and the
+    cost is at least v; T = everything attains it. T empty costs the number of edges, which is less
+    than v only for a tree. So a component costs v members, or v - 1 if it is a tree without a
+    singleton that is itself a candidate."""
     count, singles = len(system.elements), int(np.searchsorted(system.sizes, 2))
     pairs = system.members[singles:].reshape(-1, 2)
-    graph = sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+    graph = sparse.coo_array(
+        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count)
+    )
     components, label = csgraph.connected_components(graph, directed=False)
     forced = np.zeros(components, dtype=bool)
     forced[label[system.members[:singles]]] = True
@@ -268,14 +326,19 @@ def cover_pairs(system: SetSystem) -> list[VertexSet]:
     by_pairs = (edges < np.bincount(label, minlength=components)) & ~forced
     chosen_singles = np.flatnonzero(~by_pairs[label])
     chosen_pairs = pairs[by_pairs[label[pairs[:, 0]]]]
-    return [(element,) for element in chosen_singles.tolist()] + [(a, b) for a, b in chosen_pairs.tolist()]
+    return [(element,) for element in chosen_singles.tolist()] + [
+        (a, b) for a, b in chosen_pairs.tolist()
+    ]
 
 
 def _by_program(task: CoverTask, system: SetSystem) -> Covered:
     """Cover by the integer program over every subset ("ilp-only"), or over what Algorithm 2 leaves open ("ilp")."""
     began = time.perf_counter()
     incidence = incidence_of(system)
-    status, row_open = np.full(incidence.columns, OPEN, dtype=np.int8), np.ones(incidence.rows, dtype=np.bool_)
+    status, row_open = (
+        np.full(incidence.columns, OPEN, dtype=np.int8),
+        np.ones(incidence.rows, dtype=np.bool_),
+    )
     if task.method == "ilp":
         status, row_open = reduce_as_paper(incidence)
     closed = np.flatnonzero(status == CLOSED)
@@ -289,12 +352,18 @@ def _by_program(task: CoverTask, system: SetSystem) -> Covered:
     program = program_of(core)
     preparing = time.perf_counter() - began
     chosen, bound = _improved(task, known, program, NO_LIMIT)
-    return _result(incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound, preparing)
+    return _result(
+        incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound, preparing
+    )
 
 
-def _improved(task: CoverTask, known: Bools, program: CoverProgram, nodes: int) -> tuple[Bools, int]:
+def _improved(
+    task: CoverTask, known: Bools, program: CoverProgram, nodes: int
+) -> tuple[Bools, int]:
     """Return the better of a known cover and the integer program's, and the program's lower bound."""
-    found = solve_program(program, start=known, seconds=task.budget.seconds, nodes=nodes, stop=task.stop)
+    found = solve_program(
+        program, start=known, seconds=task.budget.seconds, nodes=nodes, stop=task.stop
+    )
     best = found.chosen if found.feasible and found.chosen.sum() < known.sum() else known
     return best, min(int(best.sum()), rounded_up(found.bound))
 
@@ -310,7 +379,12 @@ def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bool
         if proved:
             return best, int(best.sum())
     # Small cores converge early: their share of the work shrinks with them.
-    work = int(task.budget.effort * SEARCH_WORK * min(1.0, (100 + len(core.columns)) / 600) * len(core.entries))
+    work = int(
+        task.budget.effort
+        * SEARCH_WORK
+        * min(1.0, (100 + len(core.columns)) / 600)
+        * len(core.entries)
+    )
     seeds = np.random.SeedSequence(task.seed).generate_state(1 if few else TRIALS).tolist()
     trials = {seed: search(core, incidence, work=int(TRIAL * work), seed=seed) for seed in seeds}
     seeds.sort(key=lambda seed: int(trials[seed].sum()))
@@ -318,7 +392,10 @@ def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bool
     if task.stop[0]:
         return best, bound
     if auto and bound < best.sum():
-        bound = max(bound, relaxation_bound(core, incidence, size=int(best.sum()), rounds=task.budget.rounds))
+        bound = max(
+            bound,
+            relaxation_bound(core, incidence, size=int(best.sum()), rounds=task.budget.rounds),
+        )
     if bound < best.sum():
         full = seeds[: 2 if auto and bound < (1 - WIDE) * best.sum() else 1]
         longer = [search(core, incidence, work=work, seed=seed) for seed in full]
@@ -348,7 +425,9 @@ def _layout(facts: Facts) -> Layout:
     return ("<i8", vertices + 1), ("<i8", sets + 1), ("<i8", vertices), ("<i4", members)
 
 
-_FORMAT = Format(b"\x93qubayes-subsets", "subsets", "`qubayes subsets FILE -o x.qbs` makes one", _layout)
+_FORMAT = Format(
+    b"\x93qubayes-subsets", "subsets", "`qubayes subsets FILE -o x.qbs` makes one", _layout
+)
 
 
 def check_output(path: str | Path) -> None:
@@ -384,7 +463,14 @@ def read_subsets(path: str | Path) -> Subsets:
         facts, (vertex_start, set_start, lower_bounds, members) = read_arrays(path, _FORMAT)
         families = Families(vertex_start, set_start, members)
         complete = facts["status"] == FINISHED
-        found = Subsets(tuple(facts["names"]), families, lower_bounds, facts["method"], facts["seconds"], complete)
+        found = Subsets(
+            tuple(facts["names"]),
+            families,
+            lower_bounds,
+            facts["method"],
+            facts["seconds"],
+            complete,
+        )
         _check(found)
         return found
     except FormatError as error:
@@ -395,6 +481,10 @@ def _check(found: Subsets) -> None:
     """Raise unless the arrays hold sets and bounds; whether they cover the candidates is checked by `formulate`."""
     families, bounds = found.families, found.lower_bounds
     if not well_formed(families) or not (np.diff(families.set_start) >= 1).all():
-        raise FormatError("the arrays do not describe ascending sets of one parent or more; find the subsets again")
+        raise FormatError(
+            "the arrays do not describe ascending sets of one parent or more; find the subsets again"
+        )
     if not ((bounds >= 0) & (bounds <= families.sizes)).all():
-        raise FormatError("a lower bound exceeds the number of subsets, or is negative; find the subsets again")
+        raise FormatError(
+            "a lower bound exceeds the number of subsets, or is negative; find the subsets again"
+        )

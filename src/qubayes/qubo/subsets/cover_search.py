@@ -1,9 +1,9 @@
 """Local search for a small cover of a core: row weighting, with kicks out of local optima (docs/subsets.md).
 
-A descent removes the chosen column that uncovers least weight, covers a random uncovered row by the column that covers
-most weight, and raises the weights of the rows that are still uncovered. After `patience` steps without a smaller cover
-the search returns to the best cover, flips a group of columns (a kick), and descends again.
-"""
+A descent removes the chosen column that uncovers least weight, covers a random uncovered row by the
+column that covers most weight, and raises the weights of the rows that are still uncovered. After
+`patience` steps without a smaller cover the search returns to the best cover, flips a group of
+columns (a kick), and descends again."""
 
 from typing import NamedTuple
 
@@ -21,16 +21,22 @@ PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the plac
 PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
 PLACES.setflags(write=False)
 
-# What a flip touches of a row lies together in memory, and a kernel takes one array in place of eight: it compiles in
-# half the time.
+# What a flip touches of a row lies together in memory, and a kernel takes one array in place of
+# eight: it compiles in half the time.
 ROW = np.dtype(
     [
         ("state", np.int64),  # positions of closed and chosen columns
-        ("pivots", np.int64),  # positions whose flip covers or uncovers the row, and the sign bit if it is covered
+        (
+            "pivots",
+            np.int64,
+        ),  # positions whose flip covers or uncovers the row, and the sign bit if it is covered
         ("weight", np.int64),
         ("open", np.int64),  # positions of open columns
         ("start", np.int64),  # where its columns start
-        ("table", np.int64),  # where its states start in the table of pivots; -1: compute them from the partners
+        (
+            "table",
+            np.int64,
+        ),  # where its states start in the table of pivots; -1: compute them from the partners
         ("place", np.int64),  # index in `uncovered`
         ("partners", np.int64),  # where its masks start
     ]
@@ -84,7 +90,11 @@ def walk_of(core: Core, seed: int) -> CoverWalk:
     rows["start"], columns["start"] = core.row_start, core.column_start
     for name, values in (("state", core.fixed), ("open", core.open), ("table", core.row_table)):
         rows[name][:-1] = values
-    rows["partners"][:-1], rows["weight"], rows["place"] = core.row_partners, 1, np.arange(len(rows))
+    rows["partners"][:-1], rows["weight"], rows["place"] = (
+        core.row_partners,
+        1,
+        np.arange(len(rows)),
+    )
     row, bit = core.entries["row"], np.int64(1) << core.entries["position"].astype(np.int64)
     partners = core.partners[core.row_partners[row] + core.entries["position"]]
     decides = partners & (core.fixed[row] | bit) != 0
@@ -102,9 +112,8 @@ def walk_of(core: Core, seed: int) -> CoverWalk:
 def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
     """Return one group per open singleton, per element the open pairs with it, and the columns that cover no row alone.
 
-    The last group takes in these helpers, which pay only together. Where there are none, it stands for a tenth of the
-    chosen columns. `scores` are those before the first step.
-    """
+    The last group takes in these helpers, which pay only together. Where there are none, it stands
+    for a tenth of the chosen columns. `scores` are those before the first step."""
     helpers = np.flatnonzero(scores == 0)
     sizes = np.diff(incidence.set_start)[core.columns]
     first = incidence.set_start[core.columns]
@@ -112,7 +121,9 @@ def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
     ends = np.concatenate([incidence.members[first[pairs]], incidence.members[first[pairs] + 1]])
     order = np.argsort(ends, kind="stable")
     counts = np.bincount(ends, minlength=1)
-    lengths = np.concatenate([np.ones(len(singles), dtype=np.int64), counts[counts > 0], [len(helpers)]])
+    lengths = np.concatenate(
+        [np.ones(len(singles), dtype=np.int64), counts[counts > 0], [len(helpers)]]
+    )
     columns = np.concatenate([singles, np.tile(pairs, 2)[order], helpers])
     return Kicks(np.concatenate([[0], np.cumsum(lengths)]), columns)
 
@@ -121,12 +132,18 @@ def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
 def _pivots(walk: CoverWalk, row: int, state: int) -> int:
     """Return the word of `pivot_table` for a row that is too large for it."""
     length, first = walk.rows[row + 1].start - walk.rows[row].start, walk.rows[row].partners
-    covered, word, keep = False, 0, POSITIVE  # `keep`: positions without which the row is not covered
+    covered, word, keep = (
+        False,
+        0,
+        POSITIVE,
+    )  # `keep`: positions without which the row is not covered
     for p in range(length):
         mates = walk.partners[first + p] & state
         if state >> p & 1 and mates != 0:
             covered = True
-            keep &= 1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates  # itself, or several partners
+            keep &= (
+                1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates
+            )  # itself, or several partners
         elif walk.partners[first + p] & (state | 1 << p):
             word |= 1 << p
     return keep | COVERED if covered else word
@@ -195,7 +212,9 @@ def _best_for(walk: CoverWalk, row: int, step: int) -> int:
         column = walk.row_columns[walk.rows[row].start + PLACES[low % 67]]
         if walk.stamp[column] == step and choices:
             continue
-        if walk.score[column] > score or (walk.score[column] == score and walk.stamp[column] < stamp):
+        if walk.score[column] > score or (
+            walk.score[column] == score and walk.stamp[column] < stamp
+        ):
             best, score, stamp = column, walk.score[column], walk.stamp[column]
     return best
 
@@ -299,7 +318,9 @@ def search_walk(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None
         for row in range(len(walk.uncovered)):
             if walk.rows[row].weight > 1:
                 _raise(walk, row, 1 - walk.rows[row].weight)
-        for kicking in range(2):  # first back to the best cover: `_flip` is compiled into each place that calls it
+        for kicking in range(
+            2
+        ):  # first back to the best cover: `_flip` is compiled into each place that calls it
             for index in range(_choose_flips(walk, kicks, group if kicking else -1)):
                 _flip(walk, walk.kicked[index])
                 if kicking:

@@ -1,9 +1,8 @@
 """The covering problem of one vertex: its candidate sets, their subsets, and which subsets lie in which sets.
 
-A *row* is a candidate set W, a *column* a subset V that may become a member of the cover. The columns inside a row have
-positions 0, 1, ... (at most 63 of them), so the part of a cover that lies inside W is a word of bits, its *state*. The
-last position is W itself.
-"""
+A *row* is a candidate set W, a *column* a subset V that may become a member of the cover. The
+columns inside a row have positions 0, 1, ... (at most 63 of them), so the part of a cover that lies
+inside W is a word of bits, its *state*. The last position is W itself."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -35,7 +34,10 @@ class SetSystem(NamedTuple):
     def sets(self) -> list[VertexSet]:
         """Return the sets, each as ascending elements."""
         members, stops = self.members.tolist(), np.cumsum(self.sizes).tolist()
-        return [tuple(members[stop - size : stop]) for stop, size in zip(stops, self.sizes.tolist(), strict=True)]
+        return [
+            tuple(members[stop - size : stop])
+            for stop, size in zip(stops, self.sizes.tolist(), strict=True)
+        ]
 
     def named(self, sets: Iterable[VertexSet]) -> list[VertexSet]:
         """Return the same sets with vertices in place of elements."""
@@ -95,8 +97,10 @@ class Incidence(NamedTuple):
     row_start: Ints  # (rows + 1,)
     row_columns: SmallInts  # (row_start[-1],) the column at each position
     row_partners: Ints  # (rows,) where the row's masks start in `partners`
-    row_table: Ints  # (rows,) where the row's states start in `pivot_table()`; -1: compute them from `partners`
-    partners: Ints  # [start + p] has bit q if the columns at positions p and q have the row as their union
+    # (rows,) where the row's states start in `pivot_table()`; -1: compute them from `partners`
+    row_table: Ints
+    # [start + p] has bit q if the columns at positions p and q have the row as their union
+    partners: Ints
     column_start: Ints  # (columns + 1,)
     entries: AnyArray  # (column_start[-1],) of ENTRY, the rows of each column
     set_start: Ints  # (columns + 1,)
@@ -122,13 +126,16 @@ class Incidence(NamedTuple):
 def incidence_of(system: SetSystem) -> Incidence:
     """Return the rows of the sets and all their subsets; only closed subsets if a set has more than six elements.
 
-    A set is closed if it is an intersection of candidate sets. Some smallest cover has closed members only: replacing V
-    by the intersection of all candidate sets that contain V keeps every union that is a candidate set.
-    """
+    A set is closed if it is an intersection of candidate sets. Some smallest cover has closed
+    members only: replacing V by the intersection of all candidate sets that contain V keeps every
+    union that is a candidate set."""
     largest, shift = int(system.sizes.max(initial=0)), len(system.elements).bit_length()
     if largest > LARGEST_ENUMERATED or largest * shift > 62:
         return _with_closed_subsets(system)
-    keys, stop = [], 0  # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
+    keys, stop = (
+        [],
+        0,
+    )  # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
     for size, count in enumerate(np.bincount(system.sizes).tolist()):
         block = system.members[stop : stop + size * count].reshape(count, size).astype(np.int64) + 1
         own = np.zeros((count, 2**size), dtype=np.int64)
@@ -140,7 +147,9 @@ def incidence_of(system: SetSystem) -> Incidence:
         stop += size * count
     flat = np.concatenate(keys)
     order, column_start = _grouped(flat)
-    digits = (flat[order[column_start[:-1]]][:, None] >> shift * np.arange(largest)) & ((1 << shift) - 1)
+    digits = (flat[order[column_start[:-1]]][:, None] >> shift * np.arange(largest)) & (
+        (1 << shift) - 1
+    )
     starts, masks = partner_masks()
     tabled = np.minimum(system.sizes, LARGEST_TABLED)
     return _assembled(
@@ -171,13 +180,20 @@ def _with_closed_subsets(system: SetSystem) -> Incidence:
     order, column_start = _grouped(keys)
     columns = [closed[key] for key in keys[order[column_start[:-1]]].tolist()]
     members = [[e for e in range(len(system.elements)) if column >> e & 1] for column in columns]
-    masks = [sum(1 << q for q, other in enumerate(own) if p | other == own[-1]) for own in inside for p in own]
+    masks = [
+        sum(1 << q for q, other in enumerate(own) if p | other == own[-1])
+        for own in inside
+        for p in own
+    ]
     return _assembled(
         lengths=lengths,
         ordered=(order, column_start),
         partners=(np.cumsum(lengths) - lengths, np.array(masks, dtype=np.int64)),
         tables=np.full(len(rows), -1),
-        sets=(np.array([len(own) for own in members]), np.array([e for own in members for e in own])),
+        sets=(
+            np.array([len(own) for own in members]),
+            np.array([e for own in members for e in own]),
+        ),
         complete=complete,
     )
 
@@ -221,7 +237,9 @@ def _assembled(
     entries["row"] = np.repeat(np.arange(len(lengths)), lengths)
     entries["position"] = np.arange(len(order)) - row_start[entries["row"]]
     row_columns = np.empty(len(order), dtype=np.int32)
-    row_columns[order] = np.repeat(np.arange(len(column_start) - 1, dtype=np.int32), np.diff(column_start))
+    row_columns[order] = np.repeat(
+        np.arange(len(column_start) - 1, dtype=np.int32), np.diff(column_start)
+    )
     set_start, members = np.concatenate([[0], np.cumsum(sets[0])]), sets[1].astype(np.int32)
     return Incidence(
         row_start, row_columns, partners[0], tables, partners[1], column_start, entries[order], set_start, members,
@@ -235,7 +253,10 @@ def partner_masks() -> tuple[Ints, Ints]:
     starts, masks = [0], []
     for size in range(LARGEST_ENUMERATED + 1):
         full = 2**size - 1
-        masks += [sum(1 << (q - 1) for q in range(1, full + 1) if p | q == full) for p in range(1, full + 1)]
+        masks += [
+            sum(1 << (q - 1) for q in range(1, full + 1) if p | q == full)
+            for p in range(1, full + 1)
+        ]
         starts.append(len(masks))
     return np.array(starts[:-1]), np.array(masks, dtype=np.int64)
 

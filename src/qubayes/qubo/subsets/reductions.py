@@ -1,8 +1,8 @@
 """Reductions of a covering problem: what must be chosen, what need not be, and the cores that remain.
 
-`reduce_exactly` is what the methods auto and search use; `reduce_as_paper` is the paper's Algorithm 2, row by row. Each
-changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open, V_close) and `row_open` (W_open).
-"""
+`reduce_exactly` is what the methods auto and search use; `reduce_as_paper` is the paper's Algorithm
+2, row by row. Each changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open,
+V_close) and `row_open` (W_open)."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -46,7 +46,10 @@ ROW = np.dtype(
     [
         ("start", np.int64),  # where its columns start
         ("partners", np.int64),  # where its masks start
-        ("alone", np.int64),  # open positions that cover it alone; valid for open rows only, like the two fields below
+        (
+            "alone",
+            np.int64,
+        ),  # open positions that cover it alone; valid for open rows only, like the two fields below
         ("together", np.int64),  # open positions that cover it in pairs only
         ("opened", np.int64),  # positions of open columns
         ("open", np.bool_),
@@ -75,7 +78,11 @@ def reduction_of(incidence: Incidence, status: Status, row_open: Bools) -> Reduc
     """Return the state before any step."""
     rows, columns = np.zeros(incidence.rows + 1, ROW), np.zeros(incidence.columns + 1, COLUMN)
     rows["start"], columns["start"] = incidence.row_start, incidence.column_start
-    rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = incidence.row_partners, row_open, status
+    rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = (
+        incidence.row_partners,
+        row_open,
+        status,
+    )
     return Reduction(rows, columns, incidence.row_columns, incidence.entries, incidence.partners)
 
 
@@ -90,14 +97,18 @@ def covering_positions(incidence: Incidence, status: Status) -> tuple[Ints, Ints
 def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> None:
     """Close forced columns, drop covered and implied rows, exclude replaceable columns, until nothing changes.
 
-    Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a row that closed
-    columns cover imposes nothing; (3) a column is excluded if one other does everything it can do in the open rows
-    (this contains rows 3, 4, 5 of Algorithm 2 and the closure of `incidence_of`); (4) a row is implied by another one
-    if every column that covers the other covers it alone.
-    """
+    Each step keeps a smallest cover: (1) a row that only one open column can cover forces it; (2) a
+    row that closed columns cover imposes nothing; (3) a column is excluded if one other does
+    everything it can do in the open rows (this contains rows 3, 4, 5 of Algorithm 2 and the closure
+    of `incidence_of`); (4) a row is implied by another one if every column that covers the other
+    covers it alone."""
     reduction = reduction_of(incidence, status, row_open)
     # Called from Python: numba would compile each of them again into a kernel that calls it.
-    while _note_positions(reduction, True) or _exclude_columns(reduction) or _drop_implied_rows(reduction):
+    while (
+        _note_positions(reduction, True)
+        or _exclude_columns(reduction)
+        or _drop_implied_rows(reduction)
+    ):
         pass
     status[:], row_open[:] = reduction.columns["status"][:-1], reduction.rows["open"][:-1]
 
@@ -106,9 +117,8 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
 def _note_positions(reduction: Reduction, forcing: bool) -> bool:
     """Drop rows that closed columns cover or that force a column to be closed (steps 1, 2); return whether any did.
 
-    Notes the covering positions of the other rows, and the number of open rows of each column; both hold once nothing
-    changes.
-    """
+    Notes the covering positions of the other rows, and the number of open rows of each column; both
+    hold once nothing changes."""
     rows, columns, row_columns, _, partners = reduction
     changed = False
     for column in range(len(columns) - 1):
@@ -207,7 +217,10 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
         row = rows[number]
         if not row.open or row.together != 0:
             continue
-        rare, least = 0, len(rows)  # rows that this one implies hold each of its columns: take the one in fewest rows
+        rare, least = (
+            0,
+            len(rows),
+        )  # rows that this one implies hold each of its columns: take the one in fewest rows
         for place in range(row.start, rows[number + 1].start):
             column = row_columns[place]
             if row.alone >> (place - row.start) & 1 and columns[column].count < least:
@@ -227,7 +240,10 @@ def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bo
         if rows[row].alone >> (place - rows[row].start) & 1:
             found = False
             for spot in range(rows[other].start, rows[other + 1].start):
-                if rows[other].alone >> (spot - rows[other].start) & 1 and row_columns[spot] == row_columns[place]:
+                if (
+                    rows[other].alone >> (spot - rows[other].start) & 1
+                    and row_columns[spot] == row_columns[place]
+                ):
                     found = True
             if not found:
                 return False
@@ -244,8 +260,8 @@ def cores_of(incidence: Incidence, status: Status, row_open: Bools) -> list[Core
     start = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
     own, lengths = rows[start], np.diff(np.append(start, len(rows)))
     label, before = np.arange(incidence.columns), np.zeros(0, np.int64)
-    # Spread the least column along rows and, as labels are columns, along labels. Most systems are small: scipy's
-    # connected_components takes 0.2 ms to begin, twice the time of all reductions.
+    # Spread the least column along rows and, as labels are columns, along labels. Most systems are
+    # small: scipy's connected_components takes 0.2 ms to begin, twice the time of all reductions.
     while not np.array_equal(label, before):
         before, label = label, label.copy()
         of_row = np.minimum.reduceat(label[columns], start)
@@ -286,11 +302,10 @@ def core_of(incidence: Incidence, status: Status, rows: Ints) -> Core:
 def reduce_as_paper(incidence: Incidence) -> tuple[Status, Bools]:
     """Return V_open and V_close as the status of each column, and W_open, at the end of the paper's Algorithm 2.
 
-    Row 2 of Algorithm 1 as printed merges V if it is the only element of V_open that represents W alone or with an
-    element of V_close. It ignores that two elements of V_open may represent W, and loses the optimum: {0}, {0,1},
-    {0,2}, {0,1,2}, {0,1,2,3} has a cover of four, the printed row leaves five. The text says "if there is only one way
-    to represent W": `close_forced`.
-    """
+    Row 2 of Algorithm 1 as printed merges V if it is the only element of V_open that represents W
+    alone or with an element of V_close. It ignores that two elements of V_open may represent W, and
+    loses the optimum: {0}, {0,1}, {0,2}, {0,1,2}, {0,1,2,3} has a cover of four, the printed row
+    leaves five. The text says "if there is only one way to represent W": `close_forced`."""
     status = np.full(incidence.columns, OPEN, dtype=np.int8)
     row_open = np.ones(incidence.rows, dtype=np.bool_)
     before = -1

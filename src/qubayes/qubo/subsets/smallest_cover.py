@@ -1,11 +1,12 @@
 """Smallest covers of a core: an integer program on HiGHS, and branch and bound for few columns.
 
-The program is that of the paper's Appendix C.1 without Assumption 2: minimise sum v_V, where for each open set W
-    sum of v_V over the V that cover W alone + sum of y_{W,{V,V'}} over the pairs that cover W together >= 1,
-    sum of y_{W,{V,V'}} over V' <= v_V   for each V.
-The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W chooses one of its representations,
-which has the same integer solutions (each union V u V' belongs to one W only) and a tighter relaxation.
-"""
+The program is that of the paper's Appendix C.1 without Assumption 2: minimise sum v_V, where for
+each open set W
+    sum of v_V over the V that cover W alone + sum of y_{W,{V,V'}} over the pairs that cover W
+    together >= 1, sum of y_{W,{V,V'}} over V' <= v_V   for each V.
+The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W chooses one of its
+representations, which has the same integer solutions (each union V u V' belongs to one W only) and
+a tighter relaxation."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -51,18 +52,27 @@ def program_of(core: Core) -> CoverProgram:
     kinds, label = np.unique(patterns, axis=0, return_inverse=True)
     label = label.reshape(-1)  # numpy 2.0 gives a column
     order = np.argsort(label, kind="stable")
-    entries: list[tuple[AnyArray, AnyArray, float]] = []  # for many rows with the same pattern at once
+    entries: list[
+        tuple[AnyArray, AnyArray, float]
+    ] = []  # for many rows with the same pattern at once
     groups = np.split(order, np.cumsum(np.bincount(label))[:-1])
     for (first, length, fixed, opened), group in zip(kinds.tolist(), groups, strict=True):
-        alone, pairs = row_representations(tuple(core.partners[first : first + length].tolist()), fixed, opened)
-        own, many = core.row_columns[core.row_start[group][:, None] + np.arange(length)], np.arange(len(group))
+        alone, pairs = row_representations(
+            tuple(core.partners[first : first + length].tolist()), fixed, opened
+        )
+        own, many = (
+            core.row_columns[core.row_start[group][:, None] + np.arange(length)],
+            np.arange(len(group)),
+        )
         entries += [(group, own[:, p], 1.0) for p in alone]
         selectors = {pair: columns + index * len(group) + many for index, pair in enumerate(pairs)}
         columns += len(pairs) * len(group)
         entries += [(group, selector, 1.0) for selector in selectors.values()]
         for p in sorted({p for pair in pairs for p in pair}):
             entries.append((rows + many, own[:, p], 1.0))
-            entries += [(rows + many, selector, -1.0) for pair, selector in selectors.items() if p in pair]
+            entries += [
+                (rows + many, selector, -1.0) for pair, selector in selectors.items() if p in pair
+            ]
             rows += len(group)
     row, column = (np.concatenate([entry[field] for entry in entries]) for field in (0, 1))
     value = np.concatenate([np.full(len(entry[0]), entry[2]) for entry in entries])
@@ -71,7 +81,9 @@ def program_of(core: Core) -> CoverProgram:
 
 
 @lru_cache(maxsize=1000)  # rows of few kinds make up a core
-def row_representations(partners: tuple[int, ...], fixed: int, opened: int) -> tuple[list[int], list[tuple[int, int]]]:
+def row_representations(
+    partners: tuple[int, ...], fixed: int, opened: int
+) -> tuple[list[int], list[tuple[int, int]]]:
     """Return the open positions that cover a row alone, and the pairs of other open positions that cover it."""
     places = [p for p in range(len(partners)) if opened >> p & 1]
     alone = [p for p in places if partners[p] & (fixed | 1 << p)]
@@ -80,19 +92,28 @@ def row_representations(partners: tuple[int, ...], fixed: int, opened: int) -> t
 
 
 def solve_program(
-    program: CoverProgram, *, start: Bools, seconds: float = 60.0, nodes: int = NO_LIMIT, stop: Bools | None = None
+    program: CoverProgram,
+    *,
+    start: Bools,
+    seconds: float = 60.0,
+    nodes: int = NO_LIMIT,
+    stop: Bools | None = None,
 ) -> ProgramSolution:
     """Return what HiGHS finds within the limits from a known cover; `stop[0]` ends it early.
 
     Nodes stop it at the same place on every machine; seconds are a safety net.
     """
     integer = np.arange(program.matrix.shape[1]) < program.choices
-    model = LinearModel(program.costs, program.matrix, row_lower=program.lower, upper=1.0, integer=integer)
+    model = LinearModel(
+        program.costs, program.matrix, row_lower=program.lower, upper=1.0, integer=integer
+    )
     # The objective is a whole number: a gap below one is a proof.
     highs = Highs(mip_abs_gap=0.999, mip_rel_gap=0.0, mip_max_nodes=nodes).load(model)
     highs.start_from(np.arange(len(start)), start)
     solved = highs.solve(seconds, stop)
-    return ProgramSolution(solved.values[: program.choices] > 0.5, solved.feasible, max(solved.bound, 0.0))
+    return ProgramSolution(
+        solved.values[: program.choices] > 0.5, solved.feasible, max(solved.bound, 0.0)
+    )
 
 
 def dual_bound(program: CoverProgram, duals: Floats, transposed: Any = None) -> float:
@@ -139,7 +160,10 @@ def representations_of(core: Core) -> RowRepresentations:
     for row, (at, fixed, opened) in enumerate(kinds):
         first, length = starts[row], starts[row + 1] - starts[row]
         alone, pairs = row_representations(tuple(masks[at : at + length]), fixed, opened)
-        own.append([words[first + p] for p in alone] + [words[first + p] | words[first + q] for p, q in pairs])
+        own.append(
+            [words[first + p] for p in alone]
+            + [words[first + p] | words[first + q] for p, q in pairs]
+        )
     own.sort(key=len)
     start = np.cumsum([0, *map(len, own)])
     return RowRepresentations(start, np.array([word for row in own for word in row], np.int64))
@@ -149,9 +173,8 @@ def representations_of(core: Core) -> RowRepresentations:
 def _branch(rows: RowRepresentations, tree: OpenNodes, nodes: int) -> bool:
     """Visit at most `nodes` nodes; return whether `tree.best` is proved smallest.
 
-    A node branches on the representations of a row. A cover belongs to the first one that it contains: later nodes bar
-    the columns of earlier representations of one column.
-    """
+    A node branches on the representations of a row. A cover belongs to the first one that it
+    contains: later nodes bar the columns of earlier representations of one column."""
     top = 1
     for _ in range(nodes):
         top -= 1

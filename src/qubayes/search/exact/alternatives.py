@@ -1,15 +1,14 @@
 """Networks close to the best: the k best, or all within a Bayes factor (docs/alternatives.md).
 
-Multipliers w >= 0 of cuts give every candidate set a reduced cost: its price (loss plus w of the cuts that it crosses)
-minus the least price of its vertex. A network loses exactly
+Multipliers w >= 0 of cuts give every candidate set a reduced cost: its price (loss plus w of the
+cuts that it crosses) minus the least price of its vertex. A network loses exactly
 
     L(w) + the sum of its reduced costs + the sum over cuts of w * slack,      slack >= 0,
 
-so all networks that lose at most T are among the acyclic choices of one set for each vertex for which the last two
-sums are at most T - L(w). These are enumerated vertex by vertex, each network once; the vertices decided so far bound
-the slack of each cut. With the multipliers of a proof at the root, T - L(w) is hardly more than the distance from the
-optimum.
-"""
+so all networks that lose at most T are among the acyclic choices of one set for each vertex for
+which the last two sums are at most T - L(w). These are enumerated vertex by vertex, each network
+once; the vertices decided so far bound the slack of each cut. With the multipliers of a proof at
+the root, T - L(w) is hardly more than the distance from the optimum."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -38,7 +37,9 @@ from .relaxation import Bounded, lagrangian
 MOST = 100_000  # networks that are listed
 SPARE = 5.0  # distance from the best up to which sets are kept for the multipliers
 STEP = 0.25  # the first distance from the best in which the k best are looked for; it doubles
-DOUBT = 1e-3  # probability of an edge from which on it is in doubt, and up to which it is not certain
+DOUBT = (
+    1e-3  # probability of an edge from which on it is in doubt, and up to which it is not certain
+)
 SLICE = 1_000_000  # sets tried between two looks at the clock
 WORK = 3_000_000_000  # sets tried in one enumeration, at most
 
@@ -59,7 +60,9 @@ class Alternatives:
     statistics: dict[str, int]
     seconds: float
     interrupted: bool = False
-    posterior: Posterior | None = field(default=None, repr=False)  # of all networks of the candidate sets, if summed
+    posterior: Posterior | None = field(
+        default=None, repr=False
+    )  # of all networks of the candidate sets, if summed
 
     def bayes_factors(self) -> list[float]:
         """Return how many times more probable the best network is than each, given a uniform prior."""
@@ -70,20 +73,26 @@ class Alternatives:
         """Posterior mass of the networks of the candidate sets that are not listed; None where it is not bounded."""
         if self.posterior is None:
             return None
-        return max(0.0, 1.0 - math.fsum(math.exp(score - self.posterior.log_mass) for score in self.scores))
+        return max(
+            0.0, 1.0 - math.fsum(math.exp(score - self.posterior.log_mass) for score in self.scores)
+        )
 
     def edge_shares(self, by_class: bool = False) -> Floats:
         """Return (n, n) [parent, child] the share of each edge among the listed networks, by posterior weight.
 
-        With `by_class` each equivalence class counts once, and an edge that may go either way counts half each way.
-        """
+        With `by_class` each equivalence class counts once, and an edge that may go either way
+        counts half each way."""
         numbers = [its[0] for its in self.classes()] if by_class else range(len(self.networks))
         weights = np.exp(np.array(self.scores) - self.scores[0])[numbers]
         shares = np.zeros((len(self.names), len(self.names)))
         for number, weight in zip(numbers, (weights / weights.sum()).tolist(), strict=True):
             network = Network(self.names, self.networks[number])
             pattern = cpdag(network) if by_class else None
-            directed = pattern.directed if pattern else [(p, v) for v, its in enumerate(network.parents) for p in its]
+            directed = (
+                pattern.directed
+                if pattern
+                else [(p, v) for v, its in enumerate(network.parents) for p in its]
+            )
             for parent, child in directed:
                 shares[parent, child] += weight
             for a, b in pattern.undirected if pattern else ():
@@ -97,8 +106,8 @@ class Alternatives:
     def consensus(self) -> Network:
         """Return the network that is expected to be right for the most pairs of variables (`consensus`).
 
-        The probabilities of edges are those of all networks of the candidate sets if known, else of the listed ones.
-        """
+        The probabilities of edges are those of all networks of the candidate sets if known, else of
+        the listed ones."""
         return consensus(self.names, self.posterior.edges if self.posterior else self.edge_shares())
 
     def classes(self) -> list[list[int]]:
@@ -121,13 +130,21 @@ class Alternatives:
                         for name, members in zip(self.names, parents, strict=True)
                     },
                 }
-                for score, factor, parents in zip(self.scores, self.bayes_factors(), self.networks, strict=True)
+                for score, factor, parents in zip(
+                    self.scores, self.bayes_factors(), self.networks, strict=True
+                )
             ],
             "equivalence_classes": self.classes(),
-            "edges": [[parent, child, share] for (parent, child), share in self.edge_probabilities().items()],
-            "posterior_edges": probabilities and [[*edge, share] for edge, share in probabilities.items()],
+            "edges": [
+                [parent, child, share]
+                for (parent, child), share in self.edge_probabilities().items()
+            ],
+            "posterior_edges": probabilities
+            and [[*edge, share] for edge, share in probabilities.items()],
             "left_out": self.left_out,
-            "consensus": {name: list(found) for name, found in self.consensus().parent_names().items()},
+            "consensus": {
+                name: list(found) for name, found in self.consensus().parent_names().items()
+            },
             "complete": self.complete,
             "floor": self.floor,
             "status": self.status,
@@ -140,17 +157,25 @@ class Alternatives:
         best, classes = set(Network(self.names, self.networks[0]).edges), self.classes()
         class_of = {number: place for place, its in enumerate(classes, 1) for number in its}
         lines = [self._count(len(classes))]
-        for number, (score, factor) in enumerate(zip(self.scores[:most], self.bayes_factors(), strict=False)):
+        for number, (score, factor) in enumerate(
+            zip(self.scores[:most], self.bayes_factors(), strict=False)
+        ):
             edges = set(Network(self.names, self.networks[number]).edges)
-            changed = f", edges: {len(edges - best)} added, {len(best - edges)} removed" if number else ""
+            changed = (
+                f", edges: {len(edges - best)} added, {len(best - edges)} removed" if number else ""
+            )
             lines.append(
                 f"{number + 1}. score {score:,.6f}, Bayes factor {factor:.3g}, class {class_of[number]}{changed}"
             )
         lines.append(self._mass())
         if doubtful := self.doubtful_edges():
-            lines.append(f"the {min(2 * most, len(doubtful))} likeliest of {len(doubtful)} edges in doubt:")
+            lines.append(
+                f"the {min(2 * most, len(doubtful))} likeliest of {len(doubtful)} edges in doubt:"
+            )
             edges_shown = list(doubtful.items())[: 2 * most]
-            lines += [f"  {self.names[a]} -> {self.names[b]} {share:.3f}" for (a, b), share in edges_shown]
+            lines += [
+                f"  {self.names[a]} -> {self.names[b]} {share:.3f}" for (a, b), share in edges_shown
+            ]
         return lines
 
     def summary(self) -> str:
@@ -177,16 +202,21 @@ class Alternatives:
     def doubtful_edges(self) -> dict[tuple[int, int], float]:
         """Return {(parent, child): probability} of the edges that are neither certain nor excluded.
 
-        The probabilities are those of all networks of the candidate sets if known, else shares among the listed ones.
-        """
+        The probabilities are those of all networks of the candidate sets if known, else shares
+        among the listed ones."""
         shares = self.posterior.edges if self.posterior else self.edge_shares()
         places = np.argwhere((shares > DOUBT) & (shares < 1.0 - DOUBT)).tolist()
-        return {(a, b): float(shares[a, b]) for a, b in sorted(places, key=lambda edge: -shares[tuple(edge)])}
+        return {
+            (a, b): float(shares[a, b])
+            for a, b in sorted(places, key=lambda edge: -shares[tuple(edge)])
+        }
 
 
 def _by_name(names: tuple[str, ...], shares: Floats) -> dict[tuple[str, str], float]:
     """Return {(parent, child): share}, the largest first."""
-    edges = {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0.0).tolist()}
+    edges = {
+        (names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0.0).tolist()
+    }
     return dict(sorted(edges.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -201,8 +231,9 @@ def alternatives(
 ) -> Alternatives:
     """Return the `best` networks, or all `within` a Bayes factor of the best one; with both, the fewer of the two.
 
-    With `classes`, `best` counts equivalence classes, and all networks of these that score more than the rest are
-    listed. Where no component has more than 20 variables, all networks are summed for their posterior probabilities.
+    With `classes`, `best` counts equivalence classes, and all networks of these that score more
+    than the rest are listed. Where no component has more than 20 variables, all networks are summed
+    for their posterior probabilities.
 
     >>> from qubayes.candidates import example
     >>> found = alternatives(example(), 3)
@@ -210,10 +241,16 @@ def alternatives(
     (3, True, True)
     """
     if best is None and within is None:
-        raise SettingError("alternatives of what kind? give best, a number of networks, or within, a Bayes factor")
+        raise SettingError(
+            "alternatives of what kind? give best, a number of networks, or within, a Bayes factor"
+        )
     check_wanted(best, within)
-    if candidates.plain is not None:  # of two networks that differ in such a member only the better one is listed
-        raise SettingError("a list of networks takes no order of variables (before, not_ancestors); leave it out")
+    if (
+        candidates.plain is not None
+    ):  # of two networks that differ in such a member only the better one is listed
+        raise SettingError(
+            "a list of networks takes no order of variables (before, not_ancestors); leave it out"
+        )
     check(candidates)
     Exact().prepare()
     run = Run(candidates, limits or Limits(None), Workers(1), None, on_progress, "alternatives")
@@ -224,7 +261,13 @@ def alternatives(
         small = max(map(len, strong_components(candidates.families.arcs())), default=0) <= LARGEST
         summed = posterior(candidates, run) if small else None
     statistics = {**found.statistics, **statistics}
-    return replace(found, posterior=summed, statistics=statistics, seconds=run.elapsed, interrupted=bool(run.stop[0]))
+    return replace(
+        found,
+        posterior=summed,
+        statistics=statistics,
+        seconds=run.elapsed,
+        interrupted=bool(run.stop[0]),
+    )
 
 
 def check_wanted(best: int | None, within: float | None) -> None:
@@ -244,7 +287,10 @@ class Wanted(NamedTuple):
 
     def enough(self, found: Alternatives) -> bool:
         """Return whether at least `best` networks (or classes) are listed."""
-        return self.best is not None and len(found.classes() if self.classes else found.networks) >= self.best
+        return (
+            self.best is not None
+            and len(found.classes() if self.classes else found.networks) >= self.best
+        )
 
     def cut(self, found: Alternatives) -> Alternatives:
         """Return the list without what is beyond the number."""
@@ -254,7 +300,9 @@ class Wanted(NamedTuple):
         elif self.best is not None:
             count = min(self.best, count)
         floor = found.scores[count] if count < len(found.scores) else found.floor
-        return replace(found, networks=found.networks[:count], scores=found.scores[:count], floor=floor)
+        return replace(
+            found, networks=found.networks[:count], scores=found.scores[:count], floor=floor
+        )
 
 
 def _bounded(candidates: Candidates, run: Run, spare: float) -> tuple[Bounded, dict[str, int]]:
@@ -264,13 +312,24 @@ def _bounded(candidates: Candidates, run: Run, spare: float) -> tuple[Bounded, d
         each.spare = spare
     proof.prove()
     cuts, weights = no_cuts(candidates.n), [np.zeros(0)]
-    for each in proof.components:  # multipliers as good as the relaxation allows make the enumeration short
-        if not (run.over or (each.bounded and each.closes(each.bounded.loss)) or len(each.sets.losses) > QUICK):
+    for each in (
+        proof.components
+    ):  # multipliers as good as the relaxation allows make the enumeration short
+        if not (
+            run.over
+            or (each.bounded and each.closes(each.bounded.loss))
+            or len(each.sets.losses) > QUICK
+        ):
             each.relax(run, ROOT)
         if each.bounded is not None:
             its = each.bounded.cuts
-            inside, odd = (np.zeros((len(rows), candidates.n), np.uint8) for rows in (its.inside, its.odd))
-            inside[:, each.component.vertices], odd[:, each.component.vertices] = its.inside, its.odd
+            inside, odd = (
+                np.zeros((len(rows), candidates.n), np.uint8) for rows in (its.inside, its.odd)
+            )
+            inside[:, each.component.vertices], odd[:, each.component.vertices] = (
+                its.inside,
+                its.odd,
+            )
             cuts = cuts.join(ClusterCuts(its.start, inside, its.needs, odd, its.divisors))
             weights.append(each.bounded.weights)
     sets = ScoredSets.of(candidates.families, candidates.scores)
@@ -283,7 +342,10 @@ def _enumerated(candidates: Candidates, bounded: Bounded, run: Run, wanted: Want
     """Enumerate in distances that double until there are enough networks, or all within the farthest."""
     sets = ScoredSets.of(candidates.families, candidates.scores)
     least, tried = math.fsum(sets.losses[run.choice].tolist()), 0
-    margin, farthest_loss = 1e-9 * max(1.0, abs(run.score)), float(sets.losses.sum())  # of any network
+    margin, farthest_loss = (
+        1e-9 * max(1.0, abs(run.score)),
+        float(sets.losses.sum()),
+    )  # of any network
     distance, status = wanted.farthest, "all networks within the Bayes factor"
     if wanted.best is not None:
         distance, status = min(STEP, wanted.farthest), "the best ones"
@@ -307,7 +369,12 @@ def _enumerated(candidates: Candidates, bounded: Bounded, run: Run, wanted: Want
             {"tried": tried},
             run.elapsed,
         )
-        if not finished or distance >= wanted.farthest or wanted.enough(found) or distance > farthest_loss:
+        if (
+            not finished
+            or distance >= wanted.farthest
+            or wanted.enough(found)
+            or distance > farthest_loss
+        ):
             return wanted.cut(found)
         distance = min(2.0 * distance, wanted.farthest)
 
@@ -335,10 +402,16 @@ class Options(NamedTuple):
         Each vertex shares much weight of clusters with those before it: slack shows early.
         """
         n, cuts = sets.families.n, bounded.cuts
-        least = np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1]) if n else np.zeros(0)
+        least = (
+            np.minimum.reduceat(bounded.prices, sets.families.vertex_start[:-1])
+            if n
+            else np.zeros(0)
+        )
         costs = bounded.prices - least[sets.owners]
         usable = np.flatnonzero((costs <= limit - bounded.loss) & (sets.losses <= limit))
-        weights = np.repeat(bounded.weights, np.diff(cuts.start)) / np.maximum(cuts.inside.sum(axis=1), 1)
+        weights = np.repeat(bounded.weights, np.diff(cuts.start)) / np.maximum(
+            cuts.inside.sum(axis=1), 1
+        )
         shared = (cuts.inside.T * weights) @ cuts.inside
         nearness, vertices = shared.sum(axis=1), list[int]()
         for _ in range(n):
@@ -437,7 +510,11 @@ def _list_networks(options: Options, walk: Walk, budget: float, limit: float, wo
                 walk.found[count, options.vertices[d]] = options.numbers[walk.place[d] - 1]
             count += 1
         i = walk.place[level]
-        if level == n or i == options.start[level + 1] or walk.cost[level] + options.costs[i] > budget:
+        if (
+            level == n
+            or i == options.start[level + 1]
+            or walk.cost[level] + options.costs[i] > budget
+        ):
             level -= 1
             if level < 0:
                 going = 0
@@ -455,7 +532,13 @@ def _list_networks(options: Options, walk: Walk, budget: float, limit: float, wo
             cost += options.weights[cut] * (max(0, over + options.short_by[k]) - max(0, over))
         if loss > limit or cost > budget:
             continue
-        if not _take(options, options.vertices[level], options.numbers[i], walk.above[level], walk.above[level + 1]):
+        if not _take(
+            options,
+            options.vertices[level],
+            options.numbers[i],
+            walk.above[level],
+            walk.above[level + 1],
+        ):
             continue
         for k in range(options.short_start[i], options.short_start[i + 1]):
             walk.short[options.short_cuts[k]] += options.short_by[k]

@@ -58,7 +58,8 @@ def branch(component: ComponentProof, run: Run) -> int:
                 records = [None, None]
                 if node.record is not None:
                     records = [*node.record.branch(edge, [side.bounded for side in sides])]
-            else:  # a network, or cycles, which the added cuts exclude; pricing may have stopped early
+            # a network, or cycles, which the added cuts exclude; pricing may have stopped early
+            else:
                 network = component.best_of_order(component.order_of(relaxed.point))
                 solved = relaxed.complete or component.loss_of(network) <= loss + 1e-6
         for side, record in zip(sides, records, strict=True):

@@ -32,16 +32,27 @@ def write_certificate(proof: Proof, run: Run, path: str | PathLike[str]) -> tupl
         part = certified_part(each, each.cutoff - tolerance, run)
         if part is None:
             if run.over:
-                return None, "no certificate: the time limit ended the search that would close its gap; give more time"
+                return (
+                    None,
+                    "no certificate: the time limit ended the search that would close its gap; give more time",
+                )
             most = f"{LARGEST} variables and {MOST_STATES:,} states"
-            return None, f"no certificate: its bounds are too weak, and the search would take more than {most}"
-        parts.append({"vertices": [names[vertex] for vertex in each.component.vertices.tolist()], **part})
+            return (
+                None,
+                f"no certificate: its bounds are too weak, and the search would take more than {most}",
+            )
+        parts.append(
+            {"vertices": [names[vertex] for vertex in each.component.vertices.tolist()], **part}
+        )
     certificate = {
         "format": "qubayes certificate",
         "version": 1,
         "score": run.score,
         "scale": SCALE,
-        "network": {name: [names[parent] for parent in its] for name, its in zip(names, parents, strict=True)},
+        "network": {
+            name: [names[parent] for parent in its]
+            for name, its in zip(names, parents, strict=True)
+        },
         "parts": parts,
     }
     text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
@@ -65,7 +76,9 @@ class Step(NamedTuple):
         for cut, weight in enumerate(self.weights.tolist()):
             clusters = range(cuts.start[cut], cuts.start[cut + 1])
             entry = [weight, [[_hexadecimal(cuts.inside[c]), int(cuts.needs[c])] for c in clusters]]
-            entries.append([*entry, _hexadecimal(cuts.odd[cut])] if cuts.divisors[cut] == 2 else entry)
+            entries.append(
+                [*entry, _hexadecimal(cuts.odd[cut])] if cuts.divisors[cut] == 2 else entry
+            )
         return entries
 
 
@@ -86,7 +99,13 @@ class _Replay(NamedTuple):
         for bounded in before if before and before[-1] is best else [*before, best]:
             whole = np.floor(np.ldexp(bounded.weights, SCALE)).astype(np.int64)
             cuts, whole = bounded.cuts.select(whole > 0), whole[whole > 0]
-            found = lagrangian(self.sets, cuts, np.ldexp(whole.astype(np.float64), -SCALE), allowed, component.scale)
+            found = lagrangian(
+                self.sets,
+                cuts,
+                np.ldexp(whole.astype(np.float64), -SCALE),
+                allowed,
+                component.scale,
+            )
             allowed = allowed & (found.with_set <= component.cutoff + component.tolerance)
             steps.append(Step(cuts, whole, found))
             if found.loss >= self.goal:
@@ -105,15 +124,21 @@ class _Replay(NamedTuple):
         below = [self.tree(side, half) for side, half in zip(node.sides, halves, strict=True)]
         if not below or None in below:
             return None
-        return {**entry, "mode": "branch", "edge": list(node.edge), "with": below[0], "without": below[1]}
+        return {
+            **entry,
+            "mode": "branch",
+            "edge": list(node.edge),
+            "with": below[0],
+            "without": below[1],
+        }
 
 
 def certified_part(component: ComponentProof, goal: float, run: Run) -> dict[str, Any] | None:
     """Return the entry of one component; None if neither bounds nor a search close it.
 
-    The best multipliers of each node are enough if they close the gap. If they rely on sets that earlier ones have
-    excluded, these come first, as few of them as suffice; if none suffice, a search closes the gap.
-    """
+    The best multipliers of each node are enough if they close the gap. If they rely on sets that
+    earlier ones have excluded, these come first, as few of them as suffice; if none suffice, a
+    search closes the gap."""
     root, count = component.tree or BranchNode(), 0
     sets = ScoredSets.of(component.component.families, component.component.scores)
     everything: Bools = np.ones(len(sets.losses), np.bool_)
@@ -127,7 +152,9 @@ def certified_part(component: ComponentProof, goal: float, run: Run) -> dict[str
     for each in (replay._replace(last=0), replay) if component.n <= LARGEST else ():
         steps, usable = each.steps(root, everything)
         threshold = (goal + component.cutoff) / 2
-        found = search_ideals(sets, steps[-1].bounded, usable, threshold, MOST_STATES, component.scale, run)
+        found = search_ideals(
+            sets, steps[-1].bounded, usable, threshold, MOST_STATES, component.scale, run
+        )
         if found.finished and found.loss >= goal:
             cuts = [step.entries() for step in steps]
             return {"mode": "search", "states": found.states, "cuts": cuts}

@@ -1,17 +1,19 @@
 """Cluster cuts and zero-half cuts of the integer program over families, and their separation (docs/exact.md).
 
-In a network the first k vertices of a cluster C, in topological order, have fewer than k parents inside C each. So at
-most |C| - k of its vertices v *cross* it: take a set with k members or more in C,
+In a network the first k vertices of a cluster C, in topological order, have fewer than k parents
+inside C each. So at most |C| - k of its vertices v *cross* it: take a set with k members or more in
+C,
 
     sum over v in C, over sets P of v with |P & C| >= k, of x(v, P) <= |C| - k;
 
-k = 1 for all clusters together is acyclicity. Half the sum of some of these inequalities, and of the rows "one set for
-each vertex" of some vertices, with all coefficients and the right side rounded down, is a zero-half cut.
+k = 1 for all clusters together is acyclicity. Half the sum of some of these inequalities, and of
+the rows "one set for each vertex" of some vertices, with all coefficients and the right side
+rounded down, is a zero-half cut.
 
-Separation finds cuts that a solution of the relaxation violates. Cluster cuts are found by short tabu searches on the
-support of the solution. A zero-half sum (Caprara and Fischetti 1996) is worth rounding if its right-hand side is odd,
-and violated if the slack of its rows and the values of the sets with an odd coefficient add up to less than 1.
-"""
+Separation finds cuts that a solution of the relaxation violates. Cluster cuts are found by short
+tabu searches on the support of the solution. A zero-half sum (Caprara and Fischetti 1996) is worth
+rounding if its right-hand side is odd, and violated if the slack of its rows and the values of the
+sets with an odd coefficient add up to less than 1."""
 
 from typing import NamedTuple
 
@@ -24,7 +26,9 @@ from ...foundation.families import Families
 from ...foundation.jit import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
-MOST_CLUSTERS = 16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
+MOST_CLUSTERS = (
+    16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
+)
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
 TABU = 6  # flips for which a flipped vertex stays as it is
 MOST_SLACK = 0.3  # slack of a row in a zero-half sum
@@ -47,14 +51,16 @@ class ScoredSets(NamedTuple):
 
     def select(self, which: Ints) -> "ScoredSets":
         """Select some of the sets, ascending."""
-        return ScoredSets(self.families.chosen(which), frozen(self.owners[which]), frozen(self.losses[which]))
+        return ScoredSets(
+            self.families.chosen(which), frozen(self.owners[which]), frozen(self.losses[which])
+        )
 
 
 class ClusterCuts(NamedTuple):
     """Cuts made of clusters: cut c is the sum of the clusters start[c] .. start[c+1]-1.
 
-    The coefficient of a set of v is (the number of these clusters that it crosses + odd[c, v]) // divisors[c].
-    """
+    The coefficient of a set of v is (the number of these clusters that it crosses + odd[c, v]) //
+    divisors[c]."""
 
     start: Ints  # (cuts + 1,)
     inside: Bytes  # (clusters, n) 1 for the members
@@ -86,7 +92,13 @@ class ClusterCuts(NamedTuple):
         sizes = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(sizes)])
         clusters = np.arange(start[-1]) + np.repeat(self.start[:-1][which] - start[:-1], sizes)
-        return ClusterCuts(start, self.inside[clusters], self.needs[clusters], self.odd[which], self.divisors[which])
+        return ClusterCuts(
+            start,
+            self.inside[clusters],
+            self.needs[clusters],
+            self.odd[which],
+            self.divisors[which],
+        )
 
     def join(self, other: "ClusterCuts") -> "ClusterCuts":
         """Return these cuts and then the others."""
@@ -117,7 +129,9 @@ def coefficients(sets: ScoredSets, which: Ints, cuts: ClusterCuts) -> Ints:
         return np.zeros((cuts.total, len(which)), np.int64)
     owners, chosen = sets.owners[which], sets.families.chosen(which)
     ones = np.ones(len(chosen.members), np.int32)
-    holds = sparse.csr_matrix((ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n))
+    holds = sparse.csr_matrix(
+        (ones, chosen.members, chosen.set_start), shape=(len(which), sets.families.n)
+    )
     met = np.asarray(holds @ cuts.inside.T).T  # (clusters, sets)
     crossed = (met >= cuts.needs[:, None]) & (cuts.inside[:, owners] > 0)
     sums = np.add.reduceat(crossed, cuts.start[:-1], axis=0, dtype=np.int64) + cuts.odd[:, owners]
@@ -154,13 +168,15 @@ class Cluster(NamedTuple):
 def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
     """Return cluster cuts that the solution violates by `least` or more, worst first.
 
-    Tabu searches, which flip one vertex of the cluster at a time, start from the edges of the support and from its
-    cycles of largest value. In a solution without fractions every cycle is found.
-    """
+    Tabu searches, which flip one vertex of the cluster at a time, start from the edges of the
+    support and from its cycles of largest value. In a solution without fractions every cycle is
+    found."""
     n, starts = support.families.n, starting_clusters(support)
     found, violations = np.zeros_like(starts), np.zeros(len(starts))
     met = np.zeros(len(support.owners), np.int64)
-    cluster = Cluster(np.zeros(n, np.uint8), met, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.uint8))
+    cluster = Cluster(
+        np.zeros(n, np.uint8), met, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.uint8)
+    )
     count = search_clusters(support, starts, need, least, cluster, found, violations)
     found, first = np.unique(found[:count], axis=0, return_index=True)
     return cluster_cuts(found[np.argsort(-violations[first], kind="stable")], need)
@@ -169,13 +185,15 @@ def violated_clusters(support: Support, need: int, least: float) -> ClusterCuts:
 def starting_clusters(support: Support) -> Bytes:
     """Return the pairs of vertices with an edge between them, and for each edge a cycle of largest value through it.
 
-    With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of its vertices' mass
-    on sets that miss the cycle: a shortest path with these lengths, and an edge from its end to its start.
-    """
+    With y(u, v), the sum of the values of v's sets that hold u, a cycle has at most sum (1 - y) of
+    its vertices' mass on sets that miss the cycle: a shortest path with these lengths, and an edge
+    from its end to its start."""
     n, values = support.families.n, edge_values(support)
     tails, heads = np.nonzero(values)
     lengths = np.maximum(1.0 - values[tails, heads], 1e-9)
-    graph = sparse.csr_matrix((lengths, heads, np.searchsorted(tails, np.arange(n + 1))), shape=(n, n))
+    graph = sparse.csr_matrix(
+        (lengths, heads, np.searchsorted(tails, np.arange(n + 1))), shape=(n, n)
+    )
     distance, before = csgraph.dijkstra(graph, return_predecessors=True)
     starts = np.zeros((len(tails), n), np.uint8)
     rows = np.arange(len(tails))
@@ -194,14 +212,22 @@ def edge_values(support: Support) -> Floats:
     families = support.families
     values = np.zeros((families.n, families.n))
     np.add.at(
-        values, (families.members, families.member_owners), np.repeat(support.values, np.diff(families.set_start))
+        values,
+        (families.members, families.member_owners),
+        np.repeat(support.values, np.diff(families.set_start)),
     )
     return values
 
 
 @kernel
 def search_clusters(
-    support: Support, starts: Bytes, need: int, least: float, cluster: Cluster, found: Bytes, violations: Floats
+    support: Support,
+    starts: Bytes,
+    need: int,
+    least: float,
+    cluster: Cluster,
+    found: Bytes,
+    violations: Floats,
 ) -> int:
     """Write the cluster and violation of each search that found one; return how many there are."""
     best, count = cluster.best, 0
@@ -280,11 +306,13 @@ def _flip(support: Support, need: int, cluster: Cluster, vertex: int) -> None:
             inside[vertex] ^= 1
 
 
-def zero_half_cuts(sets: ScoredSets, numbers: Ints, values: Floats, cuts: ClusterCuts, least: float) -> ClusterCuts:
+def zero_half_cuts(
+    sets: ScoredSets, numbers: Ints, values: Floats, cuts: ClusterCuts, least: float
+) -> ClusterCuts:
     """Return zero-half cuts that are violated by `least` or more, worst first.
 
-    Rows are combined by Gaussian elimination modulo 2, sets of large value first, so that these get even coefficients.
-    """
+    Rows are combined by Gaussian elimination modulo 2, sets of large value first, so that these get
+    even coefficients."""
     cuts = cuts.select(cuts.divisors == 1)
     crossed = coefficients(sets, numbers, cuts)  # 0 or 1
     slack = cuts.rhs - crossed @ values
@@ -294,26 +322,36 @@ def zero_half_cuts(sets: ScoredSets, numbers: Ints, values: Floats, cuts: Cluste
     matrix[:count] = crossed[tight]
     matrix[count + sets.owners[numbers], np.arange(len(numbers))] = 1
     sides = np.concatenate([cuts.rhs % 2, np.ones(n, np.int64)]).astype(np.uint8)
-    sums, violations = _odd_sums(matrix, sides, np.append(np.maximum(slack[tight], 0.0), np.zeros(n)), values, least)
+    sums, violations = _odd_sums(
+        matrix, sides, np.append(np.maximum(slack[tight], 0.0), np.zeros(n)), values, least
+    )
     sizes = sums[:, :count].sum(axis=1, dtype=np.int64)
     order = np.argsort(-violations, kind="stable")
     order = order[(sizes[order] <= MOST_CLUSTERS) & (sizes[order] > 0)]
     clusters = np.nonzero(sums[order, :count])[1]
     start = np.concatenate([[0], np.cumsum(sizes[order])])
     halves = np.full(len(order), 2)
-    return ClusterCuts(start, cuts.inside[clusters], cuts.needs[clusters], sums[order, count:], halves)
+    return ClusterCuts(
+        start, cuts.inside[clusters], cuts.needs[clusters], sums[order, count:], halves
+    )
 
 
-def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least: float) -> tuple[Bytes, Floats]:
+def _odd_sums(
+    matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least: float
+) -> tuple[Bytes, Floats]:
     """Return (sums, rows) which rows each violated sum contains, and by how much it is violated."""
     rows = len(matrix)
     # Each packed row: which rows are in the sum, then its coefficients, then its right-hand side.
-    packed = np.packbits(np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1)
+    packed = np.packbits(
+        np.concatenate([np.eye(rows, dtype=np.uint8), matrix, sides[:, None]], axis=1), axis=1
+    )
     costs = np.concatenate([slacks, values, [0.0]]).astype(np.float32)
     found: dict[bytes, tuple[Bytes, float]] = {}
     free = np.ones(rows, np.bool_)
     order = np.argsort(-values, kind="stable")
-    whole = int((values > 1.0 - 1e-6).sum())  # while one of these has an odd coefficient, nothing is violated
+    whole = int(
+        (values > 1.0 - 1e-6).sum()
+    )  # while one of these has an odd coefficient, nothing is violated
     every = 1 + (len(order) - whole) // LOOKS
     for step, column in enumerate((rows + order).tolist()):
         if step >= whole and (step - whole) % every == 0:
@@ -329,7 +367,9 @@ def _odd_sums(matrix: Bytes, sides: Bytes, slacks: Floats, values: Floats, least
     return sums, np.array([violation for _, violation in found.values()])
 
 
-def _record_violated(packed: Bytes, costs: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]) -> None:
+def _record_violated(
+    packed: Bytes, costs: AnyArray, least: float, found: dict[bytes, tuple[Bytes, float]]
+) -> None:
     """Keep the rows with an odd right-hand side that are violated now."""
     last = len(costs) - 1
     odd = np.flatnonzero(packed[:, last >> 3] >> (7 - (last & 7)) & 1)

@@ -22,11 +22,13 @@ from .proof import BranchNode, Proof
 class Exact:
     """The best network with a proof (GOB in the paper), by an integer program over families with cluster cuts.
 
-    Columns and cuts as they are needed, then branch and bound; each component apart (docs/exact.md).
-    """
+    Columns and cuts as they are needed, then branch and bound; each component apart
+    (docs/exact.md)."""
 
     twins: bool = True  # whether twins are eliminated first; never where a certificate is written
-    certificate: str | PathLike[str] | None = None  # file for the certificate of the proof (docs/certificates.md)
+    certificate: str | PathLike[str] | None = (
+        None  # file for the certificate of the proof (docs/certificates.md)
+    )
 
     name: ClassVar[str] = "exact"
     takes: ClassVar[str] = "candidates"
@@ -63,9 +65,8 @@ class Exact:
 class ExactThenAnneal:
     """`exact` for a share of the time, then `anneal` from what it found, until its bound, time or patience ends.
 
-    Most networks of a few dozen variables are proved in the first part; for the others it leaves a bound, so that the
-    annealer's result has a gap.
-    """
+    Most networks of a few dozen variables are proved in the first part; for the others it leaves a
+    bound, so that the annealer's result has a gap."""
 
     share: float = 0.3  # of the time limit that the proof may take
     patience: float = 3.0  # of the annealing, see `Anneal`; inf for the whole time limit
@@ -107,7 +108,9 @@ class Bound:
     interrupted: bool = False
 
 
-def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgress = silent) -> Bound:
+def upper_bound(
+    candidates: Candidates, seconds: float, *, on_progress: OnProgress = silent
+) -> Bound:
     """Return the bound of the relaxation with cluster cuts, as far as it is solved in this time.
 
     An interrupt ends the work early; the bound so far is returned.
@@ -122,10 +125,9 @@ def upper_bound(candidates: Candidates, seconds: float, *, on_progress: OnProgre
 class Presolved:
     """Candidates with fewer sets, among whose networks is a best network of the original ones.
 
-    Every vertex keeps its name. The members that all its remaining sets share have become its base (its required
-    parents). The best score is the same; where twins were eliminated, up to the rounding within which their scores
-    agree.
-    """
+    Every vertex keeps its name. The members that all its remaining sets share have become its base
+    (its required parents). The best score is the same; where twins were eliminated, up to the
+    rounding within which their scores agree."""
 
     original: Candidates = field(repr=False)
     reduced: Reduced = field(repr=False)
@@ -170,8 +172,14 @@ class Presolved:
             f"the parents of {self.fixed} of {self.original.n} variables are known",
         ]
         if self.twins:
-            lines.append("twins: " + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins))
-        return [*lines, f"the best network found scores {self.score:,.6f}; none scores more than {self.bound:,.6f}"]
+            lines.append(
+                "twins: "
+                + ", ".join(f"{names[twin]} of {names[other]}" for twin, other in self.twins)
+            )
+        return [
+            *lines,
+            f"the best network found scores {self.score:,.6f}; none scores more than {self.bound:,.6f}",
+        ]
 
     def restore(self, solution: Solution) -> Solution:
         """Return the solution as one of the original candidates."""
@@ -186,13 +194,18 @@ class Presolved:
 
 
 def presolve(
-    candidates: Candidates, seconds: float = 60.0, *, twins: bool = True, on_progress: OnProgress = silent
+    candidates: Candidates,
+    seconds: float = 60.0,
+    *,
+    twins: bool = True,
+    on_progress: OnProgress = silent,
 ) -> Presolved:
     """Return the candidates without the sets that reduced costs exclude and, if `twins`, without twins.
 
-    A set is removed if the multipliers of the relaxation prove every network with it worse than a known one, if
-    required edges make it impossible, or if a representative of twins or a parent outside its component makes it
-    superfluous. An interrupted presolve returns what it has proved so far.
+    A set is removed if the multipliers of the relaxation prove every network with it worse than a
+    known one, if required edges make it impossible, or if a representative of twins or a parent
+    outside its component makes it superfluous. An interrupted presolve returns what it has proved
+    so far.
 
     >>> from qubayes.candidates import example
     >>> presolved = presolve(example(), seconds=5)
@@ -202,7 +215,9 @@ def presolve(
     check(candidates)
     proof, run = _thorough_proof(candidates, seconds, twins, on_progress, "presolve")
     left = with_required_edges(proof.reduced, proof.kept)
-    return Presolved(candidates, left, run.score, max(run.bound, run.score), run.elapsed, bool(run.stop[0]))
+    return Presolved(
+        candidates, left, run.score, max(run.bound, run.score), run.elapsed, bool(run.stop[0])
+    )
 
 
 def _thorough_proof(

@@ -1,19 +1,23 @@
 """Proofs by order ideals: a search over the sets of vertices that come first in a topological order.
 
-A state U is the set of vertices that come first; g(U) is the least loss of networks on U. Multipliers w >= 0 of the
-cuts give least prices m(v) of v's sets (loss plus w of the cuts that they cross), and a completion of U loses at least
+A state U is the set of vertices that come first; g(U) is the least loss of networks on U.
+Multipliers w >= 0 of the cuts give least prices m(v) of v's sets (loss plus w of the cuts that they
+cross), and a completion of U loses at least
 
-    h(U) = sum over v outside U of m(v)  -  sum over cuts of w * (the most that vertices outside U can add to the cut):
+    h(U) = sum over v outside U of m(v)  -  sum over cuts of w * (the most that vertices outside U
+    can add to the cut):
 
-for a cluster C with k that is |C - U| - max(0, k - |C & U|), because the next k - |C & U| vertices of C have fewer than
-k parents in C; for a zero-half cut half the sum over its clusters and its odd vertices outside U, rounded down. h of
-the empty set is the bound of the relaxation. States with g + h above a threshold are dropped. If no complete state is
-left, every network loses at least the least g + h that was dropped. States are searched in layers of equal size, so
-every way into a state is known before it is expanded. A vertex whose best set lies inside U comes next, alone.
+for a cluster C with k that is |C - U| - max(0, k - |C & U|), because the next k - |C & U| vertices
+of C have fewer than k parents in C; for a zero-half cut half the sum over its clusters and its odd
+vertices outside U, rounded down. h of the empty set is the bound of the relaxation. States with g +
+h above a threshold are dropped. If no complete state is left, every network loses at least the
+least g + h that was dropped. States are searched in layers of equal size, so every way into a state
+is known before it is expanded. A vertex whose best set lies inside U comes next, alone.
 
-Multipliers come from the linear program, or from greedy dual ascent, which needs none: close the empty set under sets
-of reduced cost 0; the vertices that are not reached form a cluster, which is made small; its weight is the least
-reduced cost of its vertices' sets outside it, and is taken off these.
+Multipliers come from the linear program, or from greedy dual ascent, which needs none: close the
+empty set under sets of reduced cost 0; the vertices that are not reached form a cluster, which is
+made small; its weight is the least reduced cost of its vertices' sets outside it, and is taken off
+these.
 
 Nothing here depends on the clock, except that a run that is over ends the search.
 """
@@ -107,7 +111,13 @@ def _places(most: int) -> int:
 
 
 def search_ideals(
-    sets: ScoredSets, bounded: Bounded, usable: Bools, threshold: float, most: int, scale: float, run: Run
+    sets: ScoredSets,
+    bounded: Bounded,
+    usable: Bools,
+    threshold: float,
+    most: int,
+    scale: float,
+    run: Run,
 ) -> IdealSearch:
     """Search the states with g + h up to the threshold, at most `most`, over networks of usable sets."""
     n = sets.families.n
@@ -140,7 +150,9 @@ def search_ideals(
             added = int(queue.states[at] ^ queue.states[queue.before[at]])
             order.append(added.bit_length() - 1)
             at = int(queue.before[at])
-    return IdealSearch(going == 0, count, min(least, best) - margin, best, np.array(order[::-1], np.int64))
+    return IdealSearch(
+        going == 0, count, min(least, best) - margin, best, np.array(order[::-1], np.int64)
+    )
 
 
 @cache
@@ -149,20 +161,30 @@ def compile_ideals() -> None:
     candidates = example(3)
     sets = ScoredSets.of(candidates.families, candidates.scores)
     allowed = np.ones(len(sets.losses), np.bool_)
-    bounded = greedy_duals(sets, lagrangian(sets, no_cuts(3), np.zeros(0), allowed, 0.0), allowed, 0.0, 0)
+    bounded = greedy_duals(
+        sets, lagrangian(sets, no_cuts(3), np.zeros(0), allowed, 0.0), allowed, 0.0, 0
+    )
     run = Run(candidates, Limits(None), Workers(1))
     search_ideals(sets, bounded, allowed, bounded.loss, 10, 0.0, run)
 
 
 def masks_of(inside: Bytes) -> Words:
     """Return the rows as masks, vertex v as bit v."""
-    masks: Words = inside.astype(np.uint64) @ (np.uint64(1) << np.arange(inside.shape[1], dtype=np.uint64))
+    masks: Words = inside.astype(np.uint64) @ (
+        np.uint64(1) << np.arange(inside.shape[1], dtype=np.uint64)
+    )
     return masks
 
 
 @kernel
 def expand_states(
-    start: Ints, masks: Words, losses: Floats, potential: Potential, queue: Queue, threshold: float, work: int
+    start: Ints,
+    masks: Words,
+    losses: Floats,
+    potential: Potential,
+    queue: Queue,
+    threshold: float,
+    work: int,
 ) -> int:
     """Expand states; return 0 when all are expanded, 1 after looking at `work` sets, 2 if there is no place left."""
     one, n, least, most = np.uint64(1), len(start) - 1, queue.least, len(queue.states)
@@ -184,7 +206,11 @@ def expand_states(
         low, high = 0, n
         for v in range(n):
             first = start[v]
-            if not (state >> np.uint64(v)) & one and first < start[v + 1] and not masks[first] & ~state:
+            if (
+                not (state >> np.uint64(v)) & one
+                and first < start[v + 1]
+                and not masks[first] & ~state
+            ):
                 low, high = v, v + 1
                 break
         for v in range(low, high):
@@ -273,17 +299,23 @@ class Ascent(NamedTuple):
     weights: Floats  # (most,)
 
 
-def greedy_duals(sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: float, seed: int) -> Bounded:
+def greedy_duals(
+    sets: ScoredSets, bounded: Bounded, allowed: Bools, scale: float, seed: int
+) -> Bounded:
     """Return the bound raised by greedy dual ascent; vertices leave a cluster in random order."""
     n, random, start = sets.families.n, np.random.default_rng(seed), sets.families.vertex_start
     costs = bounded.prices - np.minimum.reduceat(bounded.prices, start[:-1])[sets.owners]
     orders = np.array([random.permutation(n) for _ in range(64)])
     zeros, counts = np.zeros(len(costs), np.uint64), np.zeros(n, np.int64)
     clusters, weights = np.zeros(MOST_CLUSTERS, np.uint64), np.zeros(MOST_CLUSTERS)
-    count = ascend(Ascent(start, sets.families.masks(), costs, zeros, counts, clusters, weights), orders)
+    count = ascend(
+        Ascent(start, sets.families.masks(), costs, zeros, counts, clusters, weights), orders
+    )
     inside = (clusters[:count, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1)
     cuts = bounded.cuts.join(cluster_cuts(inside.astype(np.uint8), 1))
-    return lagrangian(sets, cuts, np.concatenate([bounded.weights, weights[:count]]), allowed, scale)
+    return lagrangian(
+        sets, cuts, np.concatenate([bounded.weights, weights[:count]]), allowed, scale
+    )
 
 
 @kernel

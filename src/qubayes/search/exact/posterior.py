@@ -1,21 +1,23 @@
 """Sums over all networks of candidate sets: posterior probabilities of families and edges; the consensus network.
 
-Every network has the weight exp(score): with a Bayesian score this is its posterior probability under a uniform prior
-over the networks that are made of the candidate sets, up to a common factor. Write A_j(U) for the sum of exp(score)
-over the sets of vertex j inside U, and Z(S) for the sum over all acyclic networks on S. By inclusion and exclusion over
-the vertices T that have no child (Tian and He, UAI 2009),
+Every network has the weight exp(score): with a Bayesian score this is its posterior probability
+under a uniform prior over the networks that are made of the candidate sets, up to a common factor.
+Write A_j(U) for the sum of exp(score) over the sets of vertex j inside U, and Z(S) for the sum over
+all acyclic networks on S. By inclusion and exclusion over the vertices T that have no child (Tian
+and He, UAI 2009),
 
     Z(S) = sum over non-empty T in S of (-1)^(|T| + 1) Z(S - T) prod over j in T of A_j(S - T),
 
-which counts each network once; sums over orders would count it once for each of its orders. Z is linear in each
-A_j(U). With D(U) the derivative of Z(V) by Z(U), V all vertices and D(V) = 1, one pass backwards gives
+which counts each network once; sums over orders would count it once for each of its orders. Z is
+linear in each A_j(U). With D(U) the derivative of Z(V) by Z(U), V all vertices and D(V) = 1, one
+pass backwards gives
 
     D(U) = sum over non-empty T outside U of (-1)^(|T| + 1) D(U + T) prod over j in T of A_j(U),
 
-and the terms with j in T, times Z(U) exp(score of C) / (A_j(U) Z(V)), summed over all U that hold C but not j, are the
-probability that C is the set of j. Components of the candidate graph are summed apart; one of k vertices takes 3^k
-steps. The terms of Z(S) add up to at most 2^k Z(S): rounding stays below 2^k * 1e-16.
-"""
+and the terms with j in T, times Z(U) exp(score of C) / (A_j(U) Z(V)), summed over all U that hold C
+but not j, are the probability that C is the set of j. Components of the candidate graph are summed
+apart; one of k vertices takes 3^k steps. The terms of Z(S) add up to at most 2^k Z(S): rounding
+stays below 2^k * 1e-16."""
 
 import math
 from dataclasses import dataclass, field
@@ -33,13 +35,16 @@ from ...network import Network
 from ..run import Limits, Run
 from ..solve import solve
 
-LARGEST = 20  # vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
+LARGEST = (
+    20  # vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
+)
 SLICE = 50_000_000  # steps between two looks at the clock
-# Logarithm of a relative weight that is left out of Z(S): Z(U) is at most 20! = e^42 times its scale, and there are at
-# most 2^20 = e^14 terms, so all of them add up to less than e^-64.
+# Logarithm of a relative weight that is left out of Z(S): Z(U) is at most 20! = e^42 times its
+# scale, and there are at most 2^20 = e^14 terms, so all of them add up to less than e^-64.
 NEGLIGIBLE = -120.0
-# The same of the largest product of A over orders that begin with U. All signed terms through such U add up to at most
-# e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21: less than 10^-21.
+# The same of the largest product of A over orders that begin with U. All signed terms through such
+# U add up to at most e^-100 times the number of ordered partitions of 20 vertices, 2.7 * 10^21:
+# less than 10^-21.
 NEGLIGIBLE_FIRST = -100.0
 MOST_PARENTS = 16  # doubtful parents of a vertex of the consensus: 2^16 sets
 
@@ -81,9 +86,16 @@ def posterior(candidates: Candidates, run: Run | None = None) -> Posterior | Non
         log_mass += mass
     edges = np.zeros((candidates.n, candidates.n))
     families = candidates.families
-    np.add.at(edges, (families.members, families.member_owners), np.repeat(probabilities, np.diff(families.set_start)))
+    np.add.at(
+        edges,
+        (families.members, families.member_owners),
+        np.repeat(probabilities, np.diff(families.set_start)),
+    )
     return Posterior(
-        candidates.names, log_mass, frozen(np.clip(probabilities, 0.0, 1.0)), frozen(np.clip(edges, 0.0, 1.0))
+        candidates.names,
+        log_mass,
+        frozen(np.clip(probabilities, 0.0, 1.0)),
+        frozen(np.clip(edges, 0.0, 1.0)),
     )
 
 
@@ -95,8 +107,12 @@ class Weights(NamedTuple):
     masks: Ints  # their members inside the component
     scores: Floats
     inside: Floats  # (k, 2^k) logarithm of A_j(U)
-    scale: Floats  # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
-    alive: Bools  # (2^k,) whether networks in which U comes first have more than a negligible weight
+    scale: (
+        Floats  # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
+    )
+    alive: (
+        Bools  # (2^k,) whether networks in which U comes first have more than a negligible weight
+    )
 
 
 class Sums(NamedTuple):
@@ -132,7 +148,9 @@ def _weights(candidates: Candidates, vertices: Ints) -> Weights:
     scale, rest = np.full((2, 1 << k), -np.inf)
     scale[0] = rest[-1] = 0.0
     _fill_scale(inside, scale, rest)
-    return Weights(start, numbers, masks, scores, inside, scale, scale + rest > scale[-1] + NEGLIGIBLE_FIRST)
+    return Weights(
+        start, numbers, masks, scores, inside, scale, scale + rest > scale[-1] + NEGLIGIBLE_FIRST
+    )
 
 
 def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | None:
@@ -141,7 +159,9 @@ def _sum(weights: Weights, probabilities: Floats, run: Run | None) -> float | No
     sums = Sums(np.zeros(every), np.zeros(every))
     terms = Terms(np.zeros(every), np.zeros(every), np.zeros(every, np.int64))
     sums.masses[0] = 1.0
-    steps = np.cumsum(np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0))
+    steps = np.cumsum(
+        np.where(weights.alive, 1 << (k - np.bitwise_count(np.arange(every)).astype(np.int64)), 0)
+    )
     cuts = np.searchsorted(steps, np.arange(SLICE, int(steps[-1]), SLICE))
     slices = list(pairwise(np.unique([0, *cuts, every]).tolist()))
     if run is not None:
@@ -194,7 +214,9 @@ def _fill_terms(weights: Weights, u: int, terms: Terms) -> int:
 
 
 @kernel
-def _add_forwards(weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats) -> None:
+def _add_forwards(
+    weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats
+) -> None:
     """Add what Z(u) contributes to larger sets, for u from first to last - 1."""
     masses, signed, targets = sums.masses, terms.signed, terms.targets
     for u in range(first, last):
@@ -204,12 +226,14 @@ def _add_forwards(weights: Weights, sums: Sums, terms: Terms, first: int, last: 
 
 
 @kernel
-def _add_backwards(weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats) -> None:
+def _add_backwards(
+    weights: Weights, sums: Sums, terms: Terms, first: int, last: int, probabilities: Floats
+) -> None:
     """Set the slope of u, for u from last - 1 to first, and add probabilities of sets inside u.
 
-    The probability that the vertices of u come first, and `vertex` next and without a child, is the signed sum of the
-    terms with `vertex` in T; folding the upper half of the places onto the lower one gives it for each vertex in turn.
-    """
+    The probability that the vertices of u come first, and `vertex` next and without a child, is the
+    signed sum of the terms with `vertex` in T; folding the upper half of the places onto the lower
+    one gives it for each vertex in turn."""
     masses, slopes, signed, targets = sums.masses, sums.slopes, terms.signed, terms.targets
     full = len(masses) - 1
     for u in range(last - 1, first - 1, -1):
@@ -232,15 +256,17 @@ def _add_backwards(weights: Weights, sums: Sums, terms: Terms, first: int, last:
             for s in range(weights.start[vertex], weights.start[vertex + 1]):
                 if share != 0.0 and weights.masks[s] & ~u == 0:
                     number = weights.numbers[s]
-                    probabilities[number] += share * math.exp(weights.scores[s] - weights.inside[vertex, u])
+                    probabilities[number] += share * math.exp(
+                        weights.scores[s] - weights.inside[vertex, u]
+                    )
 
 
 def consensus(names: tuple[str, ...], edges: Floats) -> Network:
     """Return the network that is expected to be right for the most pairs of variables, given probabilities of edges.
 
-    A network is right for a pair if it has the true edge in its direction, or rightly none. An edge a -> b gains
-    P(a -> b) - P(no edge between a and b); the sum of gains is maximised over acyclic networks by the exact solver.
-    """
+    A network is right for a pair if it has the true edge in its direction, or rightly none. An edge
+    a -> b gains P(a -> b) - P(no edge between a and b); the sum of gains is maximised over acyclic
+    networks by the exact solver."""
     gains = edges - (1.0 - edges - edges.T)
     np.fill_diagonal(gains, 0.0)
     useful = gains > 1e-9
@@ -250,13 +276,20 @@ def consensus(names: tuple[str, ...], edges: Floats) -> Network:
     free = useful & (component[:, None] != component)  # such an edge is in no cycle
     lists = []
     for child in range(len(names)):
-        always, doubtful = np.flatnonzero(free[:, child]), np.flatnonzero((useful & ~free)[:, child])
+        always, doubtful = (
+            np.flatnonzero(free[:, child]),
+            np.flatnonzero((useful & ~free)[:, child]),
+        )
         if len(doubtful) > MOST_PARENTS:
             raise TooLargeError(
                 f"{len(doubtful)} parents of {names[child]!r} may be in the consensus, at most {MOST_PARENTS} are "
                 "allowed; learn from more data, or take networks within a smaller Bayes factor"
             )
-        subsets = (more for size in range(len(doubtful) + 1) for more in combinations(doubtful.tolist(), size))
+        subsets = (
+            more
+            for size in range(len(doubtful) + 1)
+            for more in combinations(doubtful.tolist(), size)
+        )
         sets = [tuple(sorted((*always.tolist(), *more))) for more in subsets]
         lists.append([(members, float(gains[list(members), child].sum())) for members in sets])
     return solve(prune(names, lists), "exact", limits=Limits(None)).network

@@ -24,17 +24,25 @@ NEW_SETS = 5  # sets of each vertex that a round adds
 IDLE = 8  # rounds after which a cut without weight is removed
 FEW = 50  # cuts with k = 1 below which others are searched for
 LEAST = 1e-3  # violation of a cut that is worth adding
-QUICK = 30_000  # sets up to which a move of the order search is cheap; it takes time in proportion to them
+# sets up to which a move of the order search is cheap; it takes time in proportion to them
+QUICK = 30_000
 LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search over order ideals
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
-EASY_VERTICES = 100  # vertices of the largest component that is tried without searching orders first
-MOST_VERTICES = 2_000  # of a component with a relaxation: separating cuts takes memory as n^2, time as n^3
+EASY_VERTICES = (
+    100  # vertices of the largest component that is tried without searching orders first
+)
+MOST_VERTICES = (
+    2_000  # of a component with a relaxation: separating cuts takes memory as n^2, time as n^3
+)
 ASCENTS = 6  # greedy dual ascents; the best one counts
 FIRST_ROUNDS = 20  # rounds of the relaxation before its first search over order ideals
 GROWTH = 1.3  # factor of the number of rounds from one such search to the next
 STATES = 12_000  # states of such a search, for each round so far
-MOST_STATES = 6_000_000  # states of a search after greedy duals, and of the last one after rounds: 190 MB
-FIRST_STAGE = 8  # the first stage may have this fraction of the states: after a longer one the next is never begun
+MOST_STATES = (
+    6_000_000  # states of a search after greedy duals, and of the last one after rounds: 190 MB
+)
+# the first stage may have this fraction of the states: after a longer one the next is never begun
+FIRST_STAGE = 8
 FOREVER = 2**40  # rounds
 FAR = 1e6  # keeps a vertex behind its required parents; LP values of a vertex sum to 1
 POSITIVE = 1e-7  # values above this count as positive
@@ -46,7 +54,8 @@ class Effort(NamedTuple):
 
     rounds: int
     patience: int  # rounds in which the bound may stall: rise by less than 0.5 % of the gap
-    moves: int  # of the search over orders, for each vertex, from the order that each solution suggests
+    # of the search over orders, for each vertex, from the order that each solution suggests
+    moves: int
     lightly: bool = False  # try proofs that look easy without that search
 
 
@@ -96,7 +105,9 @@ class Proof:
         self.components: list[ComponentProof] = []
         alone = np.ones(reduced.candidates.n, np.bool_)
         for component in self._components.parts:
-            local_order = np.searchsorted(component.vertices, order[np.isin(order, component.vertices)])
+            local_order = np.searchsorted(
+                component.vertices, order[np.isin(order, component.vertices)]
+            )
             self.components.append(ComponentProof(component, local_order, tolerance, self._changed))
             alone[component.vertices] = False
         self._best_alone = reduced.candidates.families.vertex_start[:-1][alone]
@@ -148,17 +159,21 @@ class Proof:
 class ComponentProof:
     """One component under proof: its sets that may still be used, its best network so far, and its relaxation.
 
-    The loss of a network is the sum over its vertices of the best score minus the score of the chosen set.
-    """
+    The loss of a network is the sum over its vertices of the best score minus the score of the
+    chosen set."""
 
-    def __init__(self, component: Component, order: Ints, tolerance: float, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, component: Component, order: Ints, tolerance: float, changed: Callable[[], None]
+    ) -> None:
         self.component, self.tolerance, self._changed = component, tolerance, changed
         self.numbers = np.arange(len(component.scores))  # of `sets` in the component
         self.sets = ScoredSets.of(component.families, component.scores)
         self._losses = self.sets.losses  # of all sets of the component
         best_scores = component.scores[component.families.vertex_start[:-1]]
         self._top, self.scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
-        self.alive = np.ones(len(self.numbers), np.bool_)  # may be in a network better than the best so far
+        self.alive = np.ones(
+            len(self.numbers), np.bool_
+        )  # may be in a network better than the best so far
         self.relaxation = LinearRelaxation(self.sets, self.scale)
         first, last = component.families.vertex_start[:-1], component.families.vertex_start[1:] - 1
         owners = self.sets.owners
@@ -265,15 +280,16 @@ class ComponentProof:
 
         Orders are searched from the start, except in components that look easy:
 
-            vertices    sets            first                               then, if not proved
-            up to 63    up to 5,000     30 rounds without order search      order search; ideals and rounds in turn
-            up to 63    more            order search, greedy duals          ideals and rounds in turn
-            64 to 100   up to 30,000    30 rounds without order search      rounds with order search
-            up to 2,000 otherwise       order search                        rounds with order search
-            more                        order search                        nothing
+            vertices    sets            first                               then, if not proved up
+            to 63    up to 5,000     30 rounds without order search      order search; ideals and
+            rounds in turn up to 63    more            order search, greedy duals          ideals
+            and rounds in turn 64 to 100   up to 30,000    30 rounds without order search
+            rounds with order search up to 2,000 otherwise       order search
+            rounds with order search more                        order search
+            nothing
 
-        Everything is decided by counts, so that neither the time limit nor the load of the machine changes the path.
-        """
+        Everything is decided by counts, so that neither the time limit nor the load of the machine
+        changes the path."""
         if self.n > LARGEST:
             if self.needs_search(ROOT):
                 self.begin_search(run)
@@ -305,13 +321,17 @@ class ComponentProof:
     def search_ideals(self, run: Run, most: int) -> None:
         """Raise the bound as far as this many order ideals allow.
 
-        Thresholds rise in stages, each of which gives a bound; the growth from stage to stage tells whether the next
-        one is worth beginning.
-        """
+        Thresholds rise in stages, each of which gives a bound; the growth from stage to stage tells
+        whether the next one is worth beginning."""
         counts = [1, 100]
         for part in STAGES:
             bounded, goal = self.bounded, self.cutoff - self.tolerance / 2
-            if self.proved or run.over or bounded is None or counts[-1] * SLOWER * counts[-1] / counts[-2] > most:
+            if (
+                self.proved
+                or run.over
+                or bounded is None
+                or counts[-1] * SLOWER * counts[-1] / counts[-2] > most
+            ):
                 return
             usable = self.alive & (bounded.with_set <= self.cutoff + self.tolerance)
             threshold = bounded.loss + part * (goal - bounded.loss)
@@ -328,9 +348,8 @@ class ComponentProof:
     def relax(self, run: Run, effort: Effort, among: Bools | None = None) -> Relaxed:
         """Repeat pricing and cutting until nothing is found, the bound stalls, or nothing better is left.
 
-        At the root, without `among`, bounds hold for the component, and sets that reduced costs exclude are no longer
-        alive. At a node only the sets `among` are allowed.
-        """
+        At the root, without `among`, bounds hold for the component, and sets that reduced costs
+        exclude are no longer alive. At a node only the sets `among` are allowed."""
         allowed = self.alive if among is None else among.copy()
         loss, stalled, point, complete = -math.inf, 0, None, False
         self.relaxation.allow(allowed)
@@ -371,7 +390,8 @@ class ComponentProof:
         self.relaxation = LinearRelaxation(self.sets, self.scale)
         self.relaxation.add_sets(np.flatnonzero(columns))
         self.relaxation.add_cuts(cuts)
-        # The root's last cuts stay. Open nodes are far apart: without these cuts they would be weaker than the root.
+        # The root's last cuts stay. Open nodes are far apart: without these cuts they would be
+        # weaker than the root.
         self._idle = np.full(cuts.total, -FOREVER)
         self.bounded = None
 
@@ -420,8 +440,8 @@ class ComponentProof:
     def order_of(self, point: Point) -> Ints:
         """Return the greedy order of the solution.
 
-        Next comes the vertex with most value on sets of earlier vertices, but never before its required parents.
-        """
+        Next comes the vertex with most value on sets of earlier vertices, but never before its
+        required parents."""
         support = self.support(point)
         missing, ready = np.diff(support.families.set_start), np.zeros(self.n)
         np.add.at(ready, support.owners[missing == 0], support.values[missing == 0])
@@ -432,12 +452,16 @@ class ComponentProof:
             vertex = int(np.argmax(ready))
             order.append(vertex)
             ready[vertex] = -np.inf
-            containing = support.children[support.child_start[vertex] : support.child_start[vertex + 1]]
+            containing = support.children[
+                support.child_start[vertex] : support.child_start[vertex + 1]
+            ]
             missing[containing] -= 1
             complete = containing[missing[containing] == 0]
             np.add.at(ready, support.owners[complete], support.values[complete])
             freed = {
-                other for other in waiting if vertex in self._required[other] and {*self._required[other]} <= {*order}
+                other
+                for other in waiting
+                if vertex in self._required[other] and {*self._required[other]} <= {*order}
             }
             ready[list(freed)] += FAR
             waiting -= freed

@@ -14,7 +14,9 @@ from ...foundation.highs import Compressed, Highs, LinearModel, Solved
 from ...foundation.jit import inner, kernel
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 
-ROUNDING = 2.0**-40  # share of all that is added: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
+ROUNDING = (
+    2.0**-40
+)  # share of all that is added: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
 
 
 class Point(NamedTuple):
@@ -38,29 +40,36 @@ class Bounded(NamedTuple):
 class LinearRelaxation:
     """The relaxation with its present columns and cuts.
 
-    The first n columns stand for no set: column v satisfies the row of vertex v at a price above the loss of any
-    network, so that the program is feasible with any choice of sets.
-    """
+    The first n columns stand for no set: column v satisfies the row of vertex v at a price above
+    the loss of any network, so that the program is feasible with any choice of sets."""
 
     def __init__(self, sets: ScoredSets, scale: float) -> None:
         self.sets, self.n, self._scale = sets, sets.families.n, scale
         self.columns = np.zeros(0, np.int64)  # numbers of the sets that are in
         self.is_in = np.zeros(len(sets.losses), np.bool_)
         self.cuts = no_cuts(self.n)
-        # Multiples of vertex rows subtracted from each cut, so that the commonest coefficient of a vertex is 0.
+        # Multiples of vertex rows subtracted from each cut, so that the commonest coefficient of a
+        # vertex is 0.
         self._shifts = np.zeros((0, self.n))
         price = 1.0 + 2.0 * sets.losses[sets.families.vertex_start[1:] - 1].sum()
-        identity = Compressed((self.n, self.n), np.arange(self.n + 1), np.arange(self.n), np.ones(self.n))
+        identity = Compressed(
+            (self.n, self.n), np.arange(self.n + 1), np.arange(self.n), np.ones(self.n)
+        )
         self._highs = Highs(solver="simplex", dual_feasibility_tolerance=1e-9)
-        self._highs.load(LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0))
+        self._highs.load(
+            LinearModel(np.full(self.n, price), identity, row_lower=1.0, row_upper=1.0, upper=1.0)
+        )
 
     def add_sets(self, numbers: Ints) -> None:
         """Add the columns of these sets, none of which is present."""
         count, owners = len(numbers), self.sets.owners[numbers]
-        # Only the rows of cuts are made from a dense matrix: those of 10,000 vertices would take gigabytes.
+        # Only the rows of cuts are made from a dense matrix: those of 10,000 vertices would take
+        # gigabytes.
         dense = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
         in_cuts = Compressed.of(dense.T)
-        first = in_cuts.indptr[:-1]  # before what a set has in cuts comes its 1 in the row of its vertex
+        first = in_cuts.indptr[
+            :-1
+        ]  # before what a set has in cuts comes its 1 in the row of its vertex
         matrix = Compressed(
             (self.n + self.cuts.total, count),
             in_cuts.indptr + np.arange(count + 1),
@@ -81,7 +90,10 @@ class LinearRelaxation:
         if len(present):
             by_owner = dense[:, order]
             values = range(1 + int(dense.max(initial=0)))
-            counts = [np.add.reduceat(by_owner == value, first, axis=1, dtype=np.int32) for value in values]
+            counts = [
+                np.add.reduceat(by_owner == value, first, axis=1, dtype=np.int32)
+                for value in values
+            ]
             shifts[:, present] = np.argmax(counts, axis=0)
         matrix = Compressed.of(np.concatenate([-shifts, dense - shifts[:, owners]], axis=1))
         self._highs.add_rows(matrix, upper=cuts.rhs - shifts.sum(axis=1))
@@ -113,7 +125,9 @@ class LinearRelaxation:
     def _point(self, solved: Solved) -> Point | None:
         if solved.duals is None or not np.isfinite(solved.duals[self.n :]).all():
             return None
-        return Point(solved.values[self.n :], np.maximum(-solved.duals[self.n :], 0.0), solved.optimal)
+        return Point(
+            solved.values[self.n :], np.maximum(-solved.duals[self.n :], 0.0), solved.optimal
+        )
 
     @property
     def basis(self) -> Any:
@@ -127,14 +141,18 @@ class LinearRelaxation:
     def bounded(self, weights: Floats, allowed: Bools) -> Bounded:
         """Return the Lagrangian bounds of these multipliers over all allowed sets, present in the program or not."""
         active = weights > 0.0
-        return lagrangian(self.sets, self.cuts.select(active), weights[active], allowed, self._scale)
+        return lagrangian(
+            self.sets, self.cuts.select(active), weights[active], allowed, self._scale
+        )
 
 
-def lagrangian(sets: ScoredSets, cuts: ClusterCuts, weights: Floats, allowed: Bools, scale: float) -> Bounded:
+def lagrangian(
+    sets: ScoredSets, cuts: ClusterCuts, weights: Floats, allowed: Bools, scale: float
+) -> Bounded:
     """Return the Lagrangian bounds of these cuts and multipliers over all allowed sets.
 
-    The rounding of what is added up is taken off the bound; `scale` is the sum of the vertices' best |scores|.
-    """
+    The rounding of what is added up is taken off the bound; `scale` is the sum of the vertices'
+    best |scores|."""
     values = prices(sets, allowed, cuts, weights)
     least = np.minimum.reduceat(values, sets.families.vertex_start[:-1])
     paid = math.fsum((weights * cuts.rhs).tolist())
@@ -146,11 +164,10 @@ def lagrangian(sets: ScoredSets, cuts: ClusterCuts, weights: Floats, allowed: Bo
 def prices(sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats) -> Floats:
     """Return (sets,) loss + sum of weight times coefficient; infinite for sets that are not allowed.
 
-    For each vertex, the clusters that contain it are bits of a word for each possible parent. A set crosses the
-    clusters in the union of its members' words (for k = 2: the bits that two members share). Cuts of one cluster share
-    words, and the sums of their weights are looked up by bytes; a zero-half cut has a word of its own, whose bits are
-    counted.
-    """
+    For each vertex, the clusters that contain it are bits of a word for each possible parent. A set
+    crosses the clusters in the union of its members' words (for k = 2: the bits that two members
+    share). Cuts of one cluster share words, and the sums of their weights are looked up by bytes; a
+    zero-half cut has a word of its own, whose bits are counted."""
     n, halves = sets.families.n, np.flatnonzero(cuts.divisors == 2)
     words = (cuts.total - len(halves) + 63) // 64
     values = np.full(len(sets.losses), np.inf)
@@ -177,7 +194,12 @@ class PricingTables(NamedTuple):
 
 @kernel
 def fill_prices(
-    sets: ScoredSets, allowed: Bools, cuts: ClusterCuts, weights: Floats, work: PricingTables, values: Floats
+    sets: ScoredSets,
+    allowed: Bools,
+    cuts: ClusterCuts,
+    weights: Floats,
+    work: PricingTables,
+    values: Floats,
 ) -> None:
     words, first = len(work.single) - len(work.halves), sets.families.vertex_start
     for vertex in range(len(first) - 1):
@@ -193,8 +215,12 @@ def fill_prices(
                     byte, place = count >> 3, count & 7
                     if place == 0:
                         work.table[byte, 0] = 0.0
-                    for value in range(1 << place):  # sums over the bits of a byte, extended by one bit
-                        work.table[byte, value + (1 << place)] = work.table[byte, value] + weights[cut]
+                    for value in range(
+                        1 << place
+                    ):  # sums over the bits of a byte, extended by one bit
+                        work.table[byte, value + (1 << place)] = (
+                            work.table[byte, value] + weights[cut]
+                        )
                     count += 1
             else:
                 bits = 0
@@ -207,7 +233,9 @@ def fill_prices(
                     halves += 1
         for number in range(first[vertex], first[vertex + 1]):
             if allowed[number]:
-                values[number] = sets.losses[number] + _price(sets, number, work, (count + 63) >> 6, words, halves)
+                values[number] = sets.losses[number] + _price(
+                    sets, number, work, (count + 63) >> 6, words, halves
+                )
 
 
 @inner
@@ -222,7 +250,9 @@ def _put(cuts: ClusterCuts, cluster: int, work: PricingTables, word: int, place:
 
 
 @inner
-def _price(sets: ScoredSets, number: int, work: PricingTables, used: int, words: int, halves: int) -> float:
+def _price(
+    sets: ScoredSets, number: int, work: PricingTables, used: int, words: int, halves: int
+) -> float:
     """Return the sum of weight times coefficient over the cuts around the vertex."""
     start, members, total = sets.families.set_start, sets.families.members, 0.0
     for index in range(used + halves):

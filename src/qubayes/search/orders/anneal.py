@@ -1,24 +1,24 @@
 """`anneal`: annealing over orders with a population of walks and crossover between rounds.
 
-move: one vertex is inserted elsewhere in the order, and every vertex takes its best candidate set that the order
-allows (`insertions.py`). In the QUBO this changes all order bits and subset bits of the vertex at once, so the state
-is always a network, and its energy minus its score.
+move: one vertex is inserted elsewhere in the order, and every vertex takes its best candidate set
+    that the order allows (`insertions.py`). In the QUBO this changes all order bits and subset bits
+    of the vertex at once, so the state is always a network, and its energy minus its score.
 
-walk: a sequence of moves with one random stream. It is cooled once or several times, from a hot to the cold
-temperature.
+walk: a sequence of moves with one random stream. It is cooled once or several times, from a hot to
+    the cold temperature.
 
-round: all walks are cooled for the same number of moves, in each round twice as many as in the one before. Walks begin
-at the best network or another good one. Slow cooling ends in the widest basin; where the best one is narrow, many
-short walks find it sooner. Therefore one walk of each round is cooled many times in a short time, each time from
-another random order (restarts), and then continues from the best order that it found.
+round: all walks are cooled for the same number of moves, in each round twice as many as in the one
+    before. Walks begin at the best network or another good one. Slow cooling ends in the widest
+    basin; where the best one is narrow, many short walks find it sooner. Therefore one walk of each
+    round is cooled many times in a short time, each time from another random order (restarts), and
+    then continues from the best order that it found.
 
-crossover: a cooled walk ends at a network that is best in most regions and second best in some, other walks in others.
-After each round the walks are cooled once more, with only those candidate sets that the good networks (the elite) use:
-this takes the best of each region.
+crossover: a cooled walk ends at a network that is best in most regions and second best in some,
+    other walks in others. After each round the walks are cooled once more, with only those
+    candidate sets that the good networks (the elite) use: this takes the best of each region.
 
-Identical columns are eliminated first. Strongly connected components are searched one by one; small components are
-solved by dynamic programming.
-"""
+Identical columns are eliminated first. Strongly connected components are searched one by one; small
+components are solved by dynamic programming."""
 
 import math
 import time
@@ -43,14 +43,23 @@ from .insertions import Ordered, OrderState, anneal_order, best_of, order_state,
 from .walks import OrderProblem, order_problem, random_order
 
 SWEEPS = 20  # moves for each vertex in a walk of the first round, and between restarts
-SLICE = 2000  # moves of a walk between looks at the best; more would withhold improvements from the user for seconds
+# moves of a walk between looks at the best; more would withhold improvements from the user for
+# seconds
+SLICE = 2000
 CROSSOVER = 0.2  # moves of a crossover, relative to the round before it
-STARTS = (("restarts", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))  # starts of walks in turn, how hot
+STARTS = (
+    ("restarts", 1.0),
+    ("best", 0.25),
+    ("elite", 0.5),
+    ("elite", 1.0),
+)  # starts of walks in turn, how hot
 RESTARTING = 0.75  # part of the moves of a walk with restarts, at most
 AFTERWARDS = 0.25  # relative temperature at which it continues from its best order
 SAME = 1e-7  # networks whose scores differ by less count as one
 
-_PREPARATION = 5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
+_PREPARATION = (
+    5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
+)
 _PLANNED = 0.95  # share of the remaining time; the rest is for another, short round
 _AHEAD = 1.0  # seconds of a task on a cluster: what an interrupt waits for, and a lost worker costs
 _IN_TIME = 0.8  # share of the remaining time that tasks may take
@@ -65,19 +74,27 @@ class Anneal:
     cold: float = 0.03
     walks: int = 4  # at once; with a time limit at least one for each thread
     twins: bool = True  # whether identical columns are eliminated first
-    patience: float | None = None  # with a time limit: how many times as long as it took to find the best to search on
+    patience: float | None = (
+        None  # with a time limit: how many times as long as it took to find the best to search on
+    )
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
     counts: ClassVar[str] = "insertion moves, each a draw over all places of a vertex"
 
     def __post_init__(self) -> None:
-        if not (0 < self.cold < math.inf and (self.hot is None or self.cold <= self.hot < math.inf)):
-            raise SettingError(f"temperatures from {self.hot} down to {self.cold}; give hot >= cold > 0")
+        if not (
+            0 < self.cold < math.inf and (self.hot is None or self.cold <= self.hot < math.inf)
+        ):
+            raise SettingError(
+                f"temperatures from {self.hot} down to {self.cold}; give hot >= cold > 0"
+            )
         if self.walks < 1:
             raise SettingError(f"walks = {self.walks}; give 1 or more")
         if self.patience is not None and not self.patience > 0:
-            raise SettingError(f"patience = {self.patience}; give a number above 0, or inf for the whole time limit")
+            raise SettingError(
+                f"patience = {self.patience}; give a number above 0, or inf for the whole time limit"
+            )
 
     def prepare(self) -> "Anneal":
         """Compile the kernels."""
@@ -104,10 +121,14 @@ class Anneal:
 class _ComponentSearch:
     """The components, the solutions of the small ones and the populations of the others."""
 
-    def __init__(self, reduced: Reduced, run: Run, settings: Anneal, walks: int, pool: Executor) -> None:
+    def __init__(
+        self, reduced: Reduced, run: Run, settings: Anneal, walks: int, pool: Executor
+    ) -> None:
         self.reduced, self.candidates, self.run, self.pool = reduced, reduced.candidates, run, pool
         self.stop = np.zeros(1, np.bool_)  # read by the kernels
-        self.patience = math.inf if settings.patience is None or run.moves is not None else settings.patience
+        self.patience = (
+            math.inf if settings.patience is None or run.moves is not None else settings.patience
+        )
         self.began, self.improved = run.elapsed, 0.0  # seconds of annealing until the best network
         parts = split(self.candidates)
         small = [part for part in parts if len(part.vertices) <= LARGEST]
@@ -116,21 +137,31 @@ class _ComponentSearch:
         self.components = Components(self.candidates, large + small)
         self.populations: list[Population] = []
         parents = run.candidates.families.sets_at(run.start)
-        for part, seed in zip(large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True):
+        for part, seed in zip(
+            large, np.random.SeedSequence(run.seed).spawn(len(large)), strict=True
+        ):
             if run.over:
                 return
             place = {vertex: k for k, vertex in enumerate(part.vertices.tolist())}
-            inside = [tuple(place[parent] for parent in parents[vertex] if parent in place) for vertex in place]
-            # At this temperature walks cross between good regions; found by trial on data of 1000 rows.
+            inside = [
+                tuple(place[parent] for parent in parents[vertex] if parent in place)
+                for vertex in place
+            ]
+            # At this temperature walks cross between good regions; found by trial on data of 1000
+            # rows.
             start = part.families.vertex_start
-            hot = max(2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean()))
+            hot = max(
+                2.0, 0.03 * float((part.scores[start[:-1]] - part.scores[start[1:] - 1]).mean())
+            )
             temperatures = (max(settings.cold, settings.hot or hot), settings.cold)
             population = Population(part.families, part.scores, inside, temperatures, walks, seed)
             if run.cluster:
                 population.ahead = Ahead(run, population.problem, population.cold, population.bases)
             self.populations.append(population)
         self._offer()
-        bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()  # of the best sets
+        bounds = self.candidates.scores[
+            self.candidates.families.vertex_start[:-1]
+        ].copy()  # of the best sets
         for part, choice in zip(small, self.solved, strict=True):
             bounds[part.vertices] = part.scores[choice]
         run.tighten(math.fsum([*bounds.tolist(), reduced.rounding]))
@@ -148,7 +179,9 @@ class _ComponentSearch:
         """
         if not all(population.cooled for population in self.populations):
             return False
-        return self.run.elapsed - self.began - self.improved > self.patience * max(self.improved, 1.0)
+        return self.run.elapsed - self.began - self.improved > self.patience * max(
+            self.improved, 1.0
+        )
 
     @property
     def moves(self) -> int:
@@ -158,19 +191,29 @@ class _ComponentSearch:
     @property
     def ending(self) -> Ending:
         """How the search ended, with counts of moves and components."""
-        status = "number of moves reached" if self.populations else "every component solved, up to rounding"
+        status = (
+            "number of moves reached"
+            if self.populations
+            else "every component solved, up to rounding"
+        )
         if self.run.proved:
             status = "proved optimal"
         elif self.run.over:
             status = "time limit reached; best so far returned"
         elif self.stalled:
             status = f"no better network in the last {self.run.elapsed - self.began - self.improved:.3g} s of annealing"
-        counts = {"moves": self.moves, "components": len(self.components.parts), "solved_components": len(self.solved)}
+        counts = {
+            "moves": self.moves,
+            "components": len(self.components.parts),
+            "solved_components": len(self.solved),
+        }
         return Ending(status, counts)
 
     def advance(self) -> None:
         """Advance the component that had the fewest moves for its size."""
-        open_ones = [population for population in self.populations if not population.perfect] or self.populations
+        open_ones = [
+            population for population in self.populations if not population.perfect
+        ] or self.populations
         chosen = min(open_ones, key=lambda population: population.moves / population.vertices)
         most = None if self.run.moves is None else self.run.moves - self.moves
         pace = chosen.moves / chosen.seconds if chosen.seconds else math.inf
@@ -203,7 +246,11 @@ class OrderWalk:
     """A walk that is cooled several times. `state` holds the best order of all of them."""
 
     def __init__(
-        self, problem: OrderProblem, order: npt.ArrayLike, coolings: list[Cooling], seed: np.random.SeedSequence
+        self,
+        problem: OrderProblem,
+        order: npt.ArrayLike,
+        coolings: list[Cooling],
+        seed: np.random.SeedSequence,
     ) -> None:
         self.problem, self.coolings, self._seed = problem, deque(coolings), seed
         self.state = order_state(problem, order, *seed.spawn(1))
@@ -224,12 +271,16 @@ class OrderWalk:
                 restart_at(self.problem, self.state, order)
             factor = (cold / hot) ** (1 / length)
             share = min(moves - done, length - self._made)
-            made = anneal_order(self.problem, self.state, hot * factor**self._made, factor, share, stop)
+            made = anneal_order(
+                self.problem, self.state, hot * factor**self._made, factor, share, stop
+            )
             done, self._made = done + made, self._made + made
             if self._made == length:
                 self.coolings.popleft()
                 self._made = 0
-        self.state.totals[0] = self.problem.scores[self.state.choice].sum()  # sums of small steps drift
+        self.state.totals[0] = self.problem.scores[
+            self.state.choice
+        ].sum()  # sums of small steps drift
         return done
 
 
@@ -258,18 +309,21 @@ def walk_ahead(
     while moves and (not slices or time.monotonic() - began < seconds):
         moves -= walk.advance(min(SLICE, moves), cold, bases, never)
         score, known = float(walk.state.totals[1]), slices[-1] if slices else None
-        slices.append(known if known and known.score == score else Slice(score, walk.state.best.copy()))
+        slices.append(
+            known if known and known.score == score else Slice(score, walk.state.best.copy())
+        )
     return walk, slices
 
 
 class Ahead:
     """The walks of a population on a cluster; they run ahead of the slices that are read.
 
-    Tasks make their moves in the slices that threads would make, so the result is the same. The walks of the round
-    itself stay at its start, but for their best orders.
-    """
+    Tasks make their moves in the slices that threads would make, so the result is the same. The
+    walks of the round itself stay at its start, but for their best orders."""
 
-    def __init__(self, run: Run, problem: OrderProblem, cold: float, bases: Sequence[VertexSet]) -> None:
+    def __init__(
+        self, run: Run, problem: OrderProblem, cold: float, bases: Sequence[VertexSet]
+    ) -> None:
         self._run, self._settings = run, (cold, bases)
         self._whole = self._tasks(problem)
         self._round: Round | None = None
@@ -278,20 +332,30 @@ class Ahead:
         """Read the next slice of each walk of the round; shares below a whole slice are made from its start again."""
         if present is not self._round:
             self._round, self._read, count = present, 0, len(present.walks)
-            self._items, self._results = self._tasks(present.walks[0].problem) if present.crossover else self._whole
+            self._items, self._results = (
+                self._tasks(present.walks[0].problem) if present.crossover else self._whole
+            )
             self._starts = deepcopy(present.walks)
             self._walks = [*self._starts]
-            self._left, self._unread = [present.moves] * count, [deque[Slice]() for _ in range(count)]
+            self._left, self._unread = (
+                [present.moves] * count,
+                [deque[Slice]() for _ in range(count)],
+            )
         each = min(SLICE, present.moves - self._read)
         if shares == [each] * len(shares):
             while not all(self._unread):
                 self._run_ahead()
             slices = [unread.popleft() for unread in self._unread]
         else:
-            ends = [(walk, self._read + share, math.inf) for walk, share in zip(self._starts, shares, strict=True)]
+            ends = [
+                (walk, self._read + share, math.inf)
+                for walk, share in zip(self._starts, shares, strict=True)
+            ]
             slices = [made[-1] for _, made in self._run_tasks([end for end in ends if end[1]])]
         self._read += each
-        for walk, found in zip(present.walks[-len(slices) :] if slices else (), slices, strict=True):
+        for walk, found in zip(
+            present.walks[-len(slices) :] if slices else (), slices, strict=True
+        ):
             walk.state.totals[1], walk.state.best[:] = found
 
     def _run_ahead(self) -> None:
@@ -305,7 +369,9 @@ class Ahead:
             self._left[number] -= min(self._left[number], SLICE * len(slices))
             self._unread[number].extend(slices)
 
-    def _run_tasks(self, items: list[tuple[OrderWalk, int, float]]) -> list[tuple[OrderWalk, list[Slice]]]:
+    def _run_tasks(
+        self, items: list[tuple[OrderWalk, int, float]]
+    ) -> list[tuple[OrderWalk, list[Slice]]]:
         first = len(self._items)
         self._items += items
         found = dict(next(self._results) for _ in items)
@@ -315,7 +381,9 @@ class Ahead:
     def _tasks(self, problem: OrderProblem) -> tuple[list[Any], Iterator[tuple[int, Any]]]:
         """Return a list of items that may grow, and the results of their tasks; the problem is sent once for all."""
         items: list[Any] = []
-        return items, run_tasks(walk_ahead, (problem, *self._settings), items, self._run.cluster or self._run.workers)
+        return items, run_tasks(
+            walk_ahead, (problem, *self._settings), items, self._run.cluster or self._run.workers
+        )
 
 
 class Population:
@@ -356,12 +424,13 @@ class Population:
         """Whether the limit is reached."""
         return self.limit - self.best.score <= 1e-9 * max(1.0, abs(self.best.score))
 
-    def advance(self, left: float, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]) -> bool:
+    def advance(
+        self, left: float, most: int | None, pool: Executor, stop: Bools, watch: Callable[[], Any]
+    ) -> bool:
         """Make a slice of the present round, or begin the next one; return whether the best network is better.
 
-        About `left` moves remain for all rounds: the last round takes them. At most `most` are made now. `watch` is
-        called every few hundredths of a second; it may set stop[0].
-        """
+        About `left` moves remain for all rounds: the last round takes them. At most `most` are made
+        now. `watch` is called every few hundredths of a second; it may set stop[0]."""
         began, before = time.perf_counter(), self.best.score
         present = self.round = self.round or self.next_round(left)
         each = min(SLICE, present.moves - self._made)
@@ -383,12 +452,18 @@ class Population:
             self.moves += sum(future.result() for future in done)
             watch()
         self._made += each
-        state: OrderState = max((walk.state for walk in present.walks), key=lambda state: state.totals[1])
+        state: OrderState = max(
+            (walk.state for walk in present.walks), key=lambda state: state.totals[1]
+        )
         if state.totals[1] > self.best.score:
-            self.best = max(self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score)
+            self.best = max(
+                self.best, best_of(self.problem, state.best), key=lambda ordered: ordered.score
+            )
         if self._made >= present.moves:
             self.cooled = True
-            self.update_elite([self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)])
+            self.update_elite(
+                [self.best, *(best_of(self.problem, walk.state.best) for walk in present.walks)]
+            )
             follows = not present.crossover and len(self.elite) > 1
             self._made, self.round = 0, self.crossover(present.moves) if follows else None
         self.seconds += time.perf_counter() - began
@@ -420,7 +495,9 @@ class Population:
         if start == "restarts":  # from the best network, no restart would be kept
             order = np.array(random_order(self.bases, self._next_seed()))
         if start == "elite":
-            order = self.elite[np.random.default_rng(self._next_seed()).integers(len(self.elite))].order
+            order = self.elite[
+                np.random.default_rng(self._next_seed()).integers(len(self.elite))
+            ].order
         return OrderWalk(self.problem, order, coolings, self._next_seed())
 
     def crossover(self, moves: int) -> Round:
@@ -430,7 +507,10 @@ class Population:
         problem = order_problem(self.families.chosen(numbers), self.problem.scores[numbers])
         moves = max(1, int(CROSSOVER * moves))
         coolings = [Cooling("here", self.hot, moves)]
-        walks = [OrderWalk(problem, self.best.order, coolings, self._next_seed()) for _ in range(self.count)]
+        walks = [
+            OrderWalk(problem, self.best.order, coolings, self._next_seed())
+            for _ in range(self.count)
+        ]
         return Round(walks, moves, crossover=True)
 
     def _next_seed(self) -> np.random.SeedSequence:
@@ -444,4 +524,6 @@ def restarts(temperatures: tuple[float, float], each: int, moves: int) -> list[C
     count = int(RESTARTING * moves / each)
     if count < 2:
         return [Cooling("random", hot, moves)]
-    return [Cooling("random", hot, each)] * count + [Cooling("best", max(cold, AFTERWARDS * hot), moves - count * each)]
+    return [Cooling("random", hot, each)] * count + [
+        Cooling("best", max(cold, AFTERWARDS * hot), moves - count * each)
+    ]

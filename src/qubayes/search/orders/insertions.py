@@ -1,17 +1,18 @@
 """Annealing over orders of the vertices by insertion moves; each vertex takes the best candidate set that is allowed.
 
-A candidate set is allowed if all its members come before the vertex. One move takes a vertex out of the order and puts
-it back at a place that is drawn with probability proportional to exp(score / temperature): heat bath, drawn as the
-maximum of score + temperature * noise over all places, where the noise has Gumbel's distribution. Two facts make all
-places as cheap as one:
+A candidate set is allowed if all its members come before the vertex. One move takes a vertex out of
+the order and puts it back at a place that is drawn with probability proportional to exp(score /
+temperature): heat bath, drawn as the maximum of score + temperature * noise over all places, where
+the noise has Gumbel's distribution. Two facts make all places as cheap as one:
 
-- the set of another vertex depends only on whether the moved one comes before it, not on where exactly;
-- a set of the moved vertex is allowed from the place of its last member on, so one pass through its sets, best first,
+- the set of another vertex depends only on whether the moved one comes before it, not on where
+  exactly;
+- a set of the moved vertex is allowed from the place of its last member on, so one pass through its
+  sets, best first,
   gives its score at every place, and ends as soon as no worse set can win the draw.
 
-The kernel unpacks its two tuples at once: LLVM takes seconds for what is read from a tuple of twenty arrays in the
-middle of a loop, or passed on with it.
-"""
+The kernel unpacks its two tuples at once: LLVM takes seconds for what is read from a tuple of
+twenty arrays in the middle of a loop, or passed on with it."""
 
 import math
 from collections.abc import Callable
@@ -27,21 +28,30 @@ from .walks import OrderProblem, holds
 
 _NOISES = 1 << 14
 # A sample of Gumbel's distribution in random order. Moves read it from a random place on.
-_NOISE = np.random.default_rng(0).permutation(-np.log(-np.log((np.arange(_NOISES) + 0.5) / _NOISES))).astype(np.float32)
+_NOISE = (
+    np.random.default_rng(0)
+    .permutation(-np.log(-np.log((np.arange(_NOISES) + 0.5) / _NOISES)))
+    .astype(np.float32)
+)
 _MOST_NOISE = float(_NOISE.max())
 _REGROUP_EVERY = 8  # moves
 _NEVER = np.zeros(1, np.bool_)  # a flag that nobody sets
 _SLICE_WORK = 10**10  # moves times sets between two looks at the clock, about a second
-_ROUNDING = 1e-7  # a score that was summed up move by move is new only if it is larger by more than this
+_ROUNDING = (
+    1e-7  # a score that was summed up move by move is new only if it is larger by more than this
+)
 
 
 class OrderState(NamedTuple):
     """An order, its candidate sets and the best order so far; kernels write it."""
 
     order: SmallInts  # (n,) vertices
-    place: SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    place: (
+        SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    )
     choice: Ints  # (n,) the best allowed set of each vertex
-    totals: Floats  # (2,) score of `order`, -inf if `place` and `choice` are to be computed; score of `best`
+    # (2,) score of `order`, -inf if `place` and `choice` are to be computed; score of `best`
+    totals: Floats
     best: SmallInts  # (n,) the best order seen
     random: Words  # (2, 1) random stream
     noise: npt.NDArray[np.float32]  # (2^14,) a sample of Gumbel's distribution in random order
@@ -60,7 +70,9 @@ class Ordered(NamedTuple):
     score: float
 
 
-def order_state(problem: OrderProblem, order: npt.ArrayLike, seed: int | np.random.SeedSequence = 0) -> OrderState:
+def order_state(
+    problem: OrderProblem, order: npt.ArrayLike, seed: int | np.random.SeedSequence = 0
+) -> OrderState:
     """Return the state at this order, with a random stream of its own. The order must allow every base."""
     n, vertices = problem.n, np.array(order, np.int32)
     state = OrderState(
@@ -90,7 +102,9 @@ def restart_at(problem: OrderProblem, state: OrderState, order: npt.ArrayLike) -
 def best_of(problem: OrderProblem, order: npt.ArrayLike) -> Ordered:
     """Return the order with the best allowed set of each vertex, and their score, exactly rounded."""
     state = order_state(problem, order)
-    return Ordered(state.order.astype(np.int64), state.choice, math.fsum(problem.scores[state.choice].tolist()))
+    return Ordered(
+        state.order.astype(np.int64), state.choice, math.fsum(problem.scores[state.choice].tolist())
+    )
 
 
 def improve(
@@ -105,17 +119,19 @@ def improve(
 ) -> Ordered:
     """Return the best order seen in this many moves from `order` while the temperature falls from hot to cold.
 
-    A move takes about half a microsecond with ten thousand sets, some 30 µs with a million. The search ends early once
-    `over` returns true, which is asked about once a second.
-    """
+    A move takes about half a microsecond with ten thousand sets, some 30 µs with a million. The
+    search ends early once `over` returns true, which is asked about once a second."""
     state, cooling, made = order_state(problem, order, seed), (cold / hot) ** (1 / max(1, moves)), 0
     slice_moves = max(1, _SLICE_WORK // len(problem.scores))
     while made < moves and not over():
-        made += anneal_order(problem, state, hot * cooling**made, cooling, min(slice_moves, moves - made), _NEVER)
+        made += anneal_order(
+            problem, state, hot * cooling**made, cooling, min(slice_moves, moves - made), _NEVER
+        )
     return best_of(problem, state.best)
 
 
-# Parts of an `OrderProblem` and of an `OrderState`, as the steps of a move use them: a step gets few arrays.
+# Parts of an `OrderProblem` and of an `OrderState`, as the steps of a move use them: a step gets
+# few arrays.
 
 
 class _Sets(NamedTuple):
@@ -158,10 +174,14 @@ class _Noise(NamedTuple):
 
 
 @kernel
-def anneal_order(problem: Any, state: Any, temperature: float, cooling: float, moves: int, stop: Any) -> Any:
+def anneal_order(
+    problem: Any, state: Any, temperature: float, cooling: float, moves: int, stop: Any
+) -> Any:
     """Make this many moves unless stop[0] is set; return the number made. Each cools the walk by `cooling`."""
     sets = _Sets(problem.first, problem.scores, problem.members)
-    edges = _Edges(problem.edge_start, problem.child, problem.list_start, problem.list_stop, problem.lists)
+    edges = _Edges(
+        problem.edge_start, problem.child, problem.list_start, problem.list_stop, problem.lists
+    )
     now = _Now(state.order, state.place, state.choice)
     draft = _Draft(state.values, state.reach, state.other, state.passed)
     random = state.random
@@ -188,7 +208,9 @@ def anneal_order(problem: Any, state: Any, temperature: float, cooling: float, m
             word = next_word(random, 0)
             late = word >> np.uint64(63) == 0
             _mark(sets.members, now.choice, state.marked, next_vertex, late, word >> np.uint64(16))
-            regroup(sets.members, now.order, now.place, now.choice, state.marked, draft.passed, late)
+            regroup(
+                sets.members, now.order, now.place, now.choice, state.marked, draft.passed, late
+            )
             totals[0] += _choose_best(sets, now.place, now.choice, state.marked)
         _keep_better(now.order, state.best, totals, _ROUNDING)
         temperature *= cooling
@@ -216,16 +238,20 @@ def _noise_at(noise: Any, place: Any) -> Any:
 
 
 @inlined
-def _propose(vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, now: Any, draft: Any) -> Any:
+def _propose(
+    vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, now: Any, draft: Any
+) -> Any:
     """Draft what its children change if the vertex moves: values[place], and `other` sets of the children `passed`.
 
-    A child that comes before the vertex can only gain a better set with the vertex in it; a child that comes after
-    loses its set if the vertex is in it. Returns the last place that may be drawn, and the number of children passed.
-    """
+    A child that comes before the vertex can only gain a better set with the vertex in it; a child
+    that comes after loses its set if the vertex is in it. Returns the last place that may be drawn,
+    and the number of children passed."""
     place = now.place
     n = len(now.order)
     here = np.int64(place[vertex])
-    slack = sets.scores[sets.first[vertex]] + temperature * _MOST_NOISE - level  # places that cost more are not drawn
+    slack = (
+        sets.scores[sets.first[vertex]] + temperature * _MOST_NOISE - level
+    )  # places that cost more are not drawn
     high = n - 1
     count = 0
     for k in range(n):
@@ -254,7 +280,9 @@ def _propose(vertex: Any, level: Any, temperature: Any, sets: Any, edges: Any, n
 
 
 @inlined
-def _move(vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any) -> Any:
+def _move(
+    vertex: Any, target: Any, chosen: Any, count: Any, total: Any, sets: Any, now: Any, draft: Any
+) -> Any:
     """Move the vertex and give the children that it passes their other sets; return the new score."""
     scores = sets.scores
     here = np.int64(now.place[vertex])
@@ -333,7 +361,11 @@ def _draw_place(vertex: Any, high: Any, level: Any, sets: Any, now: Any, draft: 
     chosen = now.choice[vertex]
     number = sets.first[vertex]
     end = high + 1
-    while end > 0 and number < sets.first[vertex + 1] and sets.scores[number] + draft.reach[end - 1] > level:
+    while (
+        end > 0
+        and number < sets.first[vertex + 1]
+        and sets.scores[number] + draft.reach[end - 1] > level
+    ):
         begin = _first_place(sets.members[number], vertex, now.place)
         for k in range(begin, end):
             if sets.scores[number] + values[k] > level:
@@ -370,19 +402,27 @@ def _shift(order: Any, place: Any, here: Any, target: Any) -> None:
 def _mark(members: Any, choice: Any, marked: Any, vertex: Any, parents: Any, word: Any) -> None:
     """Mark the vertex and some of its parents, or some of its children, selected by the bits of the word."""
     for other in range(len(choice)):
-        near = holds(members, choice[vertex], other) if parents else holds(members, choice[other], vertex)
-        marked[other] = other == vertex or (near and (word >> np.uint64(other & 31)) & np.uint64(1) == 1)
+        near = (
+            holds(members, choice[vertex], other)
+            if parents
+            else holds(members, choice[other], vertex)
+        )
+        marked[other] = other == vertex or (
+            near and (word >> np.uint64(other & 31)) & np.uint64(1) == 1
+        )
     marked[len(choice)] = False
 
 
 @inner
-def regroup(members: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, late: Any) -> None:
+def regroup(
+    members: Any, order: Any, place: Any, choice: Any, marked: Any, passed: Any, late: Any
+) -> None:
     """Move marked vertices and their descendants (`late`) behind all others, or them and their ancestors to the front.
 
-    Every vertex keeps its set; `marked` become those that may have a better one now. In most orders of a network a
-    vertex with many descendants comes before one with many ancestors, so single moves seldom find the few orders that
-    allow more: the vertex behind most that are not its descendants, or just behind children that may become parents.
-    """
+    Every vertex keeps its set; `marked` become those that may have a better one now. In most orders
+    of a network a vertex with many descendants comes before one with many ancestors, so single
+    moves seldom find the few orders that allow more: the vertex behind most that are not its
+    descendants, or just behind children that may become parents."""
     n, start = len(order), 0
     for k in range(n):
         start = k if marked[order[k]] else start
@@ -418,7 +458,9 @@ def _choose_best(sets: Any, place: Any, choice: Any, marked: Any) -> Any:
     for vertex in range(len(choice)):
         if marked[vertex]:
             number, last = sets.first[vertex], sets.first[vertex + 1] - 1
-            while number < last and not _allowed(sets.members, place, number, vertex, place[vertex]):
+            while number < last and not _allowed(
+                sets.members, place, number, vertex, place[vertex]
+            ):
                 number += 1
             gain += sets.scores[number] - sets.scores[choice[vertex]]
             choice[vertex] = number

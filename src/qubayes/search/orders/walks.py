@@ -1,8 +1,8 @@
 """Candidate sets as arrays for searches over orders, and random orders.
 
-The sets are rows of a table, best first inside a vertex, so that "the best set that the order allows" is the first
-one that passes a test. For each edge parent -> child there is a list of the child's sets that contain the parent.
-"""
+The sets are rows of a table, best first inside a vertex, so that "the best set that the order
+allows" is the first one that passes a test. For each edge parent -> child there is a list of the
+child's sets that contain the parent."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -28,7 +28,9 @@ class OrderProblem(NamedTuple):
     first: Ints  # (n + 1,) sets first[v] .. first[v + 1] - 1 belong to v
     scores: Floats  # (sets,)
     members: npt.NDArray[np.uint16]  # (sets, largest size), filled up with n
-    skip: npt.NDArray[np.uint16]  # (sets, largest size) from the set to the next one without that member
+    skip: npt.NDArray[
+        np.uint16
+    ]  # (sets, largest size) from the set to the next one without that member
     edge_start: Ints  # (n + 1,) edges by parent
     child: SmallInts  # (edges,)
     list_start: Ints  # (edges,) the edge's sets are lists[list_start[e] : list_stop[e]], best first
@@ -45,12 +47,16 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     """Return the sets of a component, or of all `Candidates`, in the form that kernels read."""
     n = families.n
     if n > _LARGEST:
-        raise SettingError(f"{n} variables in one component; the search over orders takes at most {_LARGEST}")
+        raise SettingError(
+            f"{n} variables in one component; the search over orders takes at most {_LARGEST}"
+        )
     sizes, places = np.diff(families.set_start), families.set_start[families.vertex_start]
     members = np.full((len(sizes), int(sizes.max(initial=1))), n, np.uint16)
     skip, lists = np.ones_like(members), np.empty(len(families.members), np.int32)
     edges = [np.zeros((4, 0), np.int64)]  # parent, child, begin and end of its list
-    cuts = np.unique([0, *np.searchsorted(places, np.arange(_GROUP, places[-1], _GROUP)), n]).tolist()
+    cuts = np.unique(
+        [0, *np.searchsorted(places, np.arange(_GROUP, places[-1], _GROUP)), n]
+    ).tolist()
     for begin, end in pairwise(cuts):  # a group of vertices at a time bounds the memory
         sets = slice(*families.vertex_start[[begin, end]].tolist())
         used = np.arange(members.shape[1]) < sizes[sets, np.newaxis]
@@ -63,7 +69,9 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     parent, child, start, stop = found[:, np.argsort(found[0], kind="stable")]
     return OrderProblem(
         frozen(families.vertex_start[:]),
-        frozen(scores[:]),  # a view: kernels are compiled for read-only arrays, and the caller's array stays as it is
+        frozen(
+            scores[:]
+        ),  # a view: kernels are compiled for read-only arrays, and the caller's array stays as it is
         frozen(members),
         frozen(skip),
         frozen(np.searchsorted(parent, np.arange(n + 1)).astype(np.int64)),
@@ -86,12 +94,13 @@ def _list_edges(families: Families, begin: int, end: int) -> _Listed:
     start = families.set_start[first : last + 1]
     flat = families.members[start[0] : start[-1]]
     table: Any = sparse.csr_array(
-        (np.arange(len(flat), dtype=np.int32), flat, start - start[0]), shape=(last - first, families.n)
+        (np.arange(len(flat), dtype=np.int32), flat, start - start[0]),
+        shape=(last - first, families.n),
     ).tocsc()
     parent = np.repeat(np.arange(families.n, dtype=np.int32), np.diff(table.indptr))
-    child = np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(families.vertex_start[begin : end + 1]))[
-        table.indices
-    ]
+    child = np.repeat(
+        np.arange(begin, end, dtype=np.int32), np.diff(families.vertex_start[begin : end + 1])
+    )[table.indices]
     border = np.ones(len(flat) + 1, np.bool_)  # where another list begins
     border[1:-1] = (np.diff(parent) != 0) | (np.diff(child) != 0)
     gap = border.copy()  # where a run of consecutive sets begins
@@ -99,7 +108,9 @@ def _list_edges(families: Families, begin: int, end: int) -> _Listed:
     lists, runs = np.flatnonzero(border), np.flatnonzero(gap)
     skip = np.empty(len(flat), np.uint16)
     skip[table.data] = np.minimum(np.repeat(runs[1:], np.diff(runs)) - np.arange(len(flat)), 65535)
-    edges = np.stack([parent[lists[:-1]], child[lists[:-1]], start[0] + lists[:-1], start[0] + lists[1:]])
+    edges = np.stack(
+        [parent[lists[:-1]], child[lists[:-1]], start[0] + lists[:-1], start[0] + lists[1:]]
+    )
     return _Listed(edges, table.indices + np.int32(first), skip)
 
 
@@ -107,7 +118,9 @@ def random_order(parents: Sequence[VertexSet], seed: np.random.SeedSequence) -> 
     """Return a random order in which parents come first. The order of the data's columns would leak knowledge."""
     names = np.random.default_rng(seed).permutation(len(parents)).tolist()
     vertex_of = dict(zip(names, range(len(parents)), strict=True))
-    renamed = [[names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))]
+    renamed = [
+        [names[parent] for parent in parents[vertex_of[name]]] for name in range(len(parents))
+    ]
     return tuple(vertex_of[name] for name in topological_order(renamed))
 
 
