@@ -51,9 +51,8 @@ class Trial:
 def main() -> None:
     """Print the table."""
     options = parse()
-    solve(
-        read_candidates(find(options, options.instances[0])), limits=Limits(None, moves=100)
-    )  # compiles
+    # compiles
+    solve(read_candidates(find(options, options.instances[0])), limits=Limits(None, moves=100))
     print(*HEADER, sep="\n")
     for instance in options.instances:
         candidates = read_candidates(find(options, instance))

@@ -25,9 +25,8 @@ from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-if (
-    TYPE_CHECKING
-):  # this process stays small and starts at once: only those that search load the package
+# this process stays small and starts at once: only those that search load the package
+if TYPE_CHECKING:
     from qubayes.data import Dataset
 
 
@@ -163,9 +162,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--pgmpy", action="store_true", help="local scores per second beside pgmpy's"
     )
-    parser.add_argument(
-        "--one", help=argparse.SUPPRESS
-    )  # a task as JSON: what a process of its own does
+    # a task as JSON: what a process of its own does
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not (options.one or options.peer or options.data):
@@ -414,10 +412,8 @@ def print_machine(options: argparse.Namespace) -> None:
     )
     print(f"- Python {platform.python_version()}; {packages}")
     print(f"- commit: {commit()}")
-    places = {
-        str(options.data): "DIR",
-        str(options.keep): "FOLDER",
-    }  # where they are here says nothing elsewhere
+    # where they are here says nothing elsewhere
+    places = {str(options.data): "DIR", str(options.keep): "FOLDER"}
     given = shlex.join(places.get(argument, argument) for argument in sys.argv[1:])
     print(f"- command: `python -m benchmarks candidates {given}`", flush=True)
 

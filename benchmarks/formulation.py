@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from qubayes.candidates import Candidates
     from qubayes.qubo.subsets import Subsets
 
-CANDIDATES, SUBSETS = (
-    "candidates.qbc",
-    "subsets.qbs",
-)  # what a process that assembles finds in its folder
+# what a process that assembles finds in its folder
+CANDIDATES, SUBSETS = "candidates.qbc", "subsets.qbs"
 MODES = (("scc", "paper"), ("chordal", "tight"))
 
 
@@ -35,9 +33,8 @@ def main() -> None:
     if options.assemble:
         print(json.dumps(_assembled(Path(options.directory), *options.assemble)))
         return
-    from benchmarks.paper.printed import (
-        INSTANCES,  # here: the process that assembles is run by its path
-    )
+    # here: the process that assembles is run by its path
+    from benchmarks.paper.printed import INSTANCES
 
     rows = []
     print(f"| instance | {' | '.join(COLUMNS)} |\n|{'---|' * (len(COLUMNS) + 1)}", flush=True)

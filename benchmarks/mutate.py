@@ -78,15 +78,10 @@ WIDE["package"] = (
 KERNELS = {"kernel", "allocating_kernel", "inner", "inlined"}  # decorators of compiled functions
 # before processes are forked
 PRELOADED = "pytest hypothesis numpy scipy.optimize scipy.sparse numba pandas dimod"
-ENOUGH = (
-    30  # seconds of a test file, after which the rest of it is left out: its tests are too slow
-)
-FINE = (
-    0,
-    1,
-    2,
-    5,
-)  # exit codes of pytest: tests passed, some failed, were ended after ENOUGH, or are all slow ones
+# seconds of a test file, after which the rest of it is left out: its tests are too slow
+ENOUGH = 30
+# exit codes of pytest: tests passed, some failed, were ended after ENOUGH, or are all slow ones
+FINE = (0, 1, 2, 5)
 # seconds of processor time for each test, and four times what it usually takes; kernels take up to
 # 8 s
 PATIENCE = 12
@@ -232,9 +227,8 @@ def mutants_of(path: Path) -> list[Mutant]:
             if field in ("annotation", "returns", "decorator_list", "format_spec"):
                 continue
             for child in value if isinstance(value, list) else [value]:
-                guard = (
-                    isinstance(child, ast.keyword) and child.arg == "strict"
-                )  # zip(strict=True) guards, no more
+                # zip(strict=True) guards, no more
+                guard = isinstance(child, ast.keyword) and child.arg == "strict"
                 if isinstance(child, ast.AST) and not (
                     guard or isinstance(child, ast.Raise | ast.JoinedStr)
                 ):
@@ -469,10 +463,8 @@ class Bench:
 
             options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--assert=plain"]
             options += ["--hypothesis-seed=0", "--hypothesis-profile", "fast"]
-            options += [
-                "-W",
-                "ignore:Cannot cache compiled function",
-            ]  # some cannot without optimisation
+            # some cannot without optimisation
+            options += ["-W", "ignore:Cannot cache compiled function"]
             code = pytest.main([*options, *tests], plugins=[plugin])
             done(plugin)
             os._exit(int(code))
@@ -676,9 +668,8 @@ def main() -> None:
     os.environ |= {"NUMBA_OPT": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in PRELOADED.split():
         importlib.import_module(name)
-    folder = options.results.resolve().with_suffix(
-        ".bench"
-    )  # stays, with the kernels: numba finds them by its name
+    # stays, with the kernels: numba finds them by its name
+    folder = options.results.resolve().with_suffix(".bench")
     benches = [Bench(folder / str(job)) for job in range(options.jobs)]
     reached = reached_functions(benches[0], rooms, options.results.with_suffix(".reached.json"))
     users: dict[str, list[str]] = defaultdict(list)

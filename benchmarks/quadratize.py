@@ -50,9 +50,8 @@ class Model(NamedTuple):
     """A quadratization by one package."""
 
     model: dimod.BinaryQuadraticModel
-    decode: Callable[
-        [np.ndarray, list[Any]], dict[Any, np.ndarray]
-    ]  # states, labels -> bits of each variable
+    # states, labels -> bits of each variable
+    decode: Callable[[np.ndarray, list[Any]], dict[Any, np.ndarray]]
     note: str = ""
 
 
@@ -172,9 +171,8 @@ def by_amplify(method: str) -> Callable[[Terms], Model]:
             degrees, quadratization_method=method
         )
         model = dimod.BinaryQuadraticModel(dimod.BINARY)
-        add_terms(
-            model, found.to_unconstrained_poly().as_dict()
-        )  # substitution adds its products as constraints
+        # substitution adds its products as constraints
+        add_terms(model, found.to_unconstrained_poly().as_dict())
         names = {bit.id: v for v, bit in place.items()}
 
         def decode(states: np.ndarray, labels: list[Any]) -> dict[Any, np.ndarray]:
@@ -346,9 +344,8 @@ def main() -> None:
     options = parser.parse_args()
     names = options.polynomials.split(";") if options.polynomials else list(POLYNOMIALS)
     head = HEAD.format(versions=versions()).splitlines()
-    quadratize(
-        {(0, 1, 2): 1.0, (1, 2, 3): 1.0, (0, 3, 4, 5): 1.0}, mode="greedy"
-    )  # compiles the search
+    # compiles the search
+    quadratize({(0, 1, 2): 1.0, (1, 2, 3): 1.0, (0, 3, 4, 5): 1.0}, mode="greedy")
     body = []
     for name in names:
         terms = POLYNOMIALS[name]()

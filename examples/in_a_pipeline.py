@@ -10,9 +10,8 @@ from qubayes.learning.estimator import BayesianNetworkEstimator
 
 values = load_wine().data[:, 5:11]
 bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
-declared = ReadSettings(
-    arities={f"x{column}": 3 for column in range(6)}
-)  # a fold may leave a bin empty
+# a fold may leave a bin empty
+declared = ReadSettings(arities={f"x{column}": 3 for column in range(6)})
 pipeline = make_pipeline(bins, BayesianNetworkEstimator(reading=declared, time_limit=2.0))
 folds = KFold(3, shuffle=True, random_state=0)  # the rows are sorted by kind of wine
 search = GridSearchCV(pipeline, {"bayesiannetworkestimator__max_parents": [0, 1, 2]}, cv=folds).fit(

@@ -9,9 +9,8 @@ from qubayes.data import text
 
 # `pytest --hypothesis-profile thorough` searches longer. A test that needs more multiplies the
 # examples of the profile.
-_FIXTURES = [
-    HealthCheck.function_scoped_fixture
-]  # folders of tests are overwritten by each example
+# folders of tests are overwritten by each example
+_FIXTURES = [HealthCheck.function_scoped_fixture]
 settings.register_profile("usual", deadline=None, max_examples=60, suppress_health_check=_FIXTURES)
 settings.register_profile("fast", settings.get_profile("usual"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("usual"), max_examples=1000)

@@ -547,9 +547,8 @@ def test_patience_ends_annealing_that_finds_nothing_better(monkeypatch):
         found = solve(candidates, solver, limits=Limits(60.0))
         assert found.score == pytest.approx(best_score(candidates)) and not found.proved
         assert found.status.startswith("no better network in the last ")
-    searched = solve(
-        candidates, Anneal(patience=1e-9), limits=Limits(None, 4000)
-    )  # moves decide, not the clock
+    # moves decide, not the clock
+    searched = solve(candidates, Anneal(patience=1e-9), limits=Limits(None, 4000))
     assert searched.statistics["moves"] == 4000
 
 

@@ -782,9 +782,8 @@ def test_quick_makes_all_tables_and_goes_on(data, tmp_path, capsys):
     code, _, err = run(capsys, *arguments)
     assert code == 0 and (tmp_path / "trials.jsonl").read_bytes() == written
     half = b"".join(written.splitlines(keepends=True)[:4])
-    (tmp_path / "trials.jsonl").write_bytes(
-        half
-    )  # the tables of what is there, and nothing is measured
+    # the tables of what is there, and nothing is measured
+    (tmp_path / "trials.jsonl").write_bytes(half)
     code, text, _ = run(capsys, *arguments, "--no-measure")
     assert code == 0 and "Table D.2" in text and (tmp_path / "trials.jsonl").read_bytes() == half
 

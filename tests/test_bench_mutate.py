@@ -48,9 +48,8 @@ def test_who_holds_a_mutant(mutants):
     kernel = held("return size < 24 and")  # of a kernel, up to the Python function that calls it
     assert {f"{PATH}::_find_survivors", f"{PATH}::_mark"} <= kernel
     assert f"{PATH}::prune_families" not in kernel
-    assert f"{PATH}::_find_survivors" in held(
-        "_FINE, _OUTSIDE, _REPEATED, _COLLISION"
-    )  # a constant
+    # a constant
+    assert f"{PATH}::_find_survivors" in held("_FINE, _OUTSIDE, _REPEATED, _COLLISION")
 
 
 def test_the_narrow_and_quick_tests_come_first(mutants):

@@ -40,11 +40,8 @@ probability ( grass | sprinkler, rain ) {
   (high, no) 0.9, 0.1;
 }
 """
-GRASS = [
-    [[0.8, 0.2], [0.0, 1.0]],
-    [[0.85, 0.15], [0.7, 0.3]],
-    [[0.99, 0.01], [0.9, 0.1]],
-]  # sprinkler, rain, grass
+# sprinkler, rain, grass
+GRASS = [[[0.8, 0.2], [0.0, 1.0]], [[0.85, 0.15], [0.7, 0.3]], [[0.99, 0.01], [0.9, 0.1]]]
 
 
 def read_text(tmp_path, text, name="x.bif"):

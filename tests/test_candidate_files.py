@@ -299,9 +299,8 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     path.write_text("kept")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(
-        resource.RLIMIT_FSIZE, (10_000, hard)
-    )  # a write past it fails as on a full disk
+    # a write past it fails as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(FormatError, match="cannot write"):
             write_candidates(large, path)

@@ -124,14 +124,8 @@ def test_many_rows(name, arity):
     )
 
 
-EDGES = (
-    1023,
-    1024,
-    1025,
-    4095,
-    4096,
-    4097,
-)  # cell counts about TABLE_WIDTH and the width of the histogram
+# cell counts about TABLE_WIDTH and the width of the histogram
+EDGES = (1023, 1024, 1025, 4095, 4096, 4097)
 
 
 def weighted_rows(distinct, more, weights):

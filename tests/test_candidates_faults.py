@@ -79,9 +79,8 @@ def large_result(tmp_path, capsys):
     names = tuple(f"{name}_{'x' * 40}" for name in dataset.names)
     data = data_file(tmp_path, replace(dataset, names=names))
     arguments = ("candidates", data, "-m", 2, "--score", "loglik", "-o")
-    assert (
-        run(capsys, *arguments, tmp_path / "whole.jkl")[0] == 0
-    )  # compiles, too: machine code goes to disk
+    # compiles, too: machine code goes to disk
+    assert run(capsys, *arguments, tmp_path / "whole.jkl")[0] == 0
     (tmp_path / "out").mkdir()
     return tmp_path / "out", arguments, (tmp_path / "whole.jkl").read_bytes()
 
@@ -199,9 +198,8 @@ def test_a_resumed_checkpoint_holds_whole_blocks_only(damage, blocks_and_result,
 def test_flipped_bits_in_a_checkpoint(blocks_and_result, tmp_path):
     content, result = blocks_and_result
     header = content.index(b"\n") + 1
-    heads = range(
-        8 * header, 8 * (header + 16), 5
-    )  # block number, width and count of the first record
+    # block number, width and count of the first record
+    heads = range(8 * header, 8 * (header + 16), 5)
     for bit in [
         *heads,
         *np.random.default_rng(1).integers(8 * header, 8 * len(content), 12).tolist(),

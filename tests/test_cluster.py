@@ -124,11 +124,8 @@ def test_lower_levels_are_tasks_as_well(client, monkeypatch, dataset, score, kno
     monkeypatch.setattr(identify_module, "_LEAST_FOR_CLUSTER", 1)
     names = names_of_tasks(monkeypatch, identify_module)
     assert_same(identify(dataset, search, workers=Workers(cluster=client)), expected)
-    assert names == [
-        "scan_apart",
-        "scan_apart",
-        "scan",
-    ]  # levels 2, 3 and 4; level 1 is scanned here
+    # levels 2, 3 and 4; level 1 is scanned here
+    assert names == ["scan_apart", "scan_apart", "scan"]
 
 
 def test_pairs_are_screened_on_the_cluster(client, monkeypatch):
@@ -154,9 +151,8 @@ def test_bootstrap_samples_are_tasks(client, monkeypatch, tmp_path):
         and found.consensus == expected.consensus
     )
     networks = json.loads(kept.read_text())["networks"]
-    kept.write_text(
-        json.dumps({"networks": [None, *networks[1:3]]})
-    )  # as it was when the third one came first
+    # as it was when the third one came first
+    kept.write_text(json.dumps({"networks": [None, *networks[1:3]]}))
     again = bootstrap(data, search, 4, seed=3, workers=Workers(cluster=client), keep=kept)
     assert np.array_equal(again.frequencies, expected.frequencies)
     assert json.loads(kept.read_text())["networks"] == networks
@@ -250,9 +246,8 @@ def test_solve_on_the_command_line(cluster, tmp_path, capsys):
         found.append({key: value for key, value in json.loads(out).items() if key != "seconds"})
     assert found[0] == found[1]
     missing = tmp_path / "missing.jkl"
-    code, _, err = run(
-        capsys, "solve", missing, "--cluster", "tcp://127.0.0.1:9"
-    )  # fails before the file is read
+    # fails before the file is read
+    code, _, err = run(capsys, "solve", missing, "--cluster", "tcp://127.0.0.1:9")
     assert_one_line(code, err, "no Dask scheduler answers at tcp://127.0.0.1:9")
 
 
@@ -328,9 +323,8 @@ def test_few_tasks_are_in_flight_and_closing_calls_them_off(client):
     results = run_tasks(measure, {}, range(1000), Workers(cluster=client))
     for _ in range(10):
         next(results)
-        assert (
-            0 < tasks_known_to(client) <= 2 * 2 + 2
-        )  # two for each thread, the shared input, the one just taken
+        # two for each thread, the shared input, the one just taken
+        assert 0 < tasks_known_to(client) <= 2 * 2 + 2
     results.close()
     wait_until_idle(client)
 

@@ -53,9 +53,8 @@ def test_the_interface_is_dimods(sampler):
     dimod.testing.assert_response_energies(answer, glass(8))
     assert len(answer) == 3
     assert set(answer.info["timing"]) == {"preprocessing_ns", "sampling_ns", "postprocessing_ns"}
-    assert all(
-        value > 0 for value in answer.info["timing"].values()
-    )  # parts of the time that the call took
+    # parts of the time that the call took
+    assert all(value > 0 for value in answer.info["timing"].values())
     assert 1e-9 * sum(answer.info["timing"].values()) <= elapsed
 
 

@@ -63,9 +63,8 @@ def test_parameters_can_be_asked_set_and_cloned():
 
 def test_works_in_a_pipeline_and_a_grid_search():
     values = np.random.default_rng(0).normal(size=(120, 3)).cumsum(axis=1)
-    bins = KBinsDiscretizer(
-        3, encode="ordinal", strategy="uniform"
-    )  # quantiles ask for an argument since 1.7
+    # quantiles ask for an argument since 1.7
+    bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
     pipeline = make_pipeline(bins, BayesianNetworkEstimator(1))
     assert pipeline.fit(values)[-1].network_.n == 3
     assert np.isfinite(pipeline.score(values))

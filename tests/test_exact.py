@@ -418,9 +418,8 @@ def test_sets_that_were_not_priced_leave_no_false_proof(seed, monkeypatch):
     )
     monkeypatch.setattr(branching, "heapq", pop)
     nodes = branch(component, run_of(candidates, 600.0))
-    assert nodes == len(taken) + len(
-        branched
-    )  # two nodes of an edge, or the same node with more cuts
+    # two nodes of an edge, or the same node with more cuts
+    assert nodes == len(taken) + len(branched)
     best = best_score(candidates)
     assert component.proved and component.bound >= best - 1e-9
     assert component.best.score == pytest.approx(best, abs=1e-9)

@@ -40,9 +40,8 @@ def test_kills_lose_nothing():
     shown = experiment(
         "kill.py", "--kills", "2", "--variables", "10", "--commands", "formulate,learn"
     )
-    assert re.search(r"^[23] kills", shown, re.MULTILINE), (
-        shown
-    )  # the shares of the commands are rounded up
+    # the shares of the commands are rounded up
+    assert re.search(r"^[23] kills", shown, re.MULTILINE), shown
 
 
 @pytest.mark.parametrize(

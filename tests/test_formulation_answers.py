@@ -114,9 +114,8 @@ def test_answers_of_the_constrained_form():
             encode_sets(formulation, best_sets(formulation, order), order)[:plain]
             for order in orders
         ]
-        more = random.random((100, plain)) < random.choice(
-            [0.0, 0.03], size=(100, 1)
-        )  # bits turned on besides
+        # bits turned on besides
+        more = random.random((100, plain)) < random.choice([0.0, 0.03], size=(100, 1))
         states = np.array(networks) | more
         for state, found in zip(states, decode(formulation, (states, form.labels)), strict=True):
             total = energy(form.score, state) + energy(form.cycles, state)

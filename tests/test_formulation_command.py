@@ -123,9 +123,8 @@ def test_names_of_bits_and_constraints_are_in_every_constrained_file(scores_file
         models.append(read_model(tmp_path / f"m{ending}"))
     assert all(one.is_equal(models[0]) for one in models[1:])
     assert all(list(one.variables) == list(models[0].variables) for one in models[1:])
-    assert list(models[1].constraints) == list(
-        models[2].constraints
-    )  # dimod sorts those of a .cqm file
+    # dimod sorts those of a .cqm file
+    assert list(models[1].constraints) == list(models[2].constraints)
     assert any(name.startswith("edge[v") for name in models[0].constraints)
 
 
@@ -146,9 +145,8 @@ def test_subsets_from_a_file(scores_file, tmp_path):
     candidates = read_candidates(scores_file)
     write_subsets(whole_subsets(candidates), tmp_path / "whole.qbs")
     whole = formulate(scores_file, "--subsets", tmp_path / "whole.qbs")
-    assert (
-        whole["mu"] == candidates.per_vertex.tolist()
-    )  # as in the file, and not as few as could be found
+    # as in the file, and not as few as could be found
+    assert whole["mu"] == candidates.per_vertex.tolist()
     found = formulate(scores_file, "-o", tmp_path / "found.bqm", "--threads", 1)
     assert sum(found["mu"]) < sum(whole["mu"])
     write_subsets(cover(candidates), tmp_path / "found.qbs")
@@ -185,9 +183,8 @@ def test_an_interrupt_writes_the_best_so_far_and_exits_with_130(scores_file, tmp
     assert done.exit_code == 130 and "interrupted; the best covers found so far" in done.stderr
     facts = json.loads(done.stdout)
     assert read_qubo(tmp_path / "model.bqm")[0].bits == facts["bits"]["total"]
-    sizes = read_candidates(
-        scores_file
-    ).per_vertex  # every vertex but the first one reached keeps its sets
+    # every vertex but the first one reached keeps its sets
+    sizes = read_candidates(scores_file).per_vertex
     assert sum(mu == size for mu, size in zip(facts["mu"], sizes.tolist(), strict=True)) >= 5
 
 

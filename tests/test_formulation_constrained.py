@@ -70,9 +70,8 @@ def test_least_objective_under_the_constraints(ordering):
         best = reference.best_score_of_orders(scores)
         assert energies.min() == pytest.approx(-best)
         inequalities += sum(label.startswith("subsets") for label in model.constraints)
-        if (
-            ordering == "inequalities"
-        ):  # then every state that fits is a network, and its objective at least -best
+        # then every state that fits is a network, and its objective at least -best
+        if ordering == "inequalities":
             assert (energies >= -best - 1e-9).all()
         assert len(states)
     assert inequalities
@@ -161,9 +160,8 @@ def test_six_subsets_of_which_every_two_score():
     xi = int(np.ceil(formulation.penalties.at_most_two[0]))
     weak, excess = penalised_minimum(replace(form, lambdas=(xi,)), 1)
     assert xi == 3 and weak == 7.0 and excess == 4
-    assert form.lambdas == (
-        6,
-    )  # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
+    # the least whole number above g (mu - 1) / 2 = 5, with a margin of 1 %
+    assert form.lambdas == (6,)
 
 
 def test_bounds_of_the_excess_are_their_definition():

@@ -87,11 +87,8 @@ def test_every_minimiser_is_a_best_network(order, penalty):
             zip(formulation.penalties.at_most_two > 0, formulation.penalties.has_slack, strict=True)
         )
     if penalty == "tight":
-        assert kept_by == {
-            (False, False),
-            (True, False),
-            (True, True),
-        }  # nothing, unused pairs, a z bit
+        # nothing, unused pairs, a z bit
+        assert kept_by == {(False, False), (True, False), (True, True)}
 
 
 @pytest.mark.parametrize("order,penalty", MODES)

@@ -409,9 +409,8 @@ def test_a_vertex_with_two_possible_parents_needs_no_bits_of_its_own():
             own = list(range(*subsets.families.vertex_start[vertex : vertex + 2]))
             own += [z for z in [int(made.z_bits[vertex])] if z >= 0]
             first = made.order.pairs[pairs, 0] == parents
-            x = (
-                states[:, subsets.total + pairs] == first
-            )  # whether each parent comes before the vertex
+            # whether each parent comes before the vertex
+            x = states[:, subsets.total + pairs] == first
             gain = [reference.closure(known, frozenset([p])) - known[frozenset()] for p in parents]
             polynomial = -(x * gain).sum(axis=1)
             if len(parents) == 2:
@@ -477,9 +476,8 @@ def test_shortest_cycles():
     assert shortest_cycles(((), (0,), (0, 1))) == []
     place, short = np.arange(10), {(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)}
     assert missing_chords(cycles, place, set()) == short
-    assert missing_chords(cycles, place, short) == chords(
-        cycles[2], place
-    )  # a state may pay for a short cycle
+    # a state may pay for a short cycle
+    assert missing_chords(cycles, place, short) == chords(cycles[2], place)
     assert missing_chords(cycles, place, short | chords(cycles[2], place)) == set()
 
 
@@ -509,9 +507,8 @@ def test_order_bits_on_demand_are_exact_on_small_problems(kind):
     saved, proved = 0, set()
     cases = rings(4, 15) if kind == "ring" else problems(4, 15, kind == "required")
     for random, scores, candidates, subsets, default, near in cases:
-        known = Network(
-            candidates.names, tuple(candidates.base(v) for v in range(candidates.n))
-        )  # far from the best
+        # far from the best
+        known = Network(candidates.names, tuple(candidates.base(v) for v in range(candidates.n)))
         demand = Demand(known if random.random() < 0.5 else None, sweeps=100, walks=20)
         made = formulate(candidates, subsets, order="adjacent", demand=demand)
         assert made.exact or made.order_status.walks == 20

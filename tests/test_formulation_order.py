@@ -136,13 +136,8 @@ def test_pairs_on_no_cycle_need_no_bit():
         choose_order(candidates_of(scores_of(bow, 5)), kind) for kind in ("chordal", "scc")
     )
     assert (len(chordal.pairs), len(scc.pairs)) == (6, 10)
-    star = {
-        0: [1, 2, 3],
-        1: [4],
-        2: [4],
-        3: [4],
-        4: [0],
-    }  # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
+    # 1, 2, 3 -> 0 -> 4 -> 1, 2, 3: no pair among 1, 2, 3
+    star = {0: [1, 2, 3], 1: [4], 2: [4], 3: [4], 4: [0]}
     pairs = choose_order(candidates_of(scores_of(star, 5)), "chordal").pairs.tolist()
     assert len(pairs) == 7 and not any(set(pair) <= {1, 2, 3} for pair in pairs)
 
@@ -214,10 +209,8 @@ def test_an_elimination_is_its_definition(n, density, seed):
 def test_greedy_sequences_take_the_least_cost(n, density, seed):
     random = np.random.default_rng(seed)
     adjacency, _ = random_graph(random, n, density)
-    both, noise = (
-        adjacency | adjacency.T,
-        random.random(n) * (seed % 2),
-    )  # without noise the first of equals
+    # without noise the first of equals
+    both, noise = adjacency | adjacency.T, random.random(n) * (seed % 2)
     near = {v: set(np.flatnonzero(both[v]).tolist()) for v in range(n)}
     for by_degree, thorough in product((False, True), repeat=2):
         found = greedy_sequence(packed_arcs(both)[0], noise, by_degree, thorough).tolist()
@@ -280,9 +273,8 @@ def test_temperatures_fall_evenly(pairs):
     np.testing.assert_allclose(
         found[1:] / found[:-1], (order_bits.COLD / order_bits.HOT) ** (1 / 40)
     )
-    assert (
-        temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0
-    )  # few pairs: not below those of a larger graph
+    # few pairs: not below those of a larger graph
+    assert temperatures(40, 2)[0] == temperatures(40, 3)[0] > 0
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -308,9 +308,8 @@ def test_a_long_cycle_is_told_in_short() -> None:
 
 
 def test_room_for_rows_that_are_there_not_for_blank_lines(tmp_path: Path) -> None:
-    header = ",".join(
-        f"c{i}" for i in range(300_000)
-    )  # with as many lines it would be 90 billion cells
+    # with as many lines it would be 90 billion cells
+    header = ",".join(f"c{i}" for i in range(300_000))
     with pytest.raises(DataError, match="no row"):
         quickly(10.0, read, file(tmp_path, "x.csv", header + "\n" * 300_000))
     assert (

@@ -94,18 +94,10 @@ def test_a_change_in_a_module_of_a_plug_in_counts(run_plug_in):
         ("plug/parts.py", "+ 5", "+ 7", 2),
         ("plug/sizes.py", "10000", "20000", 10000),
         ("plug/kernels.py", "1000 * x", "3000 * x", 2000),  # a function below the kernel
-        (
-            "other.py",
-            "return x\n",
-            "return x + 100\n",
-            100,
-        ),  # a function that a function of another module calls
-        (
-            "other.py",
-            "made(20)",
-            "made(30)",
-            10,
-        ),  # a value that a function keeps from where it was made
+        # a function that a function of another module calls
+        ("other.py", "return x\n", "return x + 100\n", 100),
+        # a value that a function keeps from where it was made
+        ("other.py", "made(20)", "made(30)", 10),
     ]
     for name, old, new, more in changes:
         assert run_plug_in(name=name, old=old, new=new) == (first + more, False), (name, old)

@@ -190,9 +190,8 @@ def test_a_share_is_held_out():
 def test_numbers_that_are_held_out_go_into_the_intervals_of_the_other_rows():
     rain = pl.Series([False, True] * 30)
     table = pl.DataFrame({"mm": [0.5, 8.5] * 30, "rain": rain})
-    held = pl.DataFrame(
-        {"mm": [8.6, 9.5, 9.0, 8.7], "rain": [True] * 4}
-    )  # all in the upper interval
+    # all in the upper interval
+    held = pl.DataFrame({"mm": [8.6, 9.5, 9.0, 8.7], "rain": [True] * 4})
     graph = qb.Network(("mm", "rain"), ((), (0,)))
     found = qb.judge(table, graph, holdout=held, bins=2).held_out
     fitted = qb.fit(graph, qb.read(table, bins=2))

@@ -20,9 +20,8 @@ from qubayes.scores import NAMES, Score
 from strategies import datasets
 from test_candidates import assert_same, by_vertex, expected, knowledge, weighted_rows
 
-PRICED = [
-    name for name in NAMES if name != "loglik"
-]  # with loglik every set is a candidate: there are no bounds
+# with loglik every set is a candidate: there are no bounds
+PRICED = [name for name in NAMES if name != "loglik"]
 
 
 @pytest.fixture

@@ -252,9 +252,8 @@ def test_bootstrap_is_repeatable_and_goes_on(tmp_path):
     resumed = bootstrap(DATA, CandidateSearch(1), 4, seed=2, keep=kept)
     assert (resumed.frequencies == whole.frequencies).all()
     assert resumed.consensus == whole.consensus
-    fewer = bootstrap(
-        DATA, CandidateSearch(1), 2, seed=2, keep=kept
-    )  # the first two of the four that are kept
+    # the first two of the four that are kept
+    fewer = bootstrap(DATA, CandidateSearch(1), 2, seed=2, keep=kept)
     assert (
         fewer.samples == 2
         and (fewer.frequencies == bootstrap(DATA, CandidateSearch(1), 2, seed=2).frequencies).all()

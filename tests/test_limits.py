@@ -61,9 +61,8 @@ def test_counts_of_the_most_rows_do_not_overflow(name):
     for vertex in range(3):
         for parents, value in found.of(vertex):
             expected = weighted_score(dataset, weights.tolist(), vertex, parents, name)
-            assert value == pytest.approx(
-                expected, rel=1e-9, abs=1e-4
-            )  # two sums of 4e10 are subtracted
+            # two sums of 4e10 are subtracted
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-4)
 
 
 def weighted_score(
@@ -112,9 +111,8 @@ def test_ties_in_many_rows_make_no_candidates(seed, score):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("ess", [LEAST_ESS, LARGEST_ESS])
 def test_scores_are_finite_at_the_limits_of_prior_and_states(name, ess):
-    dataset = repeated(
-        [[r - 1] for r in [2] + [100] * 99], [2] + [100] * 99, 3
-    )  # 2 * 10^198 joint states
+    # 2 * 10^198 joint states
+    dataset = repeated([[r - 1] for r in [2] + [100] * 99], [2] + [100] * 99, 3)
     assert math.isfinite(local_score(dataset, 0, range(1, 100), Score(name, ess)))
     with pytest.raises(DataError, match=r"10\^200 joint states; at most 10\^200 can be scored"):
         local_score(repeated([[0]] * 101, [2] + [100] * 100, 3), 0, range(1, 101), Score(name, ess))

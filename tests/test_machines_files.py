@@ -504,9 +504,8 @@ def test_an_archive_may_unpack_to_the_limit(tmp_path, monkeypatch):
     ],
 )
 def test_qplib_with_a_coefficient_that_is_not_finite(tmp_path, old, new):
-    text = QPLIB.replace("QML", "QMQ").replace(
-        "7.5 constant", "7.5 constant\n0"
-    )  # without quadratic entries of rows
+    # without quadratic entries of rows
+    text = QPLIB.replace("QML", "QMQ").replace("7.5 constant", "7.5 constant\n0")
     (tmp_path / "m.qplib").write_text(text)
     assert len(read_model(tmp_path / "m.qplib").constraints) == 2
     assert old in text

@@ -552,9 +552,8 @@ def test_a_bomb_of_entities_and_one_of_zeros_do_nothing(tmp_path):
             read_network(tmp_path / name)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (
-        most < 4 * MOST_BYTES
-    )  # the files unpack to 64 MB; their entities and defaults to gigabytes
+    # the files unpack to 64 MB; their entities and defaults to gigabytes
+    assert most < 4 * MOST_BYTES
 
 
 @functools.cache

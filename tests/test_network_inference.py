@@ -350,9 +350,8 @@ def test_inference_in_blocks_of_rows_and_its_limit(monkeypatch):
     whole = RAIN.predict_proba(frame, "sprinkler")
     monkeypatch.setattr(inference, "_BLOCK", 40)
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
-    monkeypatch.setattr(
-        inference, "_LARGEST_FACTOR", 12
-    )  # as large as the table of grass: one row at a time
+    # as large as the table of grass: one row at a time
+    monkeypatch.setattr(inference, "_LARGEST_FACTOR", 12)
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()
     monkeypatch.setattr(inference, "_LARGEST_FACTOR", 11)
     assert (RAIN.predict_proba(frame, "sprinkler") == whole).all()

@@ -318,9 +318,8 @@ def test_networkx_reads_our_dot_and_we_read_its(tmp_path):
     write_network(network, tmp_path / "x.dot")
     found = from_networkx(nx.nx_pydot.read_dot(tmp_path / "x.dot"))
     assert parent_sets(found) == parent_sets(network)
-    plain = Network(
-        (*names[:2], "script", *names[3:]), network.parents
-    )  # it writes <script> without quotes: HTML
+    # it writes <script> without quotes: HTML
+    plain = Network((*names[:2], "script", *names[3:]), network.parents)
     nx.nx_pydot.write_dot(to_networkx(plain), tmp_path / "y.dot")
     assert parent_sets(read_network(tmp_path / "y.dot")) == parent_sets(plain)
 

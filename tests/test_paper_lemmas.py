@@ -41,9 +41,8 @@ def test_a_penalty_on_two_covering_sets_sees_them_apart_when_the_third_is_active
     )
     functional = low + high - one - other - both
     stacked = np.vstack([zero, functional])
-    assert np.linalg.matrix_rank(stacked) == np.linalg.matrix_rank(
-        zero
-    )  # it follows from the three zeros
+    # it follows from the three zeros
+    assert np.linalg.matrix_rank(stacked) == np.linalg.matrix_rank(zero)
 
 
 @pytest.mark.parametrize(("off", "on"), [(1.0, 1.0), (3.0, 0.5), (2.0, 0.0)])
@@ -96,9 +95,8 @@ def test_the_papers_penalty_vanishes_where_the_covering_penalty_does(family):
     sets = [frozenset(bits(mask)) for mask in family]
     for state in product((0, 1), repeat=len(family)):
         on = dict(zip(family, state, strict=True))
-        linear = sum(
-            (weight - 1.0) * on[s] for s, weight in g2.linear.items()
-        )  # without the terms, of weight 1
+        # without the terms, of weight 1
+        linear = sum((weight - 1.0) * on[s] for s, weight in g2.linear.items())
         h = linear + sum(weight * on[s] * on[t] for (s, t), weight in g2.couplers.items())
         assert h == pytest.approx(0.0, abs=1e-9) or h > 1.0
         assert (h < 0.5) == (covering_penalty(sets, state) == 0)

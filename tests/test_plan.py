@@ -34,9 +34,8 @@ from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.scores import Score
 
-MANY = dependent_data(
-    300, 10, seed=0
-)  # so many that a search of m = 3 is predicted before it is run
+# so many that a search of m = 3 is predicted before it is run
+MANY = dependent_data(300, 10, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +83,8 @@ def test_levels_beyond_reach_are_extrapolated(dataset):
 @pytest.mark.parametrize(("before", "factor"), [(4.0, 1.0), (2.0, 1.0), (1.6, 1.25), (0.5, 1.5)])
 def test_a_trend_goes_on_within_limits(before, factor):
     assert extrapolated(Pace(before, 0.5), Pace(2.0, 0.25)) == Pace(factor * 2.0, 0.125)
-    assert (
-        extrapolated(Pace(before, 0.1), Pace(2.0, 0.25)).candidates == 0.25
-    )  # no more than before
+    # no more than before
+    assert extrapolated(Pace(before, 0.1), Pace(2.0, 0.25)).candidates == 0.25
 
 
 def test_the_pace_of_many_variables_is_that_of_their_search(monkeypatch):
@@ -113,9 +111,8 @@ def test_the_memory_is_that_of_the_tables(dataset):
     below = level.below
     tables = below.terms.nbytes + below.cells.nbytes + below.best.nbytes
     found = forecasts(dataset, CandidateSearch(3))
-    assert (
-        tables < found[2].memory - found[0].memory < 3 * tables
-    )  # the last level may hold best scores twice
+    # the last level may hold best scores twice
+    assert tables < found[2].memory - found[0].memory < 3 * tables
 
 
 class Clock:
@@ -279,9 +276,8 @@ def test_many_variables_are_restricted_to_possible_parents(limit, kept, chosen):
 
 
 def test_two_parents_among_all_come_before_two_among_some():
-    search = choose(
-        30.0, CandidateSearch(3), 71, smaller=True
-    )  # 300 s, 60 s among 20; 30 s, 60 s among 30
+    # 300 s, 60 s among 20; 30 s, 60 s among 30
+    search = choose(30.0, CandidateSearch(3), 71, smaller=True)
     assert (search.max_parents, search.possible_parents) == (2, None)
 
 
@@ -306,10 +302,8 @@ def test_a_given_number_of_parents_comes_before_fewer():
             25,
             "max_parents=2 possible_parents=10 takes about 20 s and .*; the limit is 25 s: choose that, or give",
         ),
-        (
-            3,
-            "max_parents=1 takes about 30 s; the limit is 3 s: give more time",
-        ),  # the last one that was predicted
+        # the last one that was predicted
+        (3, "max_parents=1 takes about 30 s; the limit is 3 s: give more time"),
     ],
 )
 def test_a_refusal_names_what_fits(limit, offer):
@@ -365,9 +359,8 @@ def test_possible_parents_are_checked_before_they_are_predicted(kept):
 
 
 def test_the_memory_restricts_the_choice_too(monkeypatch):
-    monkeypatch.setattr(
-        "qubayes.candidates.budget.memory_here", lambda: 100
-    )  # bytes; m parents take 10^m
+    # bytes; m parents take 10^m
+    monkeypatch.setattr("qubayes.candidates.budget.memory_here", lambda: 100)
     assert choose(1.0, CandidateSearch(3), 60, smaller=True) == CandidateSearch(2)
     with pytest.raises(
         SettingError, match=r"max_parents=3 needs .* are here; max_parents=2 takes about 1 s; the"

@@ -94,9 +94,8 @@ def test_what_all_sets_share_is_required():
     presolved = presolve(prune("abcd", lists), 5.0, twins=False)
     assert presolved.candidates.base(0) == (1,)
     assert dict(presolved.candidates.of(0))[(1,)] == -100.0
-    assert list(presolved.candidates.of(1)) == [
-        ((), -50.0)
-    ]  # a follows b in every network that is left
+    # a follows b in every network that is left
+    assert list(presolved.candidates.of(1)) == [((), -50.0)]
     assert_kept(prune("abcd", lists), twins=False)
 
 
@@ -122,9 +121,8 @@ def test_columns_in_bijection_are_twins(seed, score):
         {("A", "a"), ("B", "b"), ("Aa", "a")},
     )
     both = any({0, 2} <= {*members} for vertex in range(6) for members, _ in candidates.of(vertex))
-    assert found == (
-        known if not both else {("B", "b")}
-    )  # with bdeu two columns can be more than one of them
+    # with bdeu two columns can be more than one of them
+    assert found == (known if not both else {("B", "b")})
     assert not both or score == "bdeu"
     assert best_score(reduced.candidates) == pytest.approx(best_score(candidates), abs=1e-7)
     for twin, _ in reduced.twins:

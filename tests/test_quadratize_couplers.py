@@ -7,9 +7,8 @@ import pytest
 
 from qubayes.quadratize import quadratize
 
-SETS = range(
-    1, 16
-)  # non-empty sets of four variables; a family is a number with bit s - 1 for each of its sets s
+# non-empty sets of four variables; a family is a number with bit s - 1 for each of its sets s
+SETS = range(1, 16)
 FAMILIES = np.arange(2**15)
 
 

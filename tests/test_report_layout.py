@@ -60,9 +60,8 @@ def test_no_move_of_a_node_or_of_an_edge_removes_a_crossing(seed):
     layers = layered(random_network(14, 24, seed).parents, 3)
     rows = ordered(layers)
     fewest = reference.crossings(layers.below, rows)
-    edges = [
-        chain[1:-1] for chain in layers.chains.values() if len(chain) <= 4
-    ]  # with one or two bends
+    # with one or two bends
+    edges = [chain[1:-1] for chain in layers.chains.values() if len(chain) <= 4]
     for bends in [*edges, *((node,) for node in range(layers.nodes))]:
         others = [[node for node in row if node not in bends] for row in rows]
         homes = [next(k for k, row in enumerate(rows) if bend in row) for bend in bends]

@@ -15,10 +15,8 @@ ROOMS = (
     *("report", "learning", "cli"),  # the hall
 )
 EXCEPTIONS = {
-    (
-        "data/read.py",
-        "network",
-    ),  # states may be declared by a network file, which is read on demand
+    # states may be declared by a network file, which is read on demand
+    ("data/read.py", "network"),
     ("network/network.py", "report"),  # a picture is drawn on demand
 }
 WING = ("machines", "qubo", "quadratize")

@@ -209,10 +209,8 @@ def test_verbs_have_every_setting_by_its_name_with_the_same_default(verb, kinds)
 def test_the_estimator_has_every_setting_of_one_network():
     from qubayes.learning.estimator import BayesianNetworkEstimator
 
-    ours = {
-        "score": "score_name",
-        "seed": "random_state",
-    }  # `score` is a method, and scikit-learn names seeds
+    # `score` is a method, and scikit-learn names seeds
+    ours = {"score": "score_name", "seed": "random_state"}
     expected = {
         ours.get(name, name) for name in defaults(LearnSettings) if name not in ("best", "within")
     }

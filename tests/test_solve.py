@@ -36,9 +36,8 @@ from qubayes.search import run as run_module
 from solve_cases import best_score, formulated, random_candidates, with_required_edge
 
 CLOCK = [0.0]
-NAMES = list(
-    registered()
-)  # those of plug-ins too, such as the package in benchmarks/paper/baselines
+# those of plug-ins too, such as the package in benchmarks/paper/baselines
+NAMES = list(registered())
 COUNTING = [name for name in NAMES if solver_named(name).counts]
 
 

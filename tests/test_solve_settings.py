@@ -139,9 +139,8 @@ def test_the_default_solver_is_that_of_learn(files):
     candidates = random_candidates(7, 0)
     found = solve(candidates)
     assert (found.solver, found.status, found.reason) == ("auto", "optimal", Reason.PROVED)
-    assert (
-        solve(candidates, limits=Limits(None, moves=10)).solver == "anneal"
-    )  # a proof counts no moves
+    # a proof counts no moves
+    assert solve(candidates, limits=Limits(None, moves=10)).solver == "anneal"
     assert SolveSettings().solver == LearnSettings().solver == "auto"
     assert SolveSettings(moves=10).solver_name == "anneal"
     done = CliRunner().invoke(app, ["solve", str(files / "x.qbc")])
@@ -232,9 +231,8 @@ def test_a_solver_of_another_package(plugin):
 
 @pytest.mark.parametrize("name", ["order-sa", "asobs", "hillclimb", "bqp"])
 def test_a_solver_that_has_moved_says_where_it_is(monkeypatch, name):
-    monkeypatch.setattr(
-        "qubayes.search.run.entry_points", lambda group: []
-    )  # as if nothing else were installed
+    # as if nothing else were installed
+    monkeypatch.setattr("qubayes.search.run.entry_points", lambda group: [])
     with pytest.raises(MissingPackageError) as caught:
         solver_named(name)
     assert str(caught.value) == (

@@ -25,9 +25,8 @@ from qubayes.qubo.subsets.smallest_cover import ProgramSolution
 from reference.covers import covers, optimum
 from subset_cases import set_system
 
-cover_module = import_module(
-    "qubayes.qubo.subsets.cover"
-)  # the package has a function of this name
+# the package has a function of this name
+cover_module = import_module("qubayes.qubo.subsets.cover")
 
 
 def candidates_of(*lists):
@@ -142,10 +141,8 @@ def test_rounds_of_cuts_raise_the_bound():
     incidence = incidence_of(set_system(sets))
     _, (core,) = reduce_to_cores(incidence)
     bounds = [relaxation_bound(core, incidence, size=99, rounds=rounds) for rounds in (0, 3)]
-    assert bounds == [
-        7,
-        9,
-    ]  # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
+    # 35 triples / 5; Turan: 21 pairs less the 12 of a graph without triangles
+    assert bounds == [7, 9]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -182,10 +179,8 @@ def test_sets_of_more_than_64_elements(method):
     sets=st.lists(st.frozensets(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=5)
 )
 def test_closed_subsets_suffice_when_sets_are_large(sets):
-    sets = [
-        *sets,
-        frozenset({*range(100, 107)}),
-    ]  # one set of seven: only closed subsets are looked at
+    # one set of seven: only closed subsets are looked at
+    sets = [*sets, frozenset({*range(100, 107)})]
     members, bound = cover_of(sets)
     assert covers(sets, members)
     assert bound == len(members) == 1 + optimum(sets[:-1])

@@ -13,9 +13,8 @@ from qubayes.qubo.subsets.smallest_cover import MOST_COLUMNS, representations_of
 from reference.covers import covers, optimum
 from subset_cases import problem, set_system
 
-cover_module = import_module(
-    "qubayes.qubo.subsets.cover"
-)  # the package has a function of this name
+# the package has a function of this name
+cover_module = import_module("qubayes.qubo.subsets.cover")
 
 
 def whole(sets):

@@ -284,10 +284,8 @@ class Experiment:
             mode = stat.S_IMODE(path.stat().st_mode)
             if path.suffix == ".part":
                 self.count.strays += 1
-                allowed = {
-                    0o600,
-                    0o666 & ~UMASK,
-                }  # killed between being given its permissions and its name
+                # killed between being given its permissions and its name
+                allowed = {0o600, 0o666 & ~UMASK}
             else:
                 allowed = {0o600 if unfinished else 0o666 & ~UMASK}
                 self._read(path)

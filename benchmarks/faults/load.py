@@ -52,9 +52,8 @@ def call_often(calls: int, seed: int) -> tuple[str, bool]:
     solvers = ("anneal", "hillclimb", "order-sa", "asobs", "auto", "digital")
     scores = ("bdeu", "bds", "bic", "k2")
     states = []
-    for call in range(
-        -12, calls
-    ):  # what is loaded for each solver and score at its first use is no growth
+    # what is loaded for each solver and score at its first use is no growth
+    for call in range(-12, calls):
         data = dependent_data(4 + call % 5, 60 + 20 * (call % 7), seed + call % 50)
         solver = solvers[call % len(solvers)]
         moves = None if solver == "auto" else 500
@@ -204,9 +203,8 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell starts what is in the background without one
+    # a shell starts what is in the background without one
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     fine = True
     with tempfile.TemporaryDirectory() as name:
         for report, good in (

@@ -47,10 +47,8 @@ from qubayes.foundation.families import Families
 
 COMMANDS = ("candidates", "formulate", "learn")
 RESCUED = "x.bif.json"  # where `learn` puts a network whose own file cannot be written
-LEAST_MEMORY, LITTLE_MEMORY = (
-    699,
-    1000,
-)  # MB: the libraries do not fit; they do, and the problem does not
+# MB: the libraries do not fit; they do, and the problem does not
+LEAST_MEMORY, LITTLE_MEMORY = 699, 1000
 
 
 def arguments_of(command: str, inputs: Path, out: Path) -> list[object]:
@@ -390,9 +388,8 @@ def make_large(bench: Bench) -> None:
     """Data and candidate sets that take little time and more than LITTLE_MEMORY."""
     write(dependent_data(700, 20, 0), bench.inputs / "wide.csv")
     n = 700
-    families = Families.of(
-        [[((v + 1) % n,), ()] for v in range(n)]
-    )  # one cycle: every pair needs an order
+    # one cycle: every pair needs an order
+    families = Families.of([[((v + 1) % n,), ()] for v in range(n)])
     write_candidates(
         Candidates(tuple(f"v{v}" for v in range(n)), families, frozen(np.tile([-1.0, -2.0], n))),
         bench.inputs / "cycle.qbc",

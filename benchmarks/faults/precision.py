@@ -40,19 +40,8 @@ from qubayes_baselines.hillclimb_kernels import climb_edges
 
 ALLOWED = 1e-9
 ARITIES = (1, 2, 2, 3, 4, 7, 20, 1000)
-WEIGHTS = (
-    1e-100,
-    1e-20,
-    1e-6,
-    1e-3,
-    0.1,
-    1.0,
-    10.0,
-    1e3,
-    1e6,
-    1e12,
-    1e100,
-)  # equivalent sample sizes
+# equivalent sample sizes
+WEIGHTS = (1e-100, 1e-20, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6, 1e12, 1e100)
 FAMILIES = 6  # of each table
 
 

@@ -44,9 +44,8 @@ class Plan:
     vertex_seconds: float = 60.0  # of an integer program for one vertex
     rows: int = PAPER_ROWS
     threads: int | None = None
-    programs: dict[str, str] = field(
-        default_factory=dict
-    )  # paths of other programs, which are measured in Table 3 too
+    # paths of other programs, which are measured in Table 3 too
+    programs: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for table in self.tables:

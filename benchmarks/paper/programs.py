@@ -35,9 +35,8 @@ class Answer(NamedTuple):
     """What a program found."""
 
     choice: Sequence[int]  # for each vertex the number of a candidate set
-    trace: list[
-        list[float]
-    ]  # seconds and score of each better network, as the program says; may be empty
+    # seconds and score of each better network, as the program says; may be empty
+    trace: list[list[float]]
     bound: float = math.inf
 
 
@@ -45,9 +44,8 @@ class Program(NamedTuple):
     """How a program is called, and how its answer is read, in a folder with `scores.jkl`."""
 
     command: Callable[[str, Path, float, int], list[str]]  # of path, folder, seconds, seed
-    read: Callable[
-        [Candidates, Path, str], Answer
-    ]  # of the candidates, the folder, what was printed
+    # of the candidates, the folder, what was printed
+    read: Callable[[Candidates, Path, str], Answer]
 
 
 def parsed_peers(texts: Sequence[str]) -> dict[str, str]:

@@ -11,11 +11,8 @@ from .table import spread
 from .tables import ANNEALERS, OURS, SAME, own_score, samples_of, sources, statistic
 
 PAPERS_COUNTERPARTS = ("order-sa", "exact", "hillclimb", "asobs")  # of SAO, GOB, HCS and ASO
-SAYING = (
-    "README.md",
-    "docs/paper.md",
-    "docs/results/README.md",
-)  # pages of the repository that have sentences
+# pages of the repository that have sentences
+SAYING = ("README.md", "docs/paper.md", "docs/results/README.md")
 LARGE_FACTOR = 14.0  # samples on which the range is fewer times smaller are named
 NEEDED = (OURS, *ANNEALERS, *PAPERS_COUNTERPARTS)
 

@@ -18,11 +18,8 @@ from .trial import Trial
 OURS = "anneal"
 SAME = 1e-6  # difference of scores that counts as none
 GROWTH = {trial for axis in AXES for trial in axis.trials}
-REPAIRED = (
-    "digital",
-    "sa",
-    "dimod",
-)  # a state that violates a constraint is read as a network nearby
+# a state that violates a constraint is read as a network nearby
+REPAIRED = ("digital", "sa", "dimod")
 ANNEALERS = ("digital", "sa")  # of these, those that know a network before they anneal
 
 

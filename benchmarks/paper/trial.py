@@ -73,16 +73,13 @@ class Place:
 
     data: str
     cache: str
-    optima: dict[str, float] = field(
-        default_factory=dict
-    )  # proved best scores, by the name of the sample
-    identifying: dict[str, float] = field(
-        default_factory=dict
-    )  # seconds of the candidate sets, by the same name
+    # proved best scores, by the name of the sample
+    optima: dict[str, float] = field(default_factory=dict)
+    # seconds of the candidate sets, by the same name
+    identifying: dict[str, float] = field(default_factory=dict)
     formulating: dict[str, float] = field(default_factory=dict)  # seconds of the QUBO
-    programs: dict[str, str] = field(
-        default_factory=dict
-    )  # paths of other programs, by their names in programs.py
+    # paths of other programs, by their names in programs.py
+    programs: dict[str, str] = field(default_factory=dict)
 
 
 def measure(place: Place, trial: Trial) -> dict[str, Any]:
@@ -234,9 +231,8 @@ def _bits(place: Place, trial: Trial) -> dict[str, Any]:
     paper = trial.approach in ("ilp", "ilp-only")
     order, penalty = ("scc", "paper") if paper else ("chordal", "tight")
     small = example()
-    formulate(
-        small, cover(small, method=trial.approach), order=order, penalty=penalty
-    )  # loads the kernels
+    # loads the kernels
+    formulate(small, cover(small, method=trial.approach), order=order, penalty=penalty)
     subsets = cover(
         candidates, method=trial.approach, budget=Budget(seconds=trial.seconds), workers=workers
     )

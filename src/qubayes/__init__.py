@@ -149,9 +149,8 @@ __all__ = [
     "write_network",
     "write_report",
 ]
-_ESTIMATOR = (
-    "BayesianNetworkEstimator"  # not in __all__: `from qubayes import *` does without scikit-learn
-)
+# not in __all__: `from qubayes import *` does without scikit-learn
+_ESTIMATOR = "BayesianNetworkEstimator"
 
 
 def __getattr__(name: str) -> Any:

@@ -9,9 +9,8 @@ def main() -> None:
     """Run the command line; Ctrl-C before or after it ends the process with one line and exit code 130."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-    from .cli import (
-        main as run,  # a third of a second, in libraries that an exception may leave half loaded
-    )
+    # a third of a second, in libraries that an exception may leave half loaded
+    from .cli import main as run
 
     try:
         if signal.getsignal(signal.SIGINT) is _end:

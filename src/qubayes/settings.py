@@ -25,9 +25,8 @@ Missing: TypeAlias = Literal["error", "drop", "state"]
 BinMethod: TypeAlias = Literal["quantile", "width"]
 DataFormat: TypeAlias = Literal["csv", "tsv", "parquet", "arrow", "gobnilp", "fimi"]
 Arities: TypeAlias = Mapping[str, int | Sequence[str]]  # number of states, or their names in order
-Bins: TypeAlias = (
-    int | Mapping[str, int | Sequence[float]]
-)  # intervals, or bounds between them, for all or by column
+# intervals, or bounds between them, for all or by column
+Bins: TypeAlias = int | Mapping[str, int | Sequence[float]]
 
 # Options that several verbs have.
 ScoreOption = Option(
@@ -227,9 +226,8 @@ class ReadSettings:
                 ascending = finite and all(low < high for low, high in pairwise(bins))
                 right = ascending and 1 <= len(bins) < MOST_STATES
             else:
-                right = bins is None or (
-                    isinstance(bins, int) and 2 <= bins <= MOST_STATES
-                )  # so True is refused
+                # so True is refused
+                right = bins is None or (isinstance(bins, int) and 2 <= bins <= MOST_STATES)
             if not right:
                 raise SettingError(
                     f"bins = {shown(bins)}; give a whole number from 2 to {MOST_STATES}, or for a column ascending"
@@ -346,11 +344,8 @@ class LearnSettings:
             raise SettingError(
                 f"bootstrap = {self.bootstrap}; give the number of samples, or 0 for none"
             )
-        _ = (
-            self.chosen_score,
-            self.limits,
-            self.solver_with_settings,
-        )  # raise now rather than after the data are read
+        # raise now rather than after the data are read
+        _ = self.chosen_score, self.limits, self.solver_with_settings
         if self.moves is not None and not self.solver_with_settings.counts:
             raise SettingError(
                 f"{self.solver} counts no moves; give a time limit, or the solver 'anneal'"

@@ -60,9 +60,8 @@ def test_selection_after_every_swap(seed):
         network, score = (after, scores[1]) if better else (before, scores[0])
         assert chosen(candidates, state) == network
         assert score >= searches.order_score(families, state.order.tolist()) - 1e-9
-        for sets, each in zip(
-            (before, network), (scores[0], score), strict=True
-        ):  # the one of a restart as well
+        # the one of a restart as well
+        for sets, each in zip((before, network), (scores[0], score), strict=True):
             if each > best + 1e-9:
                 best, kept = each, sets
         assert state.totals.tolist() == pytest.approx([score, best])

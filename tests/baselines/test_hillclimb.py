@@ -307,9 +307,10 @@ def test_what_is_offered_from_data_is_never_worse_than_what_was_found():
 def test_a_row_is_scored_once_while_memory_lasts():
     candidates = random_candidates(8, 3, sets=20)
     whole, small = climber(candidates), climber(candidates)
+    # one slot
     small.climb = small.climb._replace(
         scores=small.climb.scores[:9], entries=small.climb.entries[:9]
-    )  # one slot
+    )
     for walk in (whole, small):
         walk.advance(2000, PACE)
     assert whole.climb.totals.tolist() == small.climb.totals.tolist()

@@ -66,9 +66,8 @@ def test_a_kernel_is_kept_until_a_function_that_it_calls_changes(tmp_path):
 
     assert prepared() == "0 1\n"
     assert prepared() == "1 0\n"
-    called = (
-        tmp_path / "qubayes/search/orders/walks.py"
-    )  # `holds`, which kernels of both packages call
+    # `holds`, which kernels of both packages call
+    called = tmp_path / "qubayes/search/orders/walks.py"
     assert "held |= " in called.read_text()
     called.write_text(called.read_text().replace("held |= ", "held = held | "))
     assert prepared() == "0 1\n"

@@ -70,10 +70,8 @@ def partner_score(rows, arities, child, parents, name, ess=1.0):
     numbers = seen if name == "bds" else arities
     average = exp(2 * sum(map(log, numbers)) / len(numbers))
     states, number = (seen[child], len(joint)) if name == "bds" else (r, declared)
-    priors = {
-        "cell": (1.0, 1.0),
-        "joint": (r, r),
-    }  # prior and the one that terms are expanded around: k2
+    # prior and the one that terms are expanded around: k2
+    priors = {"cell": (1.0, 1.0), "joint": (r, r)}
     if name != "k2":
         priors = {
             "cell": (ess / number / states, ess / average / states),
@@ -104,9 +102,8 @@ def possible_parents(alone, paired, allowed, most, limit):
     if limit < 2:
         return ranked[:most], all(sure)
     count = -(-most // 3)
-    for place in range(
-        1, min(count, len(best) - 1) + 1
-    ):  # partners are chosen in the order of the single parents
+    # partners are chosen in the order of the single parents
+    for place in range(1, min(count, len(best) - 1) + 1):
         cut(best, place)
     kept = ranked[:count]
     for single in ranked[:count]:

@@ -8,9 +8,8 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 Set = frozenset[int]
-Scores = Sequence[
-    dict[Set, float]
-]  # by vertex: log score of each candidate set, the base among them
+# by vertex: log score of each candidate set, the base among them
+Scores = Sequence[dict[Set, float]]
 
 
 def base_of(scores: dict[Set, float]) -> Set:

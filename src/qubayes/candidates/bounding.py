@@ -46,15 +46,10 @@ from .scanning import (
     base_rank,
 )
 
-PACKED = (
-    4,
-    3,
-    2,
-    1,
-)  # how many counts below 4, below 8, below 16, and of any size, make one index of the table
-LOG, INVERSE, RATIO = range(
-    3
-)  # rows of TermBounds.children; the first two are those of TermBounds.by_cells
+# how many counts below 4, below 8, below 16, and of any size, make one index of the table
+PACKED = (4, 3, 2, 1)
+# rows of TermBounds.children; the first two are those of TermBounds.by_cells
+LOG, INVERSE, RATIO = range(3)
 LEAST, MOST, GAIN = 0, 1, 5  # rows of Scratch.by_x, as in ByX
 
 
@@ -62,9 +57,8 @@ class WideRows(NamedTuple):
     """One-hot rows. The commonest state of each variable has the last code."""
 
     codes: AnyArray  # (n, R) uint32
-    onehot: (
-        AnyArray  # (R * pitch,) uint16; the column after the last state holds the weight of the row
-    )
+    # (R * pitch,) uint16; the column after the last state holds the weight of the row
+    onehot: AnyArray
     pitch: int
     start: Ints  # (n + 1,) first column of each variable
     # rows in which a variable is not in its commonest state, one variable after the other
@@ -104,9 +98,8 @@ class Scratch(NamedTuple):
     members: Ints  # (k,)
     starts: Ints  # (k, k) parts of ranks that hold for a whole P
     shared: Floats  # (k, n) [t, x]: best score of child v_t with subsets of P − v_t + x
-    best_subset_scores: (
-        Floats  # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
-    )
+    # (k, n) [t, i]: best score of child v_t with any proper subset of V − v_t
+    best_subset_scores: Floats
     # (6, n) [., i]: what the terms of V must exceed, their bound B, n, M0, M1, most that a child
     # can gain
     by_x: Floats
@@ -149,9 +142,8 @@ def find_sets(
     the number of sets whose terms were bounded by counting."""
     n, m = len(rule.children), prefixes.shape[1] - 1
     members, least_terms, gains = scratch.members, scratch.by_x[LEAST], scratch.by_x[GAIN]
-    by_child = (
-        rule.formula.spread == OBSERVED and rule.formula.prior > 0.0
-    )  # whether the prior depends on the child
+    # whether the prior depends on the child
+    by_child = rule.formula.spread == OBSERVED and rule.formula.prior > 0.0
     found, counted = 0, 0
     for p in range(len(prefixes)):
         same = p > 0  # as the P before, up to here
@@ -355,9 +347,8 @@ def _set_gains(m: int, width: int, rule: Rule, bounds: TermBounds, scratch: Scra
     inverses = bounds.children[INVERSE, first:]
     share = rule.formula.prior
     log_share = log(share) if share > 0.0 else 0.0
-    shared = (
-        1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0
-    )  # else M1 is 0: the whole prior in a cell
+    # else M1 is 0: the whole prior in a cell
+    shared = 1.0 if rule.formula.spread == DECLARED and share > 0.0 else 0.0
     for t in range(m + 1):
         share *= bounds.children[INVERSE, scratch.members[t]]
         log_share -= shared * bounds.children[LOG, scratch.members[t]]
@@ -501,9 +492,8 @@ def _count_rows(
         number[kind] = 0
     for cell in range(states, (scratch.groups[m, 0] + 1) * states):
         size = scratch.sums[cell * stride + size_at]
-        kind = (
-            (size > 3) + (size > 7) + (size > 15)
-        )  # without branches, which the processor could not predict
+        # without branches, which the processor could not predict
+        kind = (size > 3) + (size > 7) + (size > 15)
         scratch.cells_of[kind, number[kind]] = cell
         number[kind] += size > 1
         alone += size == 1

@@ -106,9 +106,8 @@ def warn_of_most(search: CandidateSearch, n: int) -> None:
 def _checked(dataset: Dataset, search: CandidateSearch, *, smaller: bool) -> CandidateSearch:
     """Return the search with at most n - 1 parents; raise unless it makes sense or gets smaller."""
     n = dataset.n
-    if (
-        search.possible_parents is not None and search.possible_parents >= n - 1
-    ):  # nothing is left out
+    # nothing is left out
+    if search.possible_parents is not None and search.possible_parents >= n - 1:
         search = replace(search, possible_parents=None)
     if smaller and search.possible_parents is None and too_many_sets(n, search.max_parents):
         return search
@@ -202,9 +201,8 @@ class _Costs:
         largest = self.search.max_parents
         while few is None and too_many_sets(self.dataset.n, largest):
             largest -= 1
-        if largest < min(
-            self.search.max_parents, 2
-        ):  # too many variables to look at all pairs of parents
+        # too many variables to look at all pairs of parents
+        if largest < min(self.search.max_parents, 2):
             return ()
         began = time.perf_counter()
         with compilations(self._count_compilation):

@@ -28,9 +28,8 @@ class Stamp:
     max_parents: int | None = None
     rows: int | None = None
     arities: str = "unknown"  # what declared the number of states
-    possible_parents: int | None = (
-        None  # only this number of parents of each vertex was considered; None: all
-    )
+    # only this number of parents of each vertex was considered; None: all
+    possible_parents: int | None = None
 
     def as_json(self, **more: int) -> str:
         """Return the stamp, and more facts beside it, as one line of plain ASCII."""
@@ -91,9 +90,8 @@ class Candidates:
     families: Families
     scores: Floats = field(repr=False)  # (sets,)
     stamp: Stamp = Stamp()
-    plain: "Candidates | None" = field(
-        default=None, repr=False
-    )  # without the members that only express an order
+    # without the members that only express an order
+    plain: "Candidates | None" = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -213,9 +211,8 @@ def example(vertices: int = 8) -> Candidates:
         others = [other for other in range(vertices) if other != vertex]
         every = [chosen for size in range(1, 4) for chosen in combinations(others, size)]
         best: dict[tuple[int, ...], float] = {(): -10.0}
-        for chosen in (
-            chosen for chosen in every if random.random() < 32 / len(every)
-        ):  # about 32 of each vertex
+        # about 32 of each vertex
+        for chosen in (chosen for chosen in every if random.random() < 32 / len(every)):
             below = max(
                 (score for known, score in best.items() if set(known) < set(chosen)), default=-inf
             )

@@ -93,9 +93,8 @@ class Checkpoint:
         header = file.readline(1 << 20)
         if header != self._header:
             file.close()
-            if self._header.startswith(
-                header
-            ):  # killed before the first line was whole: nothing was done yet
+            # killed before the first line was whole: nothing was done yet
+            if self._header.startswith(header):
                 return self._create()
             raise FormatError(
                 f"{self.path} belongs to a search of other data or settings, or by another version; "

@@ -43,9 +43,8 @@ class Labels(NamedTuple):
     # (k, 3) numbers of active rows, of labels, and of rows alone in their state (they stay so)
     sizes: Ints
     cells: SmallInts  # (2, most cells) counts, which are in the first row; all zero between calls
-    histogram: (
-        SmallInts  # (4096,) place of a count among the values, plus one; all zero between calls
-    )
+    # (4096,) place of a count among the values, plus one; all zero between calls
+    histogram: SmallInts
 
 
 class Bits(NamedTuple):
@@ -160,9 +159,8 @@ def _fill_cells(depth: int, x: int, labels: Labels) -> None:
     label, row = labels.partition[depth, _LABEL], labels.partition[depth, _ROW]
     cells, other, n = labels.cells[0], labels.cells[1], labels.sizes[depth, _ACTIVE]
     n_cells, done = labels.sizes[depth, _LABELS] * labels.observed[x], 0
-    if (
-        n_cells <= n
-    ):  # rows of one cell in succession wait for each other's sum: every other row is counted apart
+    # rows of one cell in succession wait for each other's sum: every other row is counted apart
+    if n_cells <= n:
         for t in range(0, n - 1, 2):
             cells[label[t] * r + column[row[t]]] += weights[row[t]] if len(weights) else 1
             other[label[t + 1] * r + column[row[t + 1]]] += (

@@ -42,12 +42,10 @@ from .screening import candidates_of_child, possible_parents
 # s or more.
 _ROWS_PER_BLOCK = 1_000_000_000
 _LEAST_BLOCKS = 32
-_LEAST_FOR_CLUSTER = (
-    1_000_000_000  # sets times rows of a lower level: less is done here sooner than sent
-)
-MOST_BYTES = (
-    2**62
-)  # bytes of the tables between levels: more fit no memory, and ranks of sets would overflow
+# sets times rows of a lower level: less is done here sooner than sent
+_LEAST_FOR_CLUSTER = 1_000_000_000
+# bytes of the tables between levels: more fit no memory, and ranks of sets would overflow
+MOST_BYTES = 2**62
 
 
 @dataclass(frozen=True, slots=True)

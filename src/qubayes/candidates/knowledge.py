@@ -55,12 +55,10 @@ class Allowed(NamedTuple):
     required: tuple[VertexSet, ...]  # parents that every set of the vertex contains
     excluded: tuple[VertexSet, ...]  # the vertex itself, and what cannot be its parent
     limits: tuple[int, ...]  # largest number of parents, the required ones counted
-    priors: tuple[
-        tuple[int, int, float], ...
-    ] = ()  # (parent, child, what the edge adds to the score)
-    before: tuple[
-        tuple[int, int], ...
-    ] = ()  # (first, second) in an order of the vertices that parents precede
+    # (parent, child, what the edge adds to the score)
+    priors: tuple[tuple[int, int, float], ...] = ()
+    # (first, second) in an order of the vertices that parents precede
+    before: tuple[tuple[int, int], ...] = ()
     ancestors: tuple[tuple[int, int], ...] = ()  # (a, b): a directed path leads from a to b
 
     def prior_of(self, child: int) -> Floats:
@@ -95,12 +93,10 @@ class Knowledge:
     tiers: Sequence[Sequence[str]] = ()
     forbid_within_tiers: bool = False
     max_parents: Mapping[str, int] = field(default_factory=dict)
-    priors: Sequence[
-        tuple[str, str, float]
-    ] = ()  # (parent, child, nats that the edge adds to the score)
-    before: Sequence[
-        Edge
-    ] = ()  # (first, second) in one order that all parents precede their children in
+    # (parent, child, nats that the edge adds to the score)
+    priors: Sequence[tuple[str, str, float]] = ()
+    # (first, second) in one order that all parents precede their children in
+    before: Sequence[Edge] = ()
     not_ancestors: Sequence[Edge] = ()  # (a, b): no directed path leads from a to b
     ancestors: Sequence[Edge] = ()  # (a, b): a directed path leads from a to b
 

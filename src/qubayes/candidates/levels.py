@@ -36,13 +36,10 @@ from .scanning import scan as scan_prefixes
 MOST_BOUNDED_ROWS = 60_000  # counts and indices of the table of bounds are 16-bit integers
 _MOST_BYTES = 1 << 28  # bytes of one-hot rows, and of each array of a thread
 _SECONDS_A_ROW, _SECONDS_A_WORD = 1.5e-9, 8e-9  # and set, of the exact count by rows and by bits
-_TO_LOAD, _TO_COMPILE = (
-    0.3,
-    5.0,
-)  # seconds of exact counting that make it worth loading, and compiling, the bounds
-_FIRST_CAPACITY = (
-    1 << 16
-)  # candidates of a block; a block that finds more is scanned again with room for all
+# seconds of exact counting that make it worth loading, and compiling, the bounds
+_TO_LOAD, _TO_COMPILE = 0.3, 5.0
+# candidates of a block; a block that finds more is scanned again with room for all
+_FIRST_CAPACITY = 1 << 16
 
 
 class Bounds(NamedTuple):
@@ -50,9 +47,8 @@ class Bounds(NamedTuple):
 
     wide: WideRows | None  # None: rows are bits
     terms: TermBounds
-    groups: tuple[
-        int, int, int
-    ]  # most groups of a P; most pairs of a group and a state; most index rows
+    # most groups of a P; most pairs of a group and a state; most index rows
+    groups: tuple[int, int, int]
 
 
 class Level(NamedTuple):
@@ -66,9 +62,8 @@ class Level(NamedTuple):
     tables: TermTables
     constraints: Constraints | None
     below: Below
-    bounds: (
-        Bounds | None
-    )  # if only the sets that may hold a candidate are judged: at the last level, where it pays
+    # if only the sets that may hold a candidate are judged: at the last level, where it pays
+    bounds: Bounds | None
     ones: SmallInts  # if rows are bits: rows in which all members are 1, for sets of 0, 1, ..., k-1
 
 
@@ -125,9 +120,8 @@ def prepare_rule(
     formula = score.formula(dataset.rows)
     states = dataset.arities.astype(float)
     in_prior = rows.observed.astype(float) if formula.spread == OBSERVED else states
-    by_child = (
-        formula.spread == EACH and formula.prior > 0
-    )  # whether the parents' prior depends on the child
+    # whether the parents' prior depends on the child
+    by_child = formula.spread == EACH and formula.prior > 0
     classes, place = np.unique(states if by_child else np.ones(dataset.n), return_inverse=True)
     records = np.zeros(dataset.n, CHILD)
     records["states"] = states
@@ -341,13 +335,11 @@ def pays(k: int, sets: int, rows: Rows, formula: Formula) -> bool:
 def make_bounds(k: int, rows: Rows, rule: Rule, best: Floats) -> Bounds | None:
     """Return the bounds for the sets of k variables; None where they would take too much memory."""
     n_rows, most = rows.codes.shape[1], np.sort(rows.observed)[:-k:-1].tolist()  # the k - 1 largest
-    most_groups = (
-        n_rows if len(rows.weights) else n_rows // 2
-    )  # a group has a weight of two or more
+    # a group has a weight of two or more
+    most_groups = n_rows if len(rows.weights) else n_rows // 2
     groups = min(prod(most), most_groups)
-    pairs = max(
-        (min(prod(most) // states, most_groups) + 1) * states for states in most
-    )  # any of them may be y
+    # any of them may be y
+    pairs = max((min(prod(most) // states, most_groups) + 1) * states for states in most)
     pitch = int(rows.observed.sum()) + 1 + 2 * LANES
     if not rows.bits.shape[1]:
         widest = max(n_rows, k * (groups + 1), pairs + 1)

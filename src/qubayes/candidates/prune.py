@@ -148,9 +148,8 @@ def prune_families(
         first, last = families.vertex_start[vertex : vertex + 2].tolist()
         start = families.set_start[first : last + 1]
         sets = _Sets(start, families.members, scores[first:last], hashes[first:last])
-        if (
-            _mark(name, sets, words, kept[first:last]) == _COLLISION
-        ):  # of probability 2^-64: take other words
+        # of probability 2^-64: take other words
+        if _mark(name, sets, words, kept[first:last]) == _COLLISION:
             return prune_families(names, families, scores, stamp)
     numbers = np.flatnonzero(kept)
     owners = np.searchsorted(families.vertex_start, numbers, side="right") - 1

@@ -36,10 +36,8 @@ CHILD = np.dtype(
         ("prior_states", np.float64),  # over which the prior is spread: observed ones for OBSERVED
         ("column", np.int64),  # of the parent terms
         ("margin", np.float64),  # by which a set must beat its subsets
-        (
-            "cell_bound",
-            np.float64,
-        ),  # for each cell, on the score of every superset (docs/candidates.md)
+        # for each cell, on the score of every superset (docs/candidates.md)
+        ("cell_bound", np.float64),
     ]
 )
 LIMITS = np.dtype(
@@ -64,9 +62,8 @@ class Constraints(NamedTuple):
 
     edges: AnyArray  # (n, n) int8, [i, j]: whether j may be a parent of i, or must
     limits: Records  # (n,) LIMITS of each child
-    priors: (
-        Floats  # (n, n) [i, j]: what the edge from j adds to the score of i; (0, 0) without priors
-    )
+    # (n, n) [i, j]: what the edge from j adds to the score of i; (0, 0) without priors
+    priors: Floats
 
 
 class Below(NamedTuple):

@@ -24,9 +24,8 @@ from ..foundation.files import json_object, shown
 from .candidates import Candidates, Stamp
 from .prune import prune_families
 
-_LONGEST_LINE = (
-    1 << 24
-)  # characters; a file without line ends is refused before it fills the memory
+# characters; a file without line ends is refused before it fills the memory
+_LONGEST_LINE = 1 << 24
 _JKL_STAMP, _PSS_STAMP = "# qubayes ", "qubayes"
 
 

@@ -135,9 +135,8 @@ def with_partners(
     kept, count = dict(block), singles_among(most)
     paired = [child for child, ranked in block if allowed.limits[child] > 1 and ranked]
     if paired:
-        singles = np.array(
-            [(kept[child] + kept[child][:1] * count)[:count] for child in paired]
-        )  # padded by the first
+        # padded by the first
+        singles = np.array([(kept[child] + kept[child][:1] * count)[:count] for child in paired])
         for child, scores in zip(
             paired, partner_scores(pairs, np.array(paired), singles), strict=True
         ):

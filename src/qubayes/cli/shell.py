@@ -17,9 +17,8 @@ from ..foundation.environment import address_limit
 from ..foundation.errors import QubayesError
 from ..foundation.progress import OnProgress, progress_bars, silent
 
-_LEAST_MEMORY = (
-    700 << 20
-)  # bytes of address space; `learn` on a small file takes 570 MB with its libraries
+# bytes of address space; `learn` on a small file takes 570 MB with its libraries
+_LEAST_MEMORY = 700 << 20
 
 _LONGEST = 2000  # characters of an error message
 
@@ -81,9 +80,8 @@ def _run(command: Callable[[], Any]) -> None:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    cut = (
-        message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
-    )  # names may be as long as a file
+    # names may be as long as a file
+    cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
     say(f"qubayes: {cut}", error=True)
     sys.exit(code)
 
@@ -168,9 +166,8 @@ def _prepare_for_limit() -> None:
             f"the memory of this process is limited to {limit >> 20} MB; raise the limit to {_LEAST_MEMORY >> 20} MB "
             f"or more, with: ulimit -v {_LEAST_MEMORY >> 10}"
         )
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # each thread would take 40 MB, and nothing here needs them
+    # each thread would take 40 MB, and nothing here needs them
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _abandon_stdout() -> None:

@@ -33,9 +33,8 @@ _TIME = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?")
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?)?"
 )
-_ADDRESS = re.compile(
-    r" at 0x[0-9a-fA-F]+>"
-)  # in the text of an object that has no text of its own
+# in the text of an object that has no text of its own
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 _FEWEST_DIGITS = 3  # digits of a bound between two intervals
 
@@ -57,12 +56,10 @@ class Column(NamedTuple):
     name: str
     distinct: Sequence[str] | AnyArray  # text; or an int64, uint64 or float64 array
     codes: AnyArray  # (rows,) unsigned
-    declared: tuple[str, ...] | int | None = (
-        None  # the states in order, or their number; None: those observed
-    )
-    own: AnyArray | None = (
-        None  # (distinct,) the values as the source has them; None: as in `distinct`
-    )
+    # the states in order, or their number; None: those observed
+    declared: tuple[str, ...] | int | None = None
+    # (distinct,) the values as the source has them; None: as in `distinct`
+    own: AnyArray | None = None
 
 
 def encode(
@@ -290,9 +287,8 @@ def _states(column: Column, settings: ReadSettings) -> tuple[tuple[str, ...], In
         names, codes = _sorted_states(column.name, one_spelling(texts), whole=False)
     lookup = np.full(len(counts), -1, dtype=np.int64)
     lookup[present] = codes
-    if counts[
-        missing
-    ].any():  # the caller has refused or dropped these rows unless missing is to be a state
+    # the caller has refused or dropped these rows unless missing is to be a state
+    if counts[missing].any():
         if MISSING_STATE not in names:
             names = (*names, MISSING_STATE)
         elif not isinstance(column.declared, Intervals) and names.index(MISSING_STATE) in codes:
@@ -476,13 +472,11 @@ def cut(
     An interval includes its lower bound: `<1.5`, `1.5..3`, `>=3`. `counts` are the rows of each
     number."""
     values = np.array([float(number) for number in numbers])
-    ordered, places = np.unique(
-        values, return_inverse=True
-    )  # 0.0 and -0.0 are one number in two spellings
+    # 0.0 and -0.0 are one number in two spellings
+    ordered, places = np.unique(values, return_inverse=True)
     shares = np.arange(1, bins) / bins
-    edges = (
-        ordered[0] * (1 - shares) + ordered[-1] * shares
-    )  # in this form no difference can overflow
+    # in this form no difference can overflow
+    edges = ordered[0] * (1 - shares) + ordered[-1] * shares
     if method == "quantile" and len(ordered) > 1:
         # Interval k begins at the value that has nearest to a share k / `bins` of the rows below
         # it: a value with most of the rows gets an interval of its own.

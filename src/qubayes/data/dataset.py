@@ -18,9 +18,8 @@ from ..foundation.environment import optional
 from ..foundation.errors import FormatError, some
 from ..foundation.files import replacing
 
-MOST_STATES = (
-    1000  # a variable with more is an identifier or a measurement, not a discrete variable
-)
+# a variable with more is an identifier or a measurement, not a discrete variable
+MOST_STATES = 1000
 # Spellings of a missing value. "None" and "none" are not among them: many variables have a state of
 # that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})
@@ -37,12 +36,10 @@ class Dataset:
 
     names: tuple[str, ...]
     states: tuple[tuple[str, ...], ...]
-    codes: AnyArray = field(
-        repr=False
-    )  # (n, rows), the smallest unsigned type that holds every code; read-only
-    arities_from: str = (
-        "data"  # or their declaration: "declared types", "network alarm.bif", "states.json", ...
-    )
+    # (n, rows), the smallest unsigned type that holds every code; read-only
+    codes: AnyArray = field(repr=False)
+    # or their declaration: "declared types", "network alarm.bif", "states.json", ...
+    arities_from: str = "data"
     dropped: int = 0  # rows with missing values that were left out
     # By name, the value of each state as the source has it; not for columns of texts or intervals.
     values: Mapping[str, AnyArray] = field(default_factory=dict, repr=False, compare=False)
@@ -66,9 +63,8 @@ class Dataset:
     def checksum(self) -> str:
         """sha256 of names, states and codes: the same data give the same checksum from any file format."""
         digest = hashlib.sha256(repr((self.names, self.states)).encode())
-        for codes in (
-            self.codes
-        ):  # as one array of four bytes a code they would take eight times their memory
+        # as one array of four bytes a code they would take eight times their memory
+        for codes in self.codes:
             digest.update(codes.astype("<u4"))
         return digest.hexdigest()
 

@@ -54,10 +54,8 @@ _FORMATS = {
     ".dat": ".dat",  # GOBNILP or FIMI, by its content
 }
 _ERRORS = {kind.__name__: kind for kind in (DataError, FormatError)}
-_SECONDS, _BYTES_PER_SECOND = (
-    60.0,
-    1_000_000,
-)  # time that a file may take: at least, and for its size
+# time that a file may take: at least, and for its size
+_SECONDS, _BYTES_PER_SECOND = 60.0, 1_000_000
 _CHILD = "import sys; from qubayes.data.read import send_file; send_file(*sys.argv[1:])"
 _EXAMPLE = '{"column": ["state", "state"], "other": 3}'
 
@@ -170,9 +168,8 @@ def column_like(source: Any, name: str, values: AnyArray) -> Any:
     if isinstance(source, str | PathLike | np.ndarray | Dataset):
         return values
     package = nw.get_native_namespace(source)
-    plain = (
-        values.tolist() if values.dtype.hasobject else values
-    )  # so that dates become a column of dates
+    # so that dates become a column of dates
+    plain = values.tolist() if values.dtype.hasobject else values
     if package.__name__ == "pandas":
         return package.Series(plain, index=source.index, name=name)
     return package.Series(name, plain, strict=False) if package.__name__ == "polars" else values
@@ -201,11 +198,8 @@ def _load(source: Any, settings: ReadSettings) -> tuple[list[Column], str]:
         if kind in ("parquet", "arrow"):
             columns = _read_frame_file(path, kind.capitalize())
         else:
-            from . import (
-                # loads numba, for which neither a network command nor the reader of Parquet files
-                # waits
-                text,
-            )
+            # loads numba, for which neither a network command nor the reader of Parquet files waits
+            from . import text
 
             if kind == ".dat":
                 kind = "fimi" if text.looks_like_fimi(path) else "gobnilp"
@@ -328,9 +322,8 @@ def _foreign_column(name: Any, table: "nw.DataFrame[Any]", number: int) -> Colum
         return _frame_column(text, table[:, number])
     except (QubayesError, MemoryError):
         raise
-    except (
-        Exception
-    ) as error:  # pandas, polars and pyarrow raise errors of many kinds for odd cells
+    # pandas, polars and pyarrow raise errors of many kinds for odd cells
+    except Exception as error:
         reason = shown(" ".join(str(error).split()), 100)
         raise DataError(
             f"column {text!r} cannot be read ({type(error).__name__}: {reason}); convert it to text or numbers first"
@@ -387,9 +380,8 @@ def _categorical_column(name: str, series: "nw.Series[Any]") -> Column:
     narwhals gives only the categories that occur.
     """
     native = series.to_native()
-    if hasattr(native, "cat") and hasattr(
-        native.cat, "categories"
-    ):  # pandas, where categories may be numbers
+    # pandas, where categories may be numbers
+    if hasattr(native, "cat") and hasattr(native.cat, "categories"):
         values = native.cat.categories.tolist()
         texts = tuple(text_of(name, value) for value in values)
         if not any(isinstance(value, str) for value in values):  # texts are declared as they are
@@ -468,9 +460,8 @@ def _read_frame_file(path: Path, kind: str) -> list[Column]:
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
     if find_spec("polars") is None:
-        optional(
-            "polars", f"a file in the {kind} format", "frames"
-        )  # raises; imported by the child alone
+        # raises; imported by the child alone
+        optional("polars", f"a file in the {kind} format", "frames")
     command = [sys.executable, "-P", "-c", _CHILD, kind, str(path)]
     nothing = subprocess.DEVNULL
     with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as child:
@@ -549,9 +540,8 @@ def send_file(kind: str, path: str) -> None:
         send({"error": type(error).__name__, "message": str(error)})
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except (
-        BaseException
-    ) as error:  # polars panics on some broken files, and a panic is not an Exception
+    # polars panics on some broken files, and a panic is not an Exception
+    except BaseException as error:
         reason = " ".join((str(error) or type(error).__name__).split())[:120]
         message = f"{path} is not a whole {kind} file; write it again ({reason})"
         send({"error": FormatError.__name__, "message": message})

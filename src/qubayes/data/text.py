@@ -22,9 +22,8 @@ from .columns import Column
 from .dataset import MOST_STATES
 
 _BLOCK = 1 << 22  # bytes
-_MOST_CELLS = (
-    10**9
-)  # cells of a table of item sets, 2 bytes each: a small file of rare items asks for a square of them
+# cells of a table of item sets, 2 bytes each: a small file of rare items asks for a square of them
+_MOST_CELLS = 10**9
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMMENTS = re.compile(rb"^[ \t\r]*#.*", re.MULTILINE)
 _OTHER, _QUOTE, _BLANK, _SEPARATOR, _NEWLINE = range(5)  # classes of bytes
@@ -170,9 +169,8 @@ def _scanned(
     values = _Values(len(names), separator)
     blocks: list[AnyArray] = []
     content = b""
-    while block := file.read(
-        max(_BLOCK, len(content))
-    ):  # a row that is longer than a block doubles the next one
+    # a row that is longer than a block doubles the next one
+    while block := file.read(max(_BLOCK, len(content))):
         content += block
         stop = content.rfind(b"\n") + 1
         codes, read, line = values.scan(path, content[:stop], line, last=False)
@@ -188,9 +186,8 @@ class _Values:
     def __init__(self, columns: int, separator: str) -> None:
         room = 1 << max(11, columns.bit_length())  # one row at least
         self.slots = np.full(2 * room, -1, np.int64)  # value, or -1; half of the slots stay empty
-        self.keys = np.empty(
-            room, np.int64
-        )  # of each value: column << 33 | doubled quotation marks << 32 | hash
+        # of each value: column << 33 | doubled quotation marks << 32 | hash
+        self.keys = np.empty(room, np.int64)
         self.offsets = np.zeros(room + 1, np.int64)  # value v is texts[offsets[v] : offsets[v + 1]]
         self.texts = np.empty(0, np.uint8)
         self.count = 0
@@ -203,9 +200,8 @@ class _Values:
             self._stop = _SEPARATOR
             self._classes[ord('"')] = _QUOTE
             self._classes[ord(separator)] = _SEPARATOR
-        self._seed = int.from_bytes(
-            os.urandom(7), "little"
-        )  # so that no file can be made whose values all collide
+        # so that no file can be made whose values all collide
+        self._seed = int.from_bytes(os.urandom(7), "little")
 
     def scan(
         self, path: Path, content: bytes, line: int, *, last: bool
@@ -217,9 +213,8 @@ class _Values:
         _check_text(path, content, line)
         if self._stop == _BLANK and b"#" in content:
             content = _COMMENTS.sub(lambda found: b" " * len(found[0]), content)
-        rows = min(
-            content.count(b"\n"), len(content) // self._width + 1
-        )  # a field has a byte behind it
+        # a field has a byte behind it
+        rows = min(content.count(b"\n"), len(content) // self._width + 1)
         codes = np.empty((self._width, rows), np.uint32)
         place = np.array([0, line, 0, self.count, 0])
         status = _FULL

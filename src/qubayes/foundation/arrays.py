@@ -47,9 +47,8 @@ class Format(NamedTuple):
     magic: bytes  # 16 of them
     content: str  # "candidate sets"
     advice: str  # where to get such a file
-    layout: Callable[
-        [Facts], Layout
-    ]  # raises FormatError where facts are missing or are not what they should be
+    # raises FormatError where facts are missing or are not what they should be
+    layout: Callable[[Facts], Layout]
 
 
 def write_arrays(file: IO[bytes], kind: Format, facts: Facts, arrays: Sequence[AnyArray]) -> None:

@@ -19,10 +19,8 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-_GROUPS, _LIMITS = (
-    Path("/proc/self/cgroup"),
-    Path("/sys/fs/cgroup"),
-)  # of a container, a service, a batch job
+# of a container, a service, a batch job
+_GROUPS, _LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 _PACKAGES = ("qubayes", "numpy", "scipy", "numba", "highspy", "dimod", "polars")
 
 

@@ -52,9 +52,8 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
                 prefix=f".{place.name}.", suffix=".part", dir=place.parent
             )
             if fcntl:
-                with suppress(
-                    OSError
-                ):  # a file system without locks: there no other process removes it
+                # a file system without locks: there no other process removes it
+                with suppress(OSError):
                     fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_nlink:
                 break
@@ -174,9 +173,8 @@ def publish(temporary: Path, path: Path) -> None:
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
-        with (
-            _reading_umask
-        ):  # it can only be read by setting it: two threads could leave the wrong one
+        # it can only be read by setting it: two threads could leave the wrong one
+        with _reading_umask:
             mask = os.umask(0o077)  # a file of another thread is rather too private than too open
             os.umask(mask)
         mode = 0o666 & ~mask
@@ -187,16 +185,12 @@ def publish(temporary: Path, path: Path) -> None:
 def remove_strays(folder: Path, name: str | None = None) -> None:
     """Remove the temporary files of killed writers of the file `name`, or of any file."""
     stray = re.compile(rf"\.{re.escape(name) if name else '.+'}\.[a-z0-9_]{{8}}\.part", re.DOTALL)
-    with (
-        suppress(OSError),
-        os.scandir(folder) as entries,
-    ):  # a folder may allow writing and not listing
+    # a folder may allow writing and not listing
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if stray.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with (
-                    suppress(OSError),
-                    ExitStack() as closing,
-                ):  # locked by its writer, or of another user
+                # locked by its writer, or of another user
+                with suppress(OSError), ExitStack() as closing:
                     if fcntl:
                         handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                         closing.callback(os.close, handle)
@@ -354,9 +348,8 @@ def parse_json(
         raise
     except RecursionError:
         raise FormatError("not JSON: it is nested too deeply") from None
-    except (
-        ValueError
-    ) as error:  # also for bytes that are not UTF-8, and for numbers with thousands of digits
+    # also for bytes that are not UTF-8, and for numbers with thousands of digits
+    except ValueError as error:
         raise FormatError(f"not JSON: {str(error)[:120]}") from None
 
 

@@ -31,11 +31,8 @@ from numba.extending import register_jitable
 config: Any = numba.config
 _NumbaCache: Any = FunctionCache
 _VERSIONS = (sys.version, np.__version__, numba.__version__, llvmlite.__version__)
-_FOREIGN = sys.stdlib_module_names | {
-    "numpy",
-    "numba",
-    "llvmlite",
-}  # packages whose versions stand for their code
+# packages whose versions stand for their code
+_FOREIGN = sys.stdlib_module_names | {"numpy", "numba", "llvmlite"}
 _SCALARS = (
     bool,
     int,
@@ -70,14 +67,11 @@ def _described(value: Any) -> tuple[str, list[FunctionType]]:
     if isinstance(value, ModuleType):
         return value.__name__, []
     if isinstance(value, type):
-        members = (
-            getattr(value, "_fields", ()),
-            getattr(value, "__members__", ()),
-        )  # of a named tuple, an enumeration
+        # of a named tuple, an enumeration
+        members = getattr(value, "_fields", ()), getattr(value, "__members__", ())
         return f"{value.__module__}.{value.__qualname__} {members}", []
-    function = getattr(value, "py_func", None) or getattr(
-        value, "_defn", value
-    )  # of a kernel, or an intrinsic
+    # of a kernel, or an intrinsic
+    function = getattr(value, "py_func", None) or getattr(value, "_defn", value)
     if isinstance(function, FunctionType) and not _is_foreign(function):
         return str(getattr(value, "targetoptions", "")), [function]
     return (

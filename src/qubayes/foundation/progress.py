@@ -61,9 +61,8 @@ def progress_bars(console: Any = None) -> Iterator[OnProgress]:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note="", share="")
             share = f"{100 * progress.done / total:.0f} %" if total else ""
-            note = "".join(
-                c if c.isprintable() else "\ufffd" for c in progress.note
-            )  # it cannot steer the terminal
+            # it cannot steer the terminal
+            note = "".join(c if c.isprintable() else "\ufffd" for c in progress.note)
             bars.update(tasks[stage], completed=progress.done, total=total, note=note, share=share)
 
         with compilations(lambda running: bars.update(compiling, visible=running, refresh=running)):

@@ -26,14 +26,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _PATIENCE = 10  # seconds for a scheduler to answer
-_PATIENCE_FOR_WORKERS = (
-    30  # seconds without any worker; a nanny needs some of them to replace one that died
-)
+# seconds without any worker; a nanny needs some of them to replace one that died
+_PATIENCE_FOR_WORKERS = 30
 _TICK = 0.005  # seconds between two looks for a finished task; a task takes some tenths of a second
 _MOST_LOSSES = 3  # times that all workers may die without a finished task in between
-_checked: WeakKeyDictionary[Any, set[str]] = (
-    WeakKeyDictionary()
-)  # client -> workers that have this version of qubayes
+# client -> workers that have this version of qubayes
+_checked: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +111,8 @@ def run(
     pending: dict[Future[Result], int] = {}
     try:
         while begun < len(items) or pending:
-            while (
-                begun < len(items) and len(pending) < 2 * workers.count
-            ):  # few: results do not pile up
+            # few: results do not pile up
+            while begun < len(items) and len(pending) < 2 * workers.count:
                 pending[pool.submit(task, shared, items[begun])] = begun
                 begun += 1
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -140,9 +137,8 @@ def _run_on_cluster(
                 index, future, sent = batch.next()
                 try:
                     result = batch.result(future)
-                except (
-                    CancelledError
-                ):  # the result, or the shared input, was lost with the last worker that held it
+                # the result, or the shared input, was lost with the last worker that held it
+                except CancelledError:
                     batch.renew(sent)
                     again.append(index)
                     continue
@@ -155,9 +151,8 @@ class _Batch:
     """Tasks on a cluster over one shared input, a few at a time: results do not pile up while the caller is slow."""
 
     def __init__(self, client: Any, task: Callable[[Any, Any], Any], shared: object) -> None:
-        self.pending: dict[
-            Any, tuple[int, Any]
-        ] = {}  # future -> index of its item, shared input that it was given
+        # future -> index of its item, shared input that it was given
+        self.pending: dict[Any, tuple[int, Any]] = {}
         self._client, self._task, self._shared = client, task, shared
         self._finished = _distributed().as_completed(loop=client.loop)
         self._losses = 0
@@ -239,9 +234,8 @@ class _Batch:
                 raise _no_worker() from error
             except OSError as error:
                 raise _scheduler_lost(error) from error
-            with suppress(
-                OSError, KeyError
-            ):  # KeyError: the scheduler looks for a worker that has died
+            # KeyError: the scheduler looks for a worker that has died
+            with suppress(OSError, KeyError):
                 _check_versions(self._client)
                 # In a list: Dask would take a tuple or a dictionary apart.
                 sent = self._client.scatter(
@@ -265,9 +259,8 @@ def _scheduler_needed() -> Iterator[None]:
     """Turn a lost connection inside the block into the error that says so."""
     try:
         yield
-    except (
-        OSError
-    ) as error:  # CommClosedError is one, and so is a connection that cannot be made again
+    # CommClosedError is one, and so is a connection that cannot be made again
+    except OSError as error:
         raise _scheduler_lost(error) from error
 
 
@@ -309,10 +302,8 @@ def _client(cluster: Any) -> Iterator[Any]:
         raise QubayesError(
             f"no Dask scheduler answers at {cluster}; start one, or leave out {option('cluster')} ({error})"
         ) from error
-    for name in (
-        "distributed",
-        "distributed.client",
-    ):  # a lost connection is reported once, by our error
+    # a lost connection is reported once, by our error
+    for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with client:
         yield client

@@ -21,9 +21,8 @@ from ..foundation.workers import Workers, run
 from ..network import Network, cpdag
 from ..search import Limits, solve
 
-MOVES_PER_VERTEX = (
-    10_000  # moves of the annealer on one sample; alarm's 37 variables take half a second
-)
+# moves of the annealer on one sample; alarm's 37 variables take half a second
+MOVES_PER_VERTEX = 10_000
 LEAST_FREQUENCY = 0.5  # frequency that every edge of the consensus exceeds
 
 
@@ -32,9 +31,8 @@ class Confidence:
     """Frequency of each edge over the bootstrap samples, and the acyclic network of the frequent ones."""
 
     samples: int
-    frequencies: Floats = field(
-        repr=False
-    )  # (n, n) [parent, child]; an edge that may go either way counts half each
+    # (n, n) [parent, child]; an edge that may go either way counts half each
+    frequencies: Floats = field(repr=False)
     consensus: Network
 
     def of(self, parent: int, child: int) -> float:
@@ -131,9 +129,8 @@ def parents_of_sample(
     candidates = identify(
         replace(dataset, codes=frozen(dataset.codes[:, rows])), search, workers=workers
     )
-    limits = Limits(
-        None, moves=MOVES_PER_VERTEX * dataset.n, seed=number
-    )  # the same on any machine
+    # the same on any machine
+    limits = Limits(None, moves=MOVES_PER_VERTEX * dataset.n, seed=number)
     solution = solve(candidates, "anneal", limits=limits, workers=workers)
     if solution.interrupted:
         raise KeyboardInterrupt

@@ -66,15 +66,13 @@ class Judgement:
     """A network beside the best one for the same rows, with the same score and states."""
 
     network: Network = field(repr=False)
-    learned: Learned = field(
-        repr=False
-    )  # the best network; its bound holds for the sets that were searched
+    # the best network; its bound holds for the sets that were searched
+    learned: Learned = field(repr=False)
     score: float
     edges: tuple[EdgeSupport, ...] = field(repr=False)  # the least support first
     replacements: tuple[Replacement, ...] = field(repr=False)  # the largest gain first
-    outside: tuple[
-        str, ...
-    ]  # variables whose parents were not searched: too many, or against prior knowledge
+    # variables whose parents were not searched: too many, or against prior knowledge
+    outside: tuple[str, ...]
     held_out: HeldOut | None = None
 
     @property
@@ -333,9 +331,8 @@ def _replacements(network: Network, learned: Learned, own: list[float]) -> tuple
     candidates, names = learned.candidates, network.names
     arcs = _arcs(network)
     for child in range(network.n):
-        arcs[list(candidates.base(child)), child] = (
-            True  # required parents, and what comes before the child
-        )
+        # required parents, and what comes before the child
+        arcs[list(candidates.base(child)), child] = True
     best = candidates.families.best_inside(~reachable(arcs))
     parents = candidates.parents_at(np.where(best < 0, candidates.families.vertex_start[:-1], best))
     gains = [

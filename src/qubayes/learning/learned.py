@@ -50,13 +50,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-RUN_FILES = (
-    "run.json",
-    "run.lock",
-    "choice.json",
-    "candidates.qbc",
-    "solution.json",
-)  # and blocks, bootstrap samples
+# and blocks, bootstrap samples
+RUN_FILES = ("run.json", "run.lock", "choice.json", "candidates.qbc", "solution.json")
 ENDINGS = {"report": (".html", ".htm"), "trace": (".csv",)}
 
 
@@ -76,9 +71,8 @@ class Learned:
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
     interrupted: bool = False  # before the time limit, all bootstrap samples, or all files
     source: str | None = None  # name of the file that the data came from
-    alternatives: Alternatives | None = field(
-        default=None, repr=False
-    )  # networks close to the best
+    # networks close to the best
+    alternatives: Alternatives | None = field(default=None, repr=False)
 
     @cached_property
     def subsets(self) -> "Subsets":
@@ -427,9 +421,8 @@ class Outputs:
                     f"the {name} {path} has another ending; give it the ending {allowed[0]}"
                 )
         if self.qubo is not None:
-            from ..machines import (
-                ENDINGS as MODELS,  # the QUBO wing is loaded only where it is needed
-            )
+            # the QUBO wing is loaded only where it is needed
+            from ..machines import ENDINGS as MODELS
 
             if ending(self.qubo) not in MODELS:
                 raise FormatError(

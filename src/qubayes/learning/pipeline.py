@@ -203,9 +203,8 @@ class _Pipeline:
     began: float  # of the clock, before the data were read
     fitted: bool = False  # the search for candidate sets was chosen to fit the time limit
     seconds: dict[str, float] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(
-        default_factory=dict
-    )  # what candidates, and so all later stages, depend on
+    # what candidates, and so all later stages, depend on
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     def run(
         self, dataset: Dataset, source: str | None, outputs: Outputs
@@ -215,19 +214,16 @@ class _Pipeline:
         Once the solver has begun, a first Ctrl-C loses no network, unless required ancestors are
         still missing."""
         self.inputs = fingerprint(dataset, self.settings.search)
-        if (
-            self.settings.knowledge is not None
-        ):  # raises for contradictions that the search would not meet
+        # raises for contradictions that the search would not meet
+        if self.settings.knowledge is not None:
             self.settings.knowledge.resolve(dataset.names, self.settings.search.max_parents)
         candidates = self.find_candidates(dataset)
         formulation = self.formulation_of(candidates)
         interrupted = np.zeros(1, np.bool_)
         with stopping(interrupted):
             learned = self.search(dataset, candidates, formulation, source, interrupted)
-            pressed, interrupted[0] = (
-                interrupted[0],
-                False,
-            )  # all files are written; another one leaves out the QUBO
+            # all files are written; another one leaves out the QUBO
+            pressed, interrupted[0] = interrupted[0], False
             written = outputs.write(learned, self.workers.here, self.on_progress)
         return learned.as_interrupted() if pressed or written.interrupted else learned, written
 

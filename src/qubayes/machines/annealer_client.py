@@ -56,9 +56,8 @@ class Patience:
 
     timeout: float = 60.0  # seconds without progress; an answer must be complete in this time
     attempts: int = 6
-    first_delay: float = (
-        0.5  # seconds; doubles with each attempt, and with each poll up to `longest_delay`
-    )
+    # seconds; doubles with each attempt, and with each poll up to `longest_delay`
+    first_delay: float = 0.5
     longest_delay: float = 30.0
     seed: int | None = None  # of the jitter; None: random
 
@@ -210,9 +209,8 @@ class DigitalAnnealer:
             raise
         except ServiceError as error:
             raise error if job in str(error) else self._error(f"{error} (job {job})") from None
-        with suppress(
-            ServiceError
-        ):  # the solutions matter more than a job that could not be deleted
+        # the solutions matter more than a job that could not be deleted
+        with suppress(ServiceError):
             self.delete(job)
         return solutions
 
@@ -235,9 +233,8 @@ class DigitalAnnealer:
                 self._pause(attempt, answer.retry_after)
                 continue
             if request.method == "DELETE" and answer.status == 404 and attempt > 1:
-                answer = Answer(
-                    200, None, b"{}"
-                )  # an earlier attempt succeeded, its answer was lost
+                # an earlier attempt succeeded, its answer was lost
+                answer = Answer(200, None, b"{}")
             try:
                 return understand(_document(answer, self._address.geturl()))
             except ServiceError as error:
@@ -437,9 +434,8 @@ def exchange(
         with suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
 
-    watch = threading.Timer(
-        timeout, shut
-    )  # a slow answer may never reach the time-out of a single read
+    # a slow answer may never reach the time-out of a single read
+    watch = threading.Timer(timeout, shut)
     watch.daemon = True
     content = bytearray()
     try:

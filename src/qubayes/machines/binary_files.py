@@ -214,9 +214,8 @@ def read_npz(file: IO[bytes]) -> ModelTerms:
             or (np.diff(rows) < 0).any()
         ):
             raise FormatError("indptr of the sparse matrix does not fit its shape and indices")
-        rows = np.repeat(
-            np.arange(bits), np.diff(rows)
-        )  # columns of a csc matrix: x'Qx is the same for Q transposed
+        # columns of a csc matrix: x'Qx is the same for Q transposed
+        rows = np.repeat(np.arange(bits), np.diff(rows))
     if (
         weights.dtype.kind not in "iuf"
         or weights.ndim != 1

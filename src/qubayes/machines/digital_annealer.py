@@ -193,9 +193,8 @@ def read_annealer_json(file: IO[bytes]) -> AnnealerProblem:
 class _Polynomial(NamedTuple):
     """Terms weights_k x_bits_k0 x_bits_k1 of an object {"terms": [...]}."""
 
-    bits: AnyArray = np.empty(
-        (0, 2), np.int32
-    )  # (terms, 2) equal in a linear term, -1 in a constant
+    # (terms, 2) equal in a linear term, -1 in a constant
+    bits: AnyArray = np.empty((0, 2), np.int32)
     weights: AnyArray = np.empty(0)  # (terms,)
     weight: int | None = None  # lambda of an inequality
 

@@ -88,9 +88,8 @@ def embed(qubo: Qubo, topology: str, *, timeout: float = 60.0, seed: int = 0) ->
         found = search(
             edges, list(graph.edges), timeout=timeout, random_seed=seed % 2**31, threads=1
         )
-    single = [
-        bit for bit in range(qubo.bits) if bit not in found
-    ]  # a bit without couplers takes any free qubit
+    # a bit without couplers takes any free qubit
+    single = [bit for bit in range(qubo.bits) if bit not in found]
     free = sorted(set(graph.nodes) - {qubit for chain in found.values() for qubit in chain})
     if (edges and not found) or len(single) > len(free):
         return Embedding(

@@ -167,9 +167,8 @@ def _read(path: str | Path) -> Any:
     with opened(path) as file:
         try:
             return read(file)
-        except (
-            Exception
-        ) as error:  # numpy, scipy and dimod raise errors of many kinds for damaged files
+        # numpy, scipy and dimod raise errors of many kinds for damaged files
+        except Exception as error:
             if isinstance(error, OSError) or (
                 isinstance(error, EOFError | zlib.error) and _is_packed(path)
             ):
@@ -202,9 +201,8 @@ def _writing(path: str | Path) -> Iterator[IO[bytes]]:
         if not _is_packed(path):
             yield file
             return
-        with gzip.GzipFile(
-            filename="", mode="wb", fileobj=file, mtime=0
-        ) as packed:  # no clock: same bytes each time
+        # no clock: same bytes each time
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
             yield packed  # type: ignore[misc]
 
 

@@ -264,9 +264,8 @@ def write_qplib_of_qubo(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
     for rows, cols, weights in coupler_chunks(qubo):
         file.write(lines_of_terms(2 * weights, cols + 1, rows + 1))
     _write_vector(file, 0.0, qubo.h)
-    _write(
-        file, [repr(qubo.offset), _INFINITY, 0.0, 0, 0.0, 0]
-    )  # constant, infinity, starting points
+    # constant, infinity, starting points
+    _write(file, [repr(qubo.offset), _INFINITY, 0.0, 0, 0.0, 0])
     _write_names(file, "x", labels or ())
     _write_names(file, "c", ())
 
@@ -324,9 +323,8 @@ def write_qplib(model: "dimod.ConstrainedQuadraticModel", file: IO[bytes]) -> No
         _write_vector(file, 1.0, np.array([float(model.upper_bound(v)) for v in place]))
     if kind == "G":
         _write_vector(file, 2, kinds)
-    _write(
-        file, [0.0, 0] * (3 if rows else 2)
-    )  # starting points of x, of y where there are constraints, and of z
+    # starting points of x, of y where there are constraints, and of z
+    _write(file, [0.0, 0] * (3 if rows else 2))
     _write_names(file, "x", list(model.variables))
     _write_names(file, "c", list(model.constraints))
 
@@ -419,9 +417,8 @@ def _model_of_variables(labels: Sequence[str], types: AnyArray, bounds: Sequence
         if number == _KINDS["B"]:
             model.add_variable("BINARY", label)
         elif number in (_KINDS["C"], _KINDS["I"]) and low <= high:
-            vartype, most = (
-                ("REAL", 1e30) if number == _KINDS["C"] else ("INTEGER", 2.0**53 - 1)
-            )  # dimod's limits
+            # dimod's limits
+            vartype, most = ("REAL", 1e30) if number == _KINDS["C"] else ("INTEGER", 2.0**53 - 1)
             model.add_variable(
                 vartype, label, lower_bound=max(low, -most), upper_bound=min(high, most)
             )

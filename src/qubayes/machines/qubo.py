@@ -51,9 +51,8 @@ class ModelSize(NamedTuple):
     bits: int  # all variables, of any kind
     couplers: int  # products of two variables in the objective and in penalties
     constraints: int
-    coefficient_range: tuple[
-        float, float
-    ]  # least and largest absolute value of the objective's and the penalties'
+    # least and largest absolute value of the objective's and the penalties'
+    coefficient_range: tuple[float, float]
 
 
 def qubo_from_couplers(

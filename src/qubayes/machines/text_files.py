@@ -86,9 +86,8 @@ def write_matrix_market(qubo: Qubo, labels: Sequence[str] | None, file: IO[bytes
 
 def label_text(label: str) -> str:
     """Return the label as a JSON string in ASCII, on one line, for a comment."""
-    return json.dumps(label).replace(
-        "vartype", "\\u0076artype"
-    )  # dimod searches comments of COO for `vartype=`
+    # dimod searches comments of COO for `vartype=`
+    return json.dumps(label).replace("vartype", "\\u0076artype")
 
 
 def _write_header(

@@ -69,9 +69,8 @@ def bif_text(network: Network) -> str:
             product(*(labels[p] for p in parents)), rows, strict=True
         ):
             start = f"({', '.join(configuration)})" if parents else "table"
-            lines.append(
-                f"  {start} {', '.join(map(repr, numbers))};"
-            )  # repr gives every number back exactly
+            # repr gives every number back exactly
+            lines.append(f"  {start} {', '.join(map(repr, numbers))};")
         lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -116,9 +115,8 @@ class _Block:
     parents: list[str]
     table: list[float] | None = None
     default: list[float] | None = None
-    rows: list[tuple[int, list[str], list[float]]] = field(
-        default_factory=list
-    )  # position, parent states, numbers
+    # position, parent states, numbers
+    rows: list[tuple[int, list[str], list[float]]] = field(default_factory=list)
 
 
 def parse_bif(text: str) -> Network:
@@ -161,9 +159,8 @@ class _Parser:
         self.position = 0
         self.text = text
         self.variables: dict[str, tuple[str, ...]] = {}
-        self.originals: dict[
-            str, tuple[str, tuple[str, ...]]
-        ] = {}  # name and states that the identifiers stand for
+        # name and states that the identifiers stand for
+        self.originals: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.blocks: dict[str, _Block] = {}
 
         def blank(match: re.Match[str]) -> str:

@@ -174,9 +174,8 @@ class _Format(NamedTuple):
     needs_tables: bool = False
     binary: bool = False  # whether `parse` takes bytes, to find the encoding itself
     vertices: tuple[int, int] = (0, MOST_VERTICES)  # least and most
-    class_text: Callable[[Network, Container[Edge]], str] | None = (
-        None  # with edges without direction
-    )
+    # with edges without direction
+    class_text: Callable[[Network, Container[Edge]], str] | None = None
 
 
 _HALF = re.compile("[\ud800-\udfff]")  # half a character, which no file can hold
@@ -217,15 +216,14 @@ _MODELSTRING = _Format(
     "it is empty, or has one of [ ] | : or a NUL character",
     vertices=(1, MOST_VERTICES),
 )
-_ADJACENCY = (
-    _Format(  # Python's csv reader takes fields up to 131,072 characters; 5,000 vertices make 50 MB
-        parse_adjacency,
-        adjacency_text,
-        r"\0|(?s:\A.{100001})",
-        "it has a NUL character, or is too long",
-        vertices=(1, 5_000),
-        class_text=adjacency_text,
-    )
+# Python's csv reader takes fields up to 131,072 characters; 5,000 vertices make 50 MB
+_ADJACENCY = _Format(
+    parse_adjacency,
+    adjacency_text,
+    r"\0|(?s:\A.{100001})",
+    "it has a NUL character, or is too long",
+    vertices=(1, 5_000),
+    class_text=adjacency_text,
 )
 _FORMATS = {
     ".bif": _BIF,
@@ -443,9 +441,8 @@ def from_pgmpy(model: Any) -> Network:
     tables = []
     for factor, its in zip(factors, parents, strict=True):
         values = np.asarray(factor.values, dtype=np.float64)
-        for axis, parent in enumerate(
-            its, start=1
-        ):  # a factor may list the states of a parent in another order
+        # a factor may list the states of a parent in another order
+        for axis, parent in enumerate(its, start=1):
             listed = factor.state_names[nodes[parent]]
             if listed != own_states[parent]:
                 values = values.take(

@@ -297,9 +297,8 @@ class _Builder:
         """Return the root element. Declarations of elements are skipped, entities refused."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.specified_attributes = (
-            True  # a default in the DOCTYPE would be copied to every element
-        )
+        # a default in the DOCTYPE would be copied to every element
+        parser.specified_attributes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
         parser.CharacterDataHandler = self.tree.data
@@ -421,9 +420,8 @@ def parse_xmlbif(content: bytes) -> Network:
     names, states = [], []
     for variable in networks[0].findall("VARIABLE"):
         names.append(_only(variable, "NAME"))
-        states.append(
-            tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE"))
-        )  # VALUE: version 0.2
+        # VALUE: version 0.2
+        states.append(tuple(_texts(variable, "OUTCOME") or _texts(variable, "VALUE")))
         if variable.get("TYPE", "nature") != "nature":
             raise FormatError(
                 f"{names[-1]!r} has TYPE {variable.get('TYPE')!r}; only 'nature' is a random variable"
@@ -431,9 +429,8 @@ def parse_xmlbif(content: bytes) -> Network:
     index = {name: vertex for vertex, name in enumerate(names)}
     if len(index) < len(names):
         raise FormatError("two VARIABLE elements have the same name; give each its own name")
-    families: dict[
-        str, tuple[list[str], list[str]]
-    ] = {}  # of each child the parents and the tables
+    # of each child the parents and the tables
+    families: dict[str, tuple[list[str], list[str]]] = {}
     for definition in (*networks[0].findall("DEFINITION"), *networks[0].findall("PROBABILITY")):
         child, given, tables = (
             _only(definition, "FOR"),

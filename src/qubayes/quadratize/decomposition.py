@@ -25,12 +25,10 @@ class Decomposition(NamedTuple):
     """A family of sets with a representation of each term and, unless it is a root, of each set."""
 
     sets: tuple[Mask, ...]  # by size, then value
-    splits: Mapping[
-        Mask, Pair
-    ]  # set -> two other sets whose union it is; a set that is not listed is a root
-    pairs: Mapping[
-        Mask, Pair
-    ]  # term -> two sets whose union it is; twice the term itself if it is in the family
+    # set -> two other sets whose union it is; a set that is not listed is a root
+    splits: Mapping[Mask, Pair]
+    # term -> two sets whose union it is; twice the term itself if it is in the family
+    pairs: Mapping[Mask, Pair]
 
     @property
     def roots(self) -> tuple[Mask, ...]:

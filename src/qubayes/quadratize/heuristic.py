@@ -44,18 +44,15 @@ OPTIONS = 600_000  # options of all rows of the local search, at most
 # repeated
 STEPS = 40_000
 STEPS_PER_SET = 400
-MERGES = (
-    300_000  # work of merging with other ties; the local search combines what several runs found
-)
+# work of merging with other ties; the local search combines what several runs found
+MERGES = 300_000
 MERGES_LONG = 3_000_000  # with long terms, where merging decides
 RUNS = 40
 COMBINED = 6  # best runs that are offered to the local search
 COLOURINGS = 1024  # parity colourings that are compared, beside those of a basis
 GROWN = 10_000  # terms of degree three or four, at most, for the growth start: some seconds
-SEED_VARIABLES, SEED_STEPS = (
-    10,
-    20_000,
-)  # of the growth start: a seed that is not optimal spreads its faults
+# of the growth start: a seed that is not optimal spreads its faults
+SEED_VARIABLES, SEED_STEPS = 10, 20_000
 GROWTH = 1.1  # factor by which the variables grow, three at least
 
 
@@ -335,9 +332,10 @@ class _Pruning:
             pair = self.index.first_pair(user)
             if pair is None:
                 stays = self.splitting and user in self.index.family
+                # not a root
                 if not (
                     stays and user in closures(s for s in self.index.family if s & user).values()
-                ):  # not a root
+                ):
                     self.index.add(mask)
                     return
             changed[user] = pair

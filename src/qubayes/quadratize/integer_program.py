@@ -138,9 +138,8 @@ def _add_representations(
     `simple_bound`): a cut."""
     open_terms = set(space.open_terms)
     splitting = space.assumptions != "terms-exclusive"
-    witnesses: dict[Mask, list[int]] = defaultdict(
-        list
-    )  # V -> columns w_{V,e}: V is the closure of e, so a root
+    # V -> columns w_{V,e}: V is the closure of e, so a root
+    witnesses: dict[Mask, list[int]] = defaultdict(list)
     for element, core in space.cores.items() if splitting else ():
         if 1 << element not in space.closed and core != 1 << element:
             allowed = [
@@ -155,20 +154,15 @@ def _add_representations(
             continue
         inside = [s for s in proper_subsets(mask) if s in columns]
         single, pairs = representations(mask, space.closed, inside)
-        found = [
-            columns[s] for s in single
-        ]  # their sum is at least 1 only if the set is a union of two
+        # their sum is at least 1 only if the set is a union of two
+        found = [columns[s] for s in single]
         partners: dict[Mask, list[int]] = defaultdict(list)
         for pair in pairs:
             found.append(program.column())
             for part in pair:
                 partners[part].append(found[-1])
-        for (
-            part,
-            used,
-        ) in (
-            partners.items()
-        ):  # each set serves one pair at most: stronger than one row for each pair
+        # each set serves one pair at most: stronger than one row for each pair
+        for part, used in partners.items():
             program.at_least(0, [columns[part]], used)
         if mask in open_terms:
             program.at_least(1, [columns[mask], *found])
@@ -264,9 +258,8 @@ class _CouplerProgram:
         for term in terms:
             self.program.at_least(1, [self.sets[term], *self._add_unions(self.pairs, term)])
         for mask, chosen in self.sets.items() if penalty == "paper" else ():
-            parts = in_order(
-                proper_subsets(mask)
-            )  # coupled with the set, and two of them if it is their union
+            # coupled with the set, and two of them if it is their union
+            parts = in_order(proper_subsets(mask))
             for number, a in enumerate(parts):
                 self.program.at_least(-1, [self._coupler(a, mask)], [self.sets[a], chosen])
                 for b in parts[number + 1 :]:

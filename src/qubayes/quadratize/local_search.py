@@ -201,9 +201,8 @@ def search(rows: OptionRows, uses: SetUses, state: ChoiceState, steps: int, best
             limit = state.counts[0] - 1
             if limit < 0:
                 break
-        while (
-            state.counts[0] > 0 and state.counts[0] >= limit
-        ):  # one set may be added below the limit
+        # one set may be added below the limit
+        while state.counts[0] > 0 and state.counts[0] >= limit:
             _flip(rows, uses, state, _set_to_drop(rows, uses, state, step), step)
         if state.counts[1] > 0:
             added = _set_to_add(rows, uses, state, step)

@@ -73,9 +73,8 @@ def tight_quadratic(decomposition: Decomposition, coefficients: Mapping[Mask, fl
     splits, roots = decomposition.splits, decomposition.roots
     off: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 0 wrongly
     on: dict[Mask, float] = defaultdict(float)  # split set -> weight against being 1 wrongly
-    nested = dict.fromkeys(
-        nested_roots(roots), 0.0
-    )  # (inner, outer) -> weight against outer without inner
+    # (inner, outer) -> weight against outer without inner
+    nested = dict.fromkeys(nested_roots(roots), 0.0)
     above = (
         {root: [pair for pair in nested if root & ~pair[0] == 0] for root in roots}
         if nested
@@ -148,9 +147,8 @@ def exclusive_quadratic(
     )
     weights, columns = np.array(list(coefficients.values())), terms.astype(np.float32).T
     rows = [((~(members | row)).astype(np.float32) @ columns == 0) @ weights for row in members]
-    values: Floats = np.array(rows).reshape(
-        len(sets), len(sets)
-    )  # f of the union of every two, without the constant
+    # f of the union of every two, without the constant
+    values: Floats = np.array(rows).reshape(len(sets), len(sets))
     alone = np.diag(values)
     joint = values - alone[:, None] - alone[None, :]
     result = Quadratic()
@@ -172,9 +170,8 @@ class Decoder:
     bits: tuple[Variable, ...]  # label of the bit of each set
     sets: tuple[tuple[Variable, ...], ...]
     read: tuple[bool, ...]  # which sets g1 reads; the other bits are products of these
-    counter: Variable | None = (
-        None  # the bit z of exclusive terms; then at most two sets may be active
-    )
+    # the bit z of exclusive terms; then at most two sets may be active
+    counter: Variable | None = None
     exclusive: bool = False
 
     @property
@@ -319,9 +316,8 @@ def assemble(
     for (first, second), coupling in sorted(kept):
         model.add_quadratic(labels[first], labels[second], coupling)
     counter = None
-    if (
-        exclusive and len(sets) > 2
-    ):  # weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2
+    # weight * (z - z sum u + sum over pairs of u u'): 0 for the best z iff sum u <= 2
+    if exclusive and len(sets) > 2:
         counter = _unused("z", taken)
         model.add_linear(counter, weight)
         for number, label in enumerate(labels):

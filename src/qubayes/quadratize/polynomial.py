@@ -111,9 +111,8 @@ def from_terms(pairs: Iterable[tuple[Any, Any]]) -> Polynomial:
 def _label_key(label: Variable) -> tuple[str, float, str]:
     """Return the key that sorts labels by kind, then numbers by value and the rest by text."""
     if isinstance(label, int | float):
-        beyond = (
-            math.inf if label > 0 else -math.inf
-        )  # the float of a whole number may be too large to be one
+        # the float of a whole number may be too large to be one
+        beyond = math.inf if label > 0 else -math.inf
         return ("", float(label) if abs(label) < 2**53 else beyond, repr(label))
     return (type(label).__name__, 0.0, label if isinstance(label, str) else repr(label))
 
@@ -215,9 +214,8 @@ class _Refinement:
         self.complete = True  # False: some ties were broken by labels
         self.best_certificate: list[tuple[Term, int]] | None = None
         self.best_order: list[int] = []
-        self.symmetries: list[
-            dict[int, int]
-        ] = []  # permutations of the variables: two leaves with one certificate
+        # permutations of the variables: two leaves with one certificate
+        self.symmetries: list[dict[int, int]] = []
 
     def refine(self, colours: list[int]) -> list[int]:
         """Return the coarsest stable colouring that is finer than the given one."""
@@ -246,9 +244,8 @@ class _Refinement:
             if len(apart) > 1:
                 break
             fixed += tuple(tied)
-            colours = self.refine(
-                _singled_out(colours, tied)
-            )  # all orders of swappable variables are equivalent
+            # all orders of swappable variables are equivalent
+            colours = self.refine(_singled_out(colours, tied))
         for number, variable in enumerate(apart):
             if number and self.reachable(apart[:number], fixed, variable):
                 continue

@@ -129,9 +129,8 @@ def _table_of(formulation: "Formulation", answer: Any) -> _Labelled:
         values = answer.record.sample
         if answer.vartype.name == "SPIN":
             values = (values + 1) // 2
-        constrained = (
-            "is_feasible" in answer.record.dtype.names
-        )  # made by the samplers of constrained models
+        # made by the samplers of constrained models
+        constrained = "is_feasible" in answer.record.dtype.names
         return _Labelled(values, [str(label) for label in answer.variables], constrained)
     if isinstance(answer, Mapping):
         labels = [label for label in answer if label not in _FACTS]
@@ -172,9 +171,8 @@ def _array(values: Any) -> AnyArray:
         raise QubayesError("a value is masked; give 0 or 1 for each bit")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # a masked number in a list becomes NaN, which is refused
+            # a masked number in a list becomes NaN, which is refused
+            warnings.simplefilter("ignore", UserWarning)
             return np.asarray(values)
     except (ValueError, TypeError, OverflowError):
         raise QubayesError(

@@ -213,13 +213,11 @@ class ConstrainedForm:
 
     score: Qubo = field(repr=False)  # minus the score of the network
     cycles: Qubo = field(repr=False)  # the ordering part; 0 for a DAG with an order of it
-    groups: tuple[
-        tuple[int, int], ...
-    ]  # (first, last + 1) u bits of each vertex with more than two
+    # (first, last + 1) u bits of each vertex with more than two
+    groups: tuple[tuple[int, int], ...]
     names: tuple[str, ...]  # the vertex of each group
-    lambdas: tuple[
-        int, ...
-    ]  # a sound penalty of each bit beyond two in a group (docs/theory.md, Lemma 4)
+    # a sound penalty of each bit beyond two in a group (docs/theory.md, Lemma 4)
+    lambdas: tuple[int, ...]
     labels: tuple[str, ...] = field(repr=False)
 
 

@@ -22,9 +22,8 @@ from .gains import Parents, union_gains
 if TYPE_CHECKING:
     from .formulation import Formulation
 
-TOLERANCE = (
-    1e-9  # error of energy + score of a feasible state, relative to the largest sum that enters it
-)
+# error of energy + score of a feasible state, relative to the largest sum that enters it
+TOLERANCE = 1e-9
 SENTENCES = {
     "subsets": "{0} has active subsets that no candidate set combines",
     "slack": "z[{0}] does not say whether two subsets of {0} are active",
@@ -58,9 +57,8 @@ class Decoded:
     energy: float  # of the QUBO, or of the objective of the constrained form
     score: float  # of `parents`
     bits: Bools  # (bits,)
-    repaired: "Decoded | None" = (
-        None  # a network in the place of a state that violates a constraint
-    )
+    # a network in the place of a state that violates a constraint
+    repaired: "Decoded | None" = None
 
     @property
     def feasible(self) -> bool:
@@ -275,9 +273,8 @@ def implied_order(formulation: "Formulation", bits: npt.ArrayLike) -> list[int]:
     for _ in range(n):
         order.append(vertex := int(np.argmin(open_before)))
         open_before -= before[:, vertex] + n * must[:, vertex]
-        open_before[vertex] = (
-            4 * n * n
-        )  # placed: above all others, though the rest still subtract up to n (n + 1)
+        # placed: above all others, though the rest still subtract up to n (n + 1)
+        open_before[vertex] = 4 * n * n
     return order
 
 

@@ -60,9 +60,8 @@ BYTES_OF_PAIR = 105
 class Coefficients:
     """How coefficients are written: factors of penalties, and their precision."""
 
-    scale: Mapping[str, float] = field(
-        default_factory=dict
-    )  # of edge, triangle, both (order), slack
+    # of edge, triangle, both (order), slack
+    scale: Mapping[str, float] = field(default_factory=dict)
     digits: int | None = None  # after the decimal point
     bits: int | None = None  # of signed whole numbers, in units of a step that is found
 
@@ -93,16 +92,14 @@ class Formulation:
     relative: RelativeSets = field(repr=False)
     order: Order = field(repr=False)
     penalties: Penalties = field(repr=False)
-    representations: SmallInts = field(
-        repr=False
-    )  # (sets, 2) the subsets of a candidate set, equal if one; -1: base
+    # (sets, 2) the subsets of a candidate set, equal if one; -1: base
+    representations: SmallInts = field(repr=False)
     qubo: Qubo = field(repr=False)
     order_kind: str
     penalty_kind: str
     seconds: float  # spent on assembling the QUBO
-    scores: Floats = field(
-        repr=False
-    )  # (sets,) of the candidate sets; those that were formulated may be rounded
+    # (sets,) of the candidate sets; those that were formulated may be rounded
+    scores: Floats = field(repr=False)
     scale: Mapping[str, float] = field(default_factory=dict)  # factors of penalties, by kind
     step: float | None = None  # scores and coefficients are multiples of it
     weak: tuple[str, ...] = ()  # kinds of penalties that are not above their proved bounds
@@ -333,9 +330,8 @@ def formulate(
     problem = Problem(candidates, subsets, pairs, penalty, written.scale, union_scores)
     step = 10.0**-written.digits if written.digits is not None else None
     made = assembled(problem, step, workers)
-    if (
-        written.bits is not None
-    ):  # take the least step found whose coefficients are at most `most` steps
+    # take the least step found whose coefficients are at most `most` steps
+    if written.bits is not None:
         most = 2 ** (written.bits - 1) - 1
         step = max(made.coefficient_range[1], 1e-9) / most
         while (made := assembled(problem, step, workers)).coefficient_range[1] > step * most * (

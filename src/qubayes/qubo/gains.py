@@ -27,9 +27,8 @@ from ..scores import Score, local_score
 from .subsets import Subsets
 
 MOST_SETS = 2**31 - 1  # candidate sets are numbered by 32-bit integers
-AGREEMENT = (
-    1e-6  # relative, of scores on data with those of files: other programs write seven digits
-)
+# relative, of scores on data with those of files: other programs write seven digits
+AGREEMENT = 1e-6
 UnionScores = Callable[[int, Sequence[VertexSet]], Sequence[float]]
 """Log scores of a vertex with each of these parent sets, for the true scores of unions of subsets."""
 

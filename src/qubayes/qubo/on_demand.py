@@ -84,9 +84,8 @@ def order_on_demand(
     pairs = default_pairs(relative)
     search = _Search(relative, pairs, known_network(relative.candidates, demand, workers))
     deadline = time.monotonic() + demand.seconds
-    sweeps = max(
-        1, demand.sweeps // 64
-    )  # short walks find most states below, which are many at first
+    # short walks find most states below, which are many at first
+    sweeps = max(1, demand.sweeps // 64)
     number = quiet = found = 0
     while search.bits != pairs.all and quiet < demand.walks and time.monotonic() < deadline:
         stream = random_stream(np.random.SeedSequence([demand.seed, number]))
@@ -481,9 +480,8 @@ def _flip_pair(p: int, sets: _SetMasks, pairs: _Pairs, state: _State) -> Any:
     if old >= 0:
         _flip(state.allowed[earlier], old - sets.first[earlier])
         before = choice[earlier]
-        while not _fits(
-            sets.masks[choice[earlier]], state.allowed[earlier]
-        ):  # the base always fits
+        # the base always fits
+        while not _fits(sets.masks[choice[earlier]], state.allowed[earlier]):
             choice[earlier] += 1
         change += gains[before] - gains[choice[earlier]]
     _turn_pair(p, pairs, state)
@@ -539,9 +537,8 @@ def _walk(
     for _ in range(tries):
         p = pairs.movable[below(words, len(pairs.movable))]
         limit = -np.log(uniform(words)) * temperature
-        side = (
-            0 if state.r[p] else 1
-        )  # ends[p, side] comes first now, and may have the other as a parent afterwards
+        # ends[p, side] comes first now, and may have the other as a parent afterwards
+        side = 0 if state.r[p] else 1
         later, earlier = pairs.ends[p, side], pairs.ends[p, 1 - side]
         new, old = pairs.edges[p, side], pairs.edges[p, 1 - side]
         change, won, lost = state.fields[p], choice[later], choice[earlier]

@@ -26,10 +26,8 @@ SWEEPS = 30  # passes over all pairs, in which each may be turned round
 GREEDY_STARTS = 3  # elimination orders of each greedy kind
 THOROUGH = 300  # vertices up to which greedy costs are kept exact
 SEARCH_WORK = 4e9  # words that annealing may touch in a component: about two seconds
-HOT, COLD = (
-    1 / 500,
-    1 / 20_000,
-)  # temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
+# temperatures relative to the pairs: about 1 % fewer than min-fill on large instances
+HOT, COLD = 1 / 500, 1 / 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +174,10 @@ def balanced(order: Order, deltas: Floats) -> Order:
     entries = np.argsort(sides, kind="stable")
     two = np.array([[1, 2], [0, 2], [0, 1]])[entries % 3]
     others = order.triangles[entries[:, None] // 3, two]  # that each pair meets in triangles
-    ab_bc = (
-        two + entries[:, None] % 3 == 1
-    )  # the sides ab (0) and bc (1), whose product has the other sign
-    pulls = (
-        np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]
-    )  # minus half the coupler, both ascending
+    # the sides ab (0) and bc (1), whose product has the other sign
+    ab_bc = two + entries[:, None] % 3 == 1
+    # minus half the coupler, both ascending
+    pulls = np.where(ab_bc, -0.5, 0.5) * deltas[entries[:, None] // 3]
     start = 2 * np.concatenate([[0], np.cumsum(np.bincount(sides, minlength=len(signs)))])
     _turn(start, others.ravel(), pulls.ravel(), signs, np.zeros(len(signs)), SWEEPS)
     pairs = np.where(signs[:, None] > 0, np.column_stack([low, high]), np.column_stack([high, low]))

@@ -43,9 +43,8 @@ MARGIN = 1.01  # bounds are strict; 1 % is far above the rounding of a sum of sc
 # least penalty relative to the largest bound: raising one is sound, and keeps the coefficient range
 # small
 FLOOR = 0.01
-TOLERANCE = (
-    1e-9  # a third subset that loses less than this may gain by rounding: scores are rounded sums
-)
+# a third subset that loses less than this may gain by rounding: scores are rounded sums
+TOLERANCE = 1e-9
 
 
 class Penalties(NamedTuple):
@@ -72,8 +71,10 @@ class VertexGains(NamedTuple):
     singles: Floats  # (mu,) gain of each subset
     pairs: Floats  # (mu (mu - 1) / 2,) gain of each union of two, lexicographic
     limit: AtMostTwo
-    # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
-    representations: SmallInts
+    representations: (
+        # (candidate sets of the vertex, 3) numbers of the set and of its two subsets, equal if one
+        SmallInts
+    )
 
 
 class Chosen(NamedTuple):
@@ -123,9 +124,8 @@ def paper(relative: RelativeSets, order: Order, gains: list[VertexGains]) -> Pen
         j, k = np.triu_indices(len(vertex.singles), 1)
         synergies = vertex.pairs - vertex.singles[j] - vertex.singles[k]
         steepest = max(steepest, vertex.singles.max(initial=0.0), synergies.max(initial=0.0))
-    most = relative.gains[
-        relative.candidates.families.vertex_start[:-1]
-    ]  # the best set of a vertex comes first
+    # the best set of a vertex comes first
+    most = relative.gains[relative.candidates.families.vertex_start[:-1]]
     delta1 = 1.1 * float(_with_ancestors(most, relative.required, order).max(initial=0.0))
     delta2, xi = 1.1 * max(n - 2, 1) * delta1, 1.1 * (3.0 * float(steepest))
     edges, required = (
@@ -252,9 +252,8 @@ def choose_representations(relative: RelativeSets, vertex: int) -> Chosen:
     numbers = listed[:, 0]
     first = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(listed)])
     last = np.append(first[1:], len(listed))
-    pairs = np.flatnonzero(
-        listed[first, 1] != listed[first, 2]
-    )  # the other sets are subsets themselves
+    # the other sets are subsets themselves
+    pairs = np.flatnonzero(listed[first, 1] != listed[first, 2])
     failed = Chosen(listed[first], np.zeros((0, 0), np.bool_), True)
     if 4 * len(pairs) > mu * mu:  # Mantel: a graph without triangles has at most mu^2 / 4 edges
         return failed
@@ -365,9 +364,8 @@ def _third_gain(singles: Floats, pairs: Floats, there: Bools, gains: Floats) -> 
         gains[b] = _gain_of(b, singles, pairs, there)
     bound = -inf
     for _ in range(mu - 2):
-        chosen = np.argmin(
-            gains
-        )  # gains fall as others leave, so stale ones are good enough to choose by
+        # gains fall as others leave, so stale ones are good enough to choose by
+        chosen = np.argmin(gains)
         bound = max(bound, _gain_of(chosen, singles, pairs, there))
         there[chosen] = False
         gains[chosen] = inf

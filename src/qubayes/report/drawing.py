@@ -41,9 +41,8 @@ _STYLE = f"""
 def thicknesses(edges: Iterable[Edge], strengths: Mapping[Edge, float]) -> dict[Edge, float]:
     """Return the width of each edge's line: it grows with the square root of its strength."""
     strongest = max((s for s in strengths.values() if np.isfinite(s)), default=0.0) or 1.0
-    share = {
-        edge: min(max(s / strongest, 0.0), 1.0) for edge, s in strengths.items()
-    }  # a required edge has 1
+    # a required edge has 1
+    share = {edge: min(max(s / strongest, 0.0), 1.0) for edge, s in strengths.items()}
     wide = {
         edge: round(_THINNEST + (_THICKEST - _THINNEST) * float(np.sqrt(s)), 2)
         for edge, s in share.items()
@@ -187,9 +186,8 @@ def draw_model(formulation: "Formulation", state: Bools | None = None) -> str:
         *([(a, b), (b, a)] for a, b in formulation.order.pairs.tolist()),
         *([] for _ in formulation.slack_vertices),
     ]
-    held = [
-        [edge for edge in own if edge in colours] for own in edges
-    ]  # edges of the network that each bit is about
+    # edges of the network that each bit is about
+    held = [[edge for edge in own if edge in colours] for own in edges]
     for first, second, weight in zip(
         *(each.tolist() for each in upper_triangle(formulation.qubo)), strict=True
     ):

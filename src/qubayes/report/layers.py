@@ -181,9 +181,8 @@ def crossings(layers: Layers, rows: Sequence[Sequence[int]]) -> int:
     total = 0
     for upper, lower in pairwise(rows):
         place = {node: k for k, node in enumerate(lower)}
-        passed: list[
-            int
-        ] = []  # ends of the links so far, ascending; those right of a new link's end cross it
+        # ends of the links so far, ascending; those right of a new link's end cross it
+        passed: list[int] = []
         for node in upper:
             ends = sorted(place[other] for other in layers.below[node])
             total += sum(len(passed) - bisect_right(passed, end) for end in ends)
@@ -286,9 +285,8 @@ class _Order:
         for node in range(len(order)):
             here = order.index(node)
             others = order[:here] + order[here + 1 :]
-            costs = np.concatenate(
-                [[0], np.cumsum(excess[others, node])]
-            )  # of each place, less that of the first one
+            # of each place, less that of the first one
+            costs = np.concatenate([[0], np.cumsum(excess[others, node])])
             best = int(costs.argmin())
             if costs[best] < costs[here]:
                 gain += int(costs[here] - costs[best])
@@ -340,9 +338,8 @@ class _Order:
         for axis, node in enumerate((upper, lower)):
             if node >= self.layers.vertices:
                 counts = np.delete(counts, self.place[node], axis=axis)
-        before = np.pad(
-            counts.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))
-        )  # [i, j]: among the first i and first j
+        # [i, j]: among the first i and first j
+        before = np.pad(counts.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         rows, columns = (
             (slice(None), slice(None))
             if node >= self.layers.vertices

@@ -52,9 +52,8 @@ _RELAXING = 30
 _WEIGHTS = (1.0, 2.0, 8.0)
 
 Ports = dict[Edge, float]  # of a link, upper and lower node: how far from the node's middle it ends
-Pulls = list[
-    list[tuple[int, float, float]]
-]  # for each node: neighbour above or below, offset from it, weight
+# for each node: neighbour above or below, offset from it, weight
+Pulls = list[list[tuple[int, float, float]]]
 Points = tuple[tuple[float, float], ...]
 
 
@@ -66,9 +65,8 @@ class Layout:
     x: Floats = field(repr=False)  # (n,) middle of each box
     y: Floats = field(repr=False)  # (n,)
     widths: Floats = field(repr=False)  # (n,)
-    curves: dict[Edge, Points] = field(
-        repr=False
-    )  # from the bottom of the parent's box to the top of the child's
+    # from the bottom of the parent's box to the top of the child's
+    curves: dict[Edge, Points] = field(repr=False)
     width: float = 0.0
     height: float = 0.0
 
@@ -312,9 +310,8 @@ def _relaxed(
 
     With the distances of neighbours subtracted, that is an isotonic regression.
     """
-    from scipy.optimize import (
-        isotonic_regression,  # imported here: other pictures need no scipy, whose import is slow
-    )
+    # imported here: other pictures need no scipy, whose import is slow
+    from scipy.optimize import isotonic_regression
 
     distances = [
         np.cumsum([0.0, *(distance(layers, widths, *pair) for pair in pairwise(row))])

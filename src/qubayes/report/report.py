@@ -43,9 +43,8 @@ class Outcome:
     score_name: str = "score"  # "BDeu, equivalent sample size 1"
     empty_score: float | None = None  # of the graph without edges
     bound: float | None = None  # no network scores more
-    gap: float | None = (
-        None  # share of the gain over the empty graph that a better network could add at most
-    )
+    # share of the gain over the empty graph that a better network could add at most
+    gap: float | None = None
     status: str = ""  # a sentence
     solver: str = ""
     seconds: float | None = None
@@ -65,9 +64,8 @@ class Consensus:
     """Edges of the consensus of bootstrap samples."""
 
     samples: int
-    frequencies: Mapping[
-        Edge, float
-    ]  # of each edge: share of the samples that join the two, in either direction
+    # of each edge: share of the samples that join the two, in either direction
+    frequencies: Mapping[Edge, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +84,23 @@ class Report:
     network: Network
     title: str = "Bayesian network"
     outcome: Outcome | None = None
-    strengths: Mapping[Edge, float] = field(
-        default_factory=dict
-    )  # loss of score when the edge is dropped
-    confidences: Mapping[Edge, float] = field(
-        default_factory=dict
-    )  # share of bootstrap samples with the edge
+    # loss of score when the edge is dropped
+    strengths: Mapping[Edge, float] = field(default_factory=dict)
+    # share of bootstrap samples with the edge
+    confidences: Mapping[Edge, float] = field(default_factory=dict)
     consensus: Consensus | None = None
     close: CloseNetworks | None = None
     # the page opens with the equivalence class: no direction where equivalent networks differ
     class_only: bool = False
-    marginals: tuple[
-        Sequence[float], ...
-    ] = ()  # for each vertex the share of rows in each of its states, or none
+    # for each vertex the share of rows in each of its states, or none
+    marginals: tuple[Sequence[float], ...] = ()
     trace: tuple[tuple[float, float], ...] = ()  # (seconds, best score so far)
-    bits: Mapping[str, int] | None = (
-        None  # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
-    )
+    # of the QUBO: "u", "r", "z" and "total", as `Formulation.bits`
+    bits: Mapping[str, int] | None = None
     paper_bits: Mapping[str, int] | None = None  # of the paper's formulation for the same subsets
     vertices: tuple[VertexFacts, ...] = ()  # one for each vertex, or none
-    provenance: Mapping[str, Mapping[str, Value]] = field(
-        default_factory=dict
-    )  # section -> name -> value
+    # section -> name -> value
+    provenance: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.vertices and len(self.vertices) != self.network.n:
@@ -154,9 +147,8 @@ def edge_strengths(candidates: "Candidates", parents: Sequence[Sequence[int]]) -
         bounds = set_start[first : last + 1]
         allowed = np.isin(members[bounds[0] : bounds[-1]], np.asarray(chosen, dtype=members.dtype))
         count = np.concatenate([[0], np.cumsum(allowed)])[bounds - bounds[0]]
-        inside = first + np.flatnonzero(
-            np.diff(count) == np.diff(bounds)
-        )  # candidate sets inside the chosen one
+        # candidate sets inside the chosen one
+        inside = first + np.flatnonzero(np.diff(count) == np.diff(bounds))
         if not len(inside):
             required = ", ".join(candidates.names[v] for v in candidates.base(child))
             raise QubayesError(
@@ -180,9 +172,8 @@ def network_strengths(candidates: "Candidates", network: Network) -> dict[Edge, 
         raise QubayesError(
             f"{min(odd)!r} is in only one of the network and the candidates; give candidates of the same variables"
         )
-    vertex = [
-        network.names.index(name) for name in candidates.names
-    ]  # of the candidates -> of the network
+    # of the candidates -> of the network
+    vertex = [network.names.index(name) for name in candidates.names]
     place = {v: k for k, v in enumerate(vertex)}
     found = edge_strengths(candidates, [[place[p] for p in network.parents[v]] for v in vertex])
     return {(vertex[parent], vertex[child]): loss for (parent, child), loss in found.items()}
@@ -388,9 +379,8 @@ def _parameters_data(report: Report) -> list[dict[str, Any]] | None:
                 "arity": len(states),
                 "marginal": marginal
                 and [float(f"{share:.4g}") for share in marginal[:_MOST_STATES]],
-                "given": network.parents[
-                    vertex
-                ],  # in the order in which the rows count up, the last one fastest
+                # in the order in which the rows count up, the last one fastest
+                "given": network.parents[vertex],
                 "table": rows,
             }
         )

@@ -56,9 +56,8 @@ def priors(formula: Formula, parent_states: float, child_states: float) -> tuple
     return formula.prior / parent_states / child_states, formula.prior / parent_states
 
 
-FORMULAS: dict[
-    str, Callable[[float, int], Formula]
-] = {  # of the equivalent sample size and the number of rows
+# of the equivalent sample size and the number of rows
+FORMULAS: dict[str, Callable[[float, int], Formula]] = {
     "bdeu": lambda ess, rows: Formula(DECLARED, ess),
     "bds": lambda ess, rows: Formula(OBSERVED, ess),
     "bic": lambda ess, rows: Formula(EACH, 0.0, bic_penalty(rows)),
@@ -178,9 +177,8 @@ def count(dataset: Dataset, child: int, parents: Sequence[int]) -> FamilyCounts:
     arities = dataset.arities
     check_joint_states(dataset, [child, *parents])
     label = np.zeros(dataset.rows, dtype=np.int64)
-    for (
-        parent
-    ) in parents:  # relabelled densely each time, so that products of arities cannot overflow
+    # relabelled densely each time, so that products of arities cannot overflow
+    for parent in parents:
         label = label * int(arities[parent]) + dataset.codes[parent]
         label = np.unique(label, return_inverse=True)[1].reshape(-1)
     cells, cell_counts = np.unique(

@@ -14,13 +14,11 @@ from ..foundation.arrays import Floats, SmallInts
 from ..foundation.jit import inner
 from .score import Formula, priors, rising, stirling
 
-TABLE_WIDTH = (
-    1024  # counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
-)
+# counts below this are looked up, larger ones use lgamma: 8 KB a row stay in cache
+TABLE_WIDTH = 1024
 SMALL_PRIOR = 1 / 64  # up to this prior the power series is exact to double precision
-SERIES = (
-    8  # number of coefficients of the series: the first one left out is at most 64**-8 / 8 = 4e-16
-)
+# number of coefficients of the series: the first one left out is at most 64**-8 / 8 = 4e-16
+SERIES = 8
 MOST_TABLE_ROWS = 1 << 14  # 128 MB; terms of further priors are computed on the fly
 VALUES, TIMES = range(2)  # rows of counts
 

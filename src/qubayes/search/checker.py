@@ -71,9 +71,8 @@ class Cut(NamedTuple):
     """A sum of clusters' inequalities, divided and rounded down, with its weight."""
 
     weight: int
-    clusters: list[
-        tuple[int, int]
-    ]  # masks with their k; odd vertices are one with k = 0, which all of them cross
+    # masks with their k; odd vertices are one with k = 0, which all of them cross
+    clusters: list[tuple[int, int]]
     divisor: int  # 1 or 2
 
     def right_side(self) -> int:
@@ -315,17 +314,14 @@ def search(losses: Losses, cuts: list[Cut], goal: int, place: str) -> int:
     states = 0
     for _ in range(n):
         after: dict[int, tuple[int, int]] = {}
-        for first, (
-            g,
-            h,
-        ) in layer.items():  # which come first, their least loss, and a bound for the others
+        # which come first, their least loss, and a bound for the others
+        for first, (g, h) in layer.items():
             states += 1
             if states + len(after) > MOST_STATES:
                 raise RefusedError(f"{place}: the search needs more than {MOST_STATES:,} states")
             others = [v for v in range(n) if not first >> v & 1]
-            forced = [v for v in others if not ranked[v][0] & ~first][
-                :1
-            ]  # nothing is lost if it comes next
+            # nothing is lost if it comes next
+            forced = [v for v in others if not ranked[v][0] & ~first][:1]
             freed = falls.of_all(first)
             for v in forced or others:
                 wrong = 0

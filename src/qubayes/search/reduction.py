@@ -45,9 +45,8 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
     """
     pairs = _alike(candidates) if eliminate else []
     table = SetTable(candidates) if pairs else None  # takes about twice the candidates' memory
-    found: dict[
-        int, tuple[int, float]
-    ] = {}  # representative, and largest change of a score by the exchange
+    # representative, and largest change of a score by the exchange
+    found: dict[int, tuple[int, float]] = {}
     for twin, other in pairs:
         if table is not None and twin not in found and other not in found:
             difference = table.exchange_difference(other, twin)
@@ -64,9 +63,8 @@ def without_twins(candidates: Candidates, eliminate: bool = True) -> Reduced:
         holding = table.holding(twin)
         kept[holding[~gone[table.owners[holding]]]] = False
     sources = np.flatnonzero(kept)
-    rounding = 2.0 * sum(
-        difference for _, difference in found.values()
-    )  # each set changes at most twice
+    # each set changes at most twice
+    rounding = 2.0 * sum(difference for _, difference in found.values())
     twins = tuple((twin, other) for twin, (other, _) in found.items())
     return Reduced(select_sets(candidates, sources), frozen(sources), rounding, twins)
 
@@ -129,9 +127,8 @@ class SetTable:
         if np.intersect1d(self.holding(a), self.holding(b), assume_unique=True).size:
             return None
         own = [np.arange(self._vertex_start[v], self._vertex_start[v + 1]) for v in (a, b)]
-        numbers = np.concatenate(
-            [self.holding(a), self.holding(b), *own]
-        )  # repeated numbers do no harm
+        # repeated numbers do no harm
+        numbers = np.concatenate([self.holding(a), self.holding(b), *own])
         swap = np.arange(len(self._vertex_start), dtype=np.int32)
         swap[[a, b]] = b, a
         owners = self.owners[numbers]
@@ -255,16 +252,13 @@ class Components(NamedTuple):
 def best_of_all(families: Families, scores: Floats) -> Ints:
     """Return the candidate sets of an optimal network; n 2^n scores in memory (Silander and Myllymäki 2006)."""
     n = families.n
-    best, number_of = (
-        np.full((n, 1 << n), -np.inf),
-        np.full((n, 1 << n), -1),
-    )  # best set inside each set of vertices
+    # best set inside each set of vertices
+    best, number_of = np.full((n, 1 << n), -np.inf), np.full((n, 1 << n), -1)
     for vertex in range(n):
         first, last = families.vertex_start[vertex : vertex + 2].tolist()
         masks = [sum(1 << member for member in members) for members in families.sets_of(vertex)]
-        for number, mask in zip(
-            range(last - 1, first - 1, -1), reversed(masks), strict=True
-        ):  # the best comes last
+        # the best comes last
+        for number, mask in zip(range(last - 1, first - 1, -1), reversed(masks), strict=True):
             best[vertex, mask], number_of[vertex, mask] = scores[number], number
         for member in range(n):
             scored = best[vertex].reshape(-1, 2, 1 << member)

@@ -55,15 +55,12 @@ class Solution:
     status: str  # a sentence: how the search ended
     reason: Reason = Reason.FINISHED  # the same as a value
     certificate: Path | None = None  # the file with the certificate, if one was written
-    trace: tuple[tuple[float, float], ...] = field(
-        default=(), repr=False
-    )  # (seconds, score) of each improvement
-    statistics: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # counts of the search: moves, nodes, cuts
-    bits: Bools | None = field(
-        default=None, repr=False
-    )  # the state of the QUBO, where there is one
+    # (seconds, score) of each improvement
+    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    # counts of the search: moves, nodes, cuts
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    # the state of the QUBO, where there is one
+    bits: Bools | None = field(default=None, repr=False)
     energy: float | None = None  # of `bits`; equal to -score
     stamp: Stamp = field(default_factory=Stamp)
 

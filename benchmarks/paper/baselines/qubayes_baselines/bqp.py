@@ -26,10 +26,8 @@ BACKENDS = ("auto", "scip", "gurobi")
 PACKAGES = {"scip": "pyscipopt", "gurobi": "gurobipy"}
 COMPARE = {"==": operator.eq, "<=": operator.le, ">=": operator.ge}
 LOOK_EVERY = 0.02  # seconds between looks at the limits
-MOST, MOST_WITH_PRODUCTS = (
-    2000,
-    200,
-)  # variables without a full licence; as many constraints as variables
+# variables without a full licence; as many constraints as variables
+MOST, MOST_WITH_PRODUCTS = 2000, 200
 ROWS = 1000  # added to Gurobi's model between two looks at the clock
 
 
@@ -198,9 +196,8 @@ def _optimize(model: Any, run: Run) -> None:
             over = run.proved or run.over
     finally:
         while thread.is_alive():
-            with suppress(
-                Exception
-            ):  # SCIP is in a stage that cannot be interrupted; repeated at the next look
+            # SCIP is in a stage that cannot be interrupted; repeated at the next look
+            with suppress(Exception):
                 model.interruptSolve()
             thread.join(LOOK_EVERY)
 

@@ -340,9 +340,8 @@ def score_by_data(data: Any, climb: Any, vertex: Any) -> None:
     size, states = parents[SIZE], 1.0
     for other in range(len(scores)):
         scores[other] = -np.inf
-    for skip in range(
-        size + 1
-    ):  # without each parent; then with all, which leaves the partition by them
+    # without each parent; then with all, which leaves the partition by them
+    for skip in range(size + 1):
         if skip == size or has(climb.bits, POSSIBLE, vertex, parents[FIRST + skip]):
             scores[vertex if skip == size else parents[FIRST + skip]] = _score_family(
                 data, parents, vertex, skip

@@ -102,9 +102,8 @@ class SwapState(NamedTuple):
     """An order, its candidate sets and the best sets so far; kernels write it."""
 
     order: SmallInts  # (n,) vertices
-    place: (
-        SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
-    )
+    # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    place: SmallInts
     choice: Ints  # (n,) the best allowed set of each vertex
     best: Ints  # (n,) the sets of the best order seen
     totals: Floats  # (2,) score of `choice`, score of `best`
@@ -151,9 +150,8 @@ def swap_places(
         one, two = below(state.random, n), below(state.random, n - 1)
         two += two >= one
         low, high = min(one, two), max(one, two)
-        threshold = temperature * np.log(
-            uniform(state.random)
-        )  # the swap is accepted if the score changes by more
+        # the swap is accepted if the score changes by more
+        threshold = temperature * np.log(uniform(state.random))
         up, down = order[low], order[high]
         place[up], place[down] = high, low
         touched, change = _rescore(problem, state, up, down, threshold)
@@ -351,9 +349,8 @@ def swap_neighbours(problem: Any, state: Any, moves: int) -> None:
             _copy(required, base)
         place = counts[PLACE]
         if restart:
-            for k in range(
-                n - 1 if counts[RESTARTS] else 0, 0, -1
-            ):  # the first order is the given one
+            # the first order is the given one
+            for k in range(n - 1 if counts[RESTARTS] else 0, 0, -1):
                 other = below(state.random, k + 1)
                 order[k], order[other] = order[other], order[k]
             counts[RESTARTS] += 1

@@ -273,9 +273,8 @@ class SamplingTask:
                 tempering.advance(
                     pool, min(tempering.period, left), schedule.at(progress()), look, self.halt
                 )
-        if (
-            self.timed
-        ):  # even if there was no time for an iteration, the first sample is a local minimum
+        # even if there was no time for an iteration, the first sample is a local minimum
+        if self.timed:
             return [descend(model, tempering.bests[0]), *tempering.bests[1:]]
         return tempering.bests
 

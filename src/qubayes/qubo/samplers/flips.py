@@ -18,9 +18,8 @@ from ...foundation.random import BLOCK, REACH, Draws, next_picks, next_waits
 from ...foundation.words import lowest_bit
 from ...machines.qubo import Qubo, qubo_from_couplers
 
-LONG = (
-    8  # least length of a stretch: consecutive columns of a row, added without looking at indices
-)
+# least length of a stretch: consecutive columns of a row, added without looking at indices
+LONG = 8
 # in a descent, of the largest coefficient: smaller gains could be rounding errors, without end
 LEAST = 1e-12
 POLL = 0.02  # seconds between two looks at the clock
@@ -33,9 +32,8 @@ class Couplings(NamedTuple):
     columns: AnyArray  # uint32: numba looks twice at an index that might be negative
     weights: AnyArray  # float32 or float64
     stretch_start: Ints  # (n + 1,) of each row in `stretches`
-    stretches: (
-        Ints  # (stretches, 3) first column, first place in `long_weights`, one past the last place
-    )
+    # (stretches, 3) first column, first place in `long_weights`, one past the last place
+    stretches: Ints
     long_weights: AnyArray  # of the same type as `weights`
 
 

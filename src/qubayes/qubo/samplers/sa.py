@@ -46,10 +46,8 @@ from .states import PROVED, StateReader, formulate_example, read_first, start_st
 
 SHARES = 20  # parts of a read; after each its best state is offered
 TEMPERATURES = 4096  # number of temperatures, or a few more, of many moves where they are counted
-TRIES, VERTEX_TRIES = (
-    1024,
-    16,
-)  # flips and vertex moves at one temperature, where the clock decides it
+# flips and vertex moves at one temperature, where the clock decides it
+TRIES, VERTEX_TRIES = 1024, 16
 SLICE = 0.004  # seconds at one temperature, where the clock decides it
 FLIP_TEMPERATURES = (100.0, 1.0)  # first and last, as in the paper
 VERTEX_TEMPERATURES = (10.0, 0.05)
@@ -60,9 +58,8 @@ class ReadPlan(NamedTuple):
 
     schedule: Schedule
     steps: int | None
-    tries: int = (
-        0  # moves in each step, of bits or vertices drawn from all; 0: every bit once, in order
-    )
+    # moves in each step, of bits or vertices drawn from all; 0: every bit once, in order
+    tries: int = 0
     rest: int = 0  # moves after the last step, at its temperature
 
 

@@ -65,10 +65,8 @@ class StateReader:
 
     def __init__(self, formulation: Formulation, run: Run) -> None:
         self.formulation, self.run = formulation, run
-        self._scores: dict[bool, list[float]] = {
-            False: [],
-            True: [],
-        }  # by whether the state was repaired
+        # by whether the state was repaired
+        self._scores: dict[bool, list[float]] = {False: [], True: []}
         self._before: list[float] = []  # of states that no move has made
 
     def read(self, bits: Bools) -> bool:
@@ -121,9 +119,8 @@ def read_first(reader: StateReader, model: FlipModel, start: Bools) -> float:
 
     Return the seconds of the second, which the end of every read takes, too.
     """
-    reader.read_before(
-        np.zeros(model.qubo.bits, np.bool_)
-    )  # the first reading, which is slower, is not timed
+    # the first reading, which is slower, is not timed
+    reader.read_before(np.zeros(model.qubo.bits, np.bool_))
     began = time.perf_counter()
     reader.read_before(descend(model, start))
     return time.perf_counter() - began

@@ -36,9 +36,8 @@ LONGEST = 1000  # steps after which an average is restarted in any case
 BALANCE = 0.1
 CLOSE = 1e-4  # a relative error at which to stop
 SIX, MOST = 6, 8  # elements of a cut
-TRIPLES = tuple(
-    (a, b, c) for c in range(MOST) for b in range(c) for a in range(b)
-)  # those of the first six come first
+# those of the first six come first
+TRIPLES = tuple((a, b, c) for c in range(MOST) for b in range(c) for a in range(b))
 SIXES = np.array(
     [
         [t for t, own in enumerate(TRIPLES) if not {i, j} & {*own}]
@@ -359,9 +358,8 @@ def pairs_needed(itself: SmallInts, sets: SmallInts) -> dict[int, Ints]:
     """
     a, b, c = np.transpose(TRIPLES)
     present = itself[sets.T[a], sets.T[b], sets.T[c]] >= 0  # (triples, sets)
-    packed = np.packbits(present[SIXES], axis=1, bitorder="little").astype(
-        np.int32
-    )  # (sixes, 3, sets)
+    # (sixes, 3, sets)
+    packed = np.packbits(present[SIXES], axis=1, bitorder="little").astype(np.int32)
     i, j = np.triu_indices(MOST, 1)
     least = np.zeros((MOST, MOST, len(sets)), np.int64)  # of the six that are left without two
     least[i, j] = smallest_edge_covers()[packed[:, 0] | packed[:, 1] << 8 | packed[:, 2] << 16]

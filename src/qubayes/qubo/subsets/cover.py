@@ -95,9 +95,8 @@ class Subsets:
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
     complete: bool = True  # False if interrupted; the subsets cover all candidate sets in any case
-    preparing: float = (
-        0.0  # seconds of reductions and of setting up programs, summed over vertices; not in files
-    )
+    # seconds of reductions and of setting up programs, summed over vertices; not in files
+    preparing: float = 0.0
     solving: float = 0.0  # seconds of what follows that, summed likewise
 
     @property
@@ -186,9 +185,8 @@ def cover(
     began = time.perf_counter()
     systems = [sets_to_cover(candidates.families, vertex) for vertex in range(candidates.n)]
     keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
-    distinct = dict(
-        zip(keys, systems, strict=True)
-    )  # identical columns of the data share their work
+    # identical columns of the data share their work
+    distinct = dict(zip(keys, systems, strict=True))
     task = CoverTask(method, budget or Budget(), seed, np.zeros(1, dtype=np.bool_))
     results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
     covered = dict(zip(distinct, results, strict=True))
@@ -254,9 +252,8 @@ def _cover_all(
                         done, number = done + 1 + sizes[own[place]], number + 1
                         text = f"{number} of {len(systems)} vertices"
                         on_progress(Progress("subsets", done, float(len(sizes) + sum(sizes)), text))
-                        if (
-                            task.stop[0] and workers.cluster is not None
-                        ):  # workers elsewhere do not see the flag
+                        # workers elsewhere do not see the flag
+                        if task.stop[0] and workers.cluster is not None:
                             break
     except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
         task.stop[0] = True

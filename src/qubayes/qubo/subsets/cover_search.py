@@ -26,17 +26,13 @@ PLACES.setflags(write=False)
 ROW = np.dtype(
     [
         ("state", np.int64),  # positions of closed and chosen columns
-        (
-            "pivots",
-            np.int64,
-        ),  # positions whose flip covers or uncovers the row, and the sign bit if it is covered
+        # positions whose flip covers or uncovers the row, and the sign bit if it is covered
+        ("pivots", np.int64),
         ("weight", np.int64),
         ("open", np.int64),  # positions of open columns
         ("start", np.int64),  # where its columns start
-        (
-            "table",
-            np.int64,
-        ),  # where its states start in the table of pivots; -1: compute them from the partners
+        # where its states start in the table of pivots; -1: compute them from the partners
+        ("table", np.int64),
         ("place", np.int64),  # index in `uncovered`
         ("partners", np.int64),  # where its masks start
     ]
@@ -132,18 +128,14 @@ def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
 def _pivots(walk: CoverWalk, row: int, state: int) -> int:
     """Return the word of `pivot_table` for a row that is too large for it."""
     length, first = walk.rows[row + 1].start - walk.rows[row].start, walk.rows[row].partners
-    covered, word, keep = (
-        False,
-        0,
-        POSITIVE,
-    )  # `keep`: positions without which the row is not covered
+    # `keep`: positions without which the row is not covered
+    covered, word, keep = False, 0, POSITIVE
     for p in range(length):
         mates = walk.partners[first + p] & state
         if state >> p & 1 and mates != 0:
             covered = True
-            keep &= (
-                1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates
-            )  # itself, or several partners
+            # itself, or several partners
+            keep &= 1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates
         elif walk.partners[first + p] & (state | 1 << p):
             word |= 1 << p
     return keep | COVERED if covered else word
@@ -318,9 +310,8 @@ def search_walk(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None
         for row in range(len(walk.uncovered)):
             if walk.rows[row].weight > 1:
                 _raise(walk, row, 1 - walk.rows[row].weight)
-        for kicking in range(
-            2
-        ):  # first back to the best cover: `_flip` is compiled into each place that calls it
+        # first back to the best cover: `_flip` is compiled into each place that calls it
+        for kicking in range(2):
             for index in range(_choose_flips(walk, kicks, group if kicking else -1)):
                 _flip(walk, walk.kicked[index])
                 if kicking:

@@ -132,10 +132,8 @@ def incidence_of(system: SetSystem) -> Incidence:
     largest, shift = int(system.sizes.max(initial=0)), len(system.elements).bit_length()
     if largest > LARGEST_ENUMERATED or largest * shift > 62:
         return _with_closed_subsets(system)
-    keys, stop = (
-        [],
-        0,
-    )  # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
+    # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
+    keys, stop = [], 0
     for size, count in enumerate(np.bincount(system.sizes).tolist()):
         block = system.members[stop : stop + size * count].reshape(count, size).astype(np.int64) + 1
         own = np.zeros((count, 2**size), dtype=np.int64)

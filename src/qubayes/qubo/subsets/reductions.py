@@ -46,10 +46,8 @@ ROW = np.dtype(
     [
         ("start", np.int64),  # where its columns start
         ("partners", np.int64),  # where its masks start
-        (
-            "alone",
-            np.int64,
-        ),  # open positions that cover it alone; valid for open rows only, like the two fields below
+        # open positions that cover it alone; valid for open rows only, like the two fields below
+        ("alone", np.int64),
         ("together", np.int64),  # open positions that cover it in pairs only
         ("opened", np.int64),  # positions of open columns
         ("open", np.bool_),
@@ -217,10 +215,8 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
         row = rows[number]
         if not row.open or row.together != 0:
             continue
-        rare, least = (
-            0,
-            len(rows),
-        )  # rows that this one implies hold each of its columns: take the one in fewest rows
+        # rows that this one implies hold each of its columns: take the one in fewest rows
+        rare, least = 0, len(rows)
         for place in range(row.start, rows[number + 1].start):
             column = row_columns[place]
             if row.alone >> (place - row.start) & 1 and columns[column].count < least:

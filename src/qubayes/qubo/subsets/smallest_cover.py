@@ -52,9 +52,8 @@ def program_of(core: Core) -> CoverProgram:
     kinds, label = np.unique(patterns, axis=0, return_inverse=True)
     label = label.reshape(-1)  # numpy 2.0 gives a column
     order = np.argsort(label, kind="stable")
-    entries: list[
-        tuple[AnyArray, AnyArray, float]
-    ] = []  # for many rows with the same pattern at once
+    # for many rows with the same pattern at once
+    entries: list[tuple[AnyArray, AnyArray, float]] = []
     groups = np.split(order, np.cumsum(np.bincount(label))[:-1])
     for (first, length, fixed, opened), group in zip(kinds.tolist(), groups, strict=True):
         alone, pairs = row_representations(

@@ -37,9 +37,8 @@ from .relaxation import Bounded, lagrangian
 MOST = 100_000  # networks that are listed
 SPARE = 5.0  # distance from the best up to which sets are kept for the multipliers
 STEP = 0.25  # the first distance from the best in which the k best are looked for; it doubles
-DOUBT = (
-    1e-3  # probability of an edge from which on it is in doubt, and up to which it is not certain
-)
+# probability of an edge from which on it is in doubt, and up to which it is not certain
+DOUBT = 1e-3
 SLICE = 1_000_000  # sets tried between two looks at the clock
 WORK = 3_000_000_000  # sets tried in one enumeration, at most
 
@@ -60,9 +59,8 @@ class Alternatives:
     statistics: dict[str, int]
     seconds: float
     interrupted: bool = False
-    posterior: Posterior | None = field(
-        default=None, repr=False
-    )  # of all networks of the candidate sets, if summed
+    # of all networks of the candidate sets, if summed
+    posterior: Posterior | None = field(default=None, repr=False)
 
     def bayes_factors(self) -> list[float]:
         """Return how many times more probable the best network is than each, given a uniform prior."""
@@ -245,9 +243,8 @@ def alternatives(
             "alternatives of what kind? give best, a number of networks, or within, a Bayes factor"
         )
     check_wanted(best, within)
-    if (
-        candidates.plain is not None
-    ):  # of two networks that differ in such a member only the better one is listed
+    # of two networks that differ in such a member only the better one is listed
+    if candidates.plain is not None:
         raise SettingError(
             "a list of networks takes no order of variables (before, not_ancestors); leave it out"
         )
@@ -312,9 +309,8 @@ def _bounded(candidates: Candidates, run: Run, spare: float) -> tuple[Bounded, d
         each.spare = spare
     proof.prove()
     cuts, weights = no_cuts(candidates.n), [np.zeros(0)]
-    for each in (
-        proof.components
-    ):  # multipliers as good as the relaxation allows make the enumeration short
+    # multipliers as good as the relaxation allows make the enumeration short
+    for each in proof.components:
         if not (
             run.over
             or (each.bounded and each.closes(each.bounded.loss))
@@ -342,10 +338,8 @@ def _enumerated(candidates: Candidates, bounded: Bounded, run: Run, wanted: Want
     """Enumerate in distances that double until there are enough networks, or all within the farthest."""
     sets = ScoredSets.of(candidates.families, candidates.scores)
     least, tried = math.fsum(sets.losses[run.choice].tolist()), 0
-    margin, farthest_loss = (
-        1e-9 * max(1.0, abs(run.score)),
-        float(sets.losses.sum()),
-    )  # of any network
+    # of any network
+    margin, farthest_loss = 1e-9 * max(1.0, abs(run.score)), float(sets.losses.sum())
     distance, status = wanted.farthest, "all networks within the Bayes factor"
     if wanted.best is not None:
         distance, status = min(STEP, wanted.farthest), "the best ones"

@@ -26,9 +26,8 @@ from ...foundation.families import Families
 from ...foundation.jit import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
-MOST_CLUSTERS = (
-    16  # in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
-)
+# in one zero-half cut; denser ones slow the simplex method down. At most 64: a bit each
+MOST_CLUSTERS = 16
 SHORTEST_WALK = 24  # flips of one search for a violated cluster
 TABU = 6  # flips for which a flipped vertex stays as it is
 MOST_SLACK = 0.3  # slack of a row in a zero-half sum
@@ -349,9 +348,8 @@ def _odd_sums(
     found: dict[bytes, tuple[Bytes, float]] = {}
     free = np.ones(rows, np.bool_)
     order = np.argsort(-values, kind="stable")
-    whole = int(
-        (values > 1.0 - 1e-6).sum()
-    )  # while one of these has an odd coefficient, nothing is violated
+    # while one of these has an odd coefficient, nothing is violated
+    whole = int((values > 1.0 - 1e-6).sum())
     every = 1 + (len(order) - whole) // LOOKS
     for step, column in enumerate((rows + order).tolist()):
         if step >= whole and (step - whole) % every == 0:

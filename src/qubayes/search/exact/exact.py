@@ -26,9 +26,8 @@ class Exact:
     (docs/exact.md)."""
 
     twins: bool = True  # whether twins are eliminated first; never where a certificate is written
-    certificate: str | PathLike[str] | None = (
-        None  # file for the certificate of the proof (docs/certificates.md)
-    )
+    # file for the certificate of the proof (docs/certificates.md)
+    certificate: str | PathLike[str] | None = None
 
     name: ClassVar[str] = "exact"
     takes: ClassVar[str] = "candidates"

@@ -35,9 +35,8 @@ from ...network import Network
 from ..run import Limits, Run
 from ..solve import solve
 
-LARGEST = (
-    20  # vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
-)
+# vertices of a component: 20 * 2^20 sums take 170 MB, and 3^20 steps at most a minute or so
+LARGEST = 20
 SLICE = 50_000_000  # steps between two looks at the clock
 # Logarithm of a relative weight that is left out of Z(S): Z(U) is at most 20! = e^42 times its
 # scale, and there are at most 2^20 = e^14 terms, so all of them add up to less than e^-64.
@@ -107,12 +106,10 @@ class Weights(NamedTuple):
     masks: Ints  # their members inside the component
     scores: Floats
     inside: Floats  # (k, 2^k) logarithm of A_j(U)
-    scale: (
-        Floats  # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
-    )
-    alive: (
-        Bools  # (2^k,) whether networks in which U comes first have more than a negligible weight
-    )
+    # (2^k,) logarithm of the largest product of A over orders; Z(U) is 1 to k! times it
+    scale: Floats
+    # (2^k,) whether networks in which U comes first have more than a negligible weight
+    alive: Bools
 
 
 class Sums(NamedTuple):

@@ -28,19 +28,16 @@ LEAST = 1e-3  # violation of a cut that is worth adding
 QUICK = 30_000
 LIGHT = 5_000  # sets up to which rounds of the relaxation come before a search over order ideals
 EASY = 30  # rounds in which easy proofs end, mostly: orders are not searched until then
-EASY_VERTICES = (
-    100  # vertices of the largest component that is tried without searching orders first
-)
-MOST_VERTICES = (
-    2_000  # of a component with a relaxation: separating cuts takes memory as n^2, time as n^3
-)
+# vertices of the largest component that is tried without searching orders first
+EASY_VERTICES = 100
+# of a component with a relaxation: separating cuts takes memory as n^2, time as n^3
+MOST_VERTICES = 2_000
 ASCENTS = 6  # greedy dual ascents; the best one counts
 FIRST_ROUNDS = 20  # rounds of the relaxation before its first search over order ideals
 GROWTH = 1.3  # factor of the number of rounds from one such search to the next
 STATES = 12_000  # states of such a search, for each round so far
-MOST_STATES = (
-    6_000_000  # states of a search after greedy duals, and of the last one after rounds: 190 MB
-)
+# states of a search after greedy duals, and of the last one after rounds: 190 MB
+MOST_STATES = 6_000_000
 # the first stage may have this fraction of the states: after a longer one the next is never begun
 FIRST_STAGE = 8
 FOREVER = 2**40  # rounds
@@ -171,9 +168,8 @@ class ComponentProof:
         self._losses = self.sets.losses  # of all sets of the component
         best_scores = component.scores[component.families.vertex_start[:-1]]
         self._top, self.scale = math.fsum(best_scores.tolist()), float(np.abs(best_scores).sum())
-        self.alive = np.ones(
-            len(self.numbers), np.bool_
-        )  # may be in a network better than the best so far
+        # may be in a network better than the best so far
+        self.alive = np.ones(len(self.numbers), np.bool_)
         self.relaxation = LinearRelaxation(self.sets, self.scale)
         first, last = component.families.vertex_start[:-1], component.families.vertex_start[1:] - 1
         owners = self.sets.owners

@@ -14,9 +14,8 @@ from ...foundation.highs import Compressed, Highs, LinearModel, Solved
 from ...foundation.jit import inner, kernel
 from .cuts import ClusterCuts, ScoredSets, coefficients, no_cuts
 
-ROUNDING = (
-    2.0**-40
-)  # share of all that is added: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
+# share of all that is added: far more than the rounding of fewer than 8,000 sums (docs/exact.md)
+ROUNDING = 2.0**-40
 
 
 class Point(NamedTuple):
@@ -67,9 +66,8 @@ class LinearRelaxation:
         # gigabytes.
         dense = coefficients(self.sets, numbers, self.cuts) - self._shifts[:, owners]
         in_cuts = Compressed.of(dense.T)
-        first = in_cuts.indptr[
-            :-1
-        ]  # before what a set has in cuts comes its 1 in the row of its vertex
+        # before what a set has in cuts comes its 1 in the row of its vertex
+        first = in_cuts.indptr[:-1]
         matrix = Compressed(
             (self.n + self.cuts.total, count),
             in_cuts.indptr + np.arange(count + 1),
@@ -215,9 +213,8 @@ def fill_prices(
                     byte, place = count >> 3, count & 7
                     if place == 0:
                         work.table[byte, 0] = 0.0
-                    for value in range(
-                        1 << place
-                    ):  # sums over the bits of a byte, extended by one bit
+                    # sums over the bits of a byte, extended by one bit
+                    for value in range(1 << place):
                         work.table[byte, value + (1 << place)] = (
                             work.table[byte, value] + weights[cut]
                         )

@@ -47,19 +47,14 @@ SWEEPS = 20  # moves for each vertex in a walk of the first round, and between r
 # seconds
 SLICE = 2000
 CROSSOVER = 0.2  # moves of a crossover, relative to the round before it
-STARTS = (
-    ("restarts", 1.0),
-    ("best", 0.25),
-    ("elite", 0.5),
-    ("elite", 1.0),
-)  # starts of walks in turn, how hot
+# starts of walks in turn, how hot
+STARTS = (("restarts", 1.0), ("best", 0.25), ("elite", 0.5), ("elite", 1.0))
 RESTARTING = 0.75  # part of the moves of a walk with restarts, at most
 AFTERWARDS = 0.25  # relative temperature at which it continues from its best order
 SAME = 1e-7  # networks whose scores differ by less count as one
 
-_PREPARATION = (
-    5e-8  # seconds for each member of a candidate set before the first move: 2.7 s for 54 million
-)
+# seconds for each member of a candidate set before the first move: 2.7 s for 54 million
+_PREPARATION = 5e-8
 _PLANNED = 0.95  # share of the remaining time; the rest is for another, short round
 _AHEAD = 1.0  # seconds of a task on a cluster: what an interrupt waits for, and a lost worker costs
 _IN_TIME = 0.8  # share of the remaining time that tasks may take
@@ -74,9 +69,8 @@ class Anneal:
     cold: float = 0.03
     walks: int = 4  # at once; with a time limit at least one for each thread
     twins: bool = True  # whether identical columns are eliminated first
-    patience: float | None = (
-        None  # with a time limit: how many times as long as it took to find the best to search on
-    )
+    # with a time limit: how many times as long as it took to find the best to search on
+    patience: float | None = None
 
     name: ClassVar[str] = "anneal"
     takes: ClassVar[str] = "candidates"
@@ -159,9 +153,8 @@ class _ComponentSearch:
                 population.ahead = Ahead(run, population.problem, population.cold, population.bases)
             self.populations.append(population)
         self._offer()
-        bounds = self.candidates.scores[
-            self.candidates.families.vertex_start[:-1]
-        ].copy()  # of the best sets
+        # of the best sets
+        bounds = self.candidates.scores[self.candidates.families.vertex_start[:-1]].copy()
         for part, choice in zip(small, self.solved, strict=True):
             bounds[part.vertices] = part.scores[choice]
         run.tighten(math.fsum([*bounds.tolist(), reduced.rounding]))
@@ -278,9 +271,8 @@ class OrderWalk:
             if self._made == length:
                 self.coolings.popleft()
                 self._made = 0
-        self.state.totals[0] = self.problem.scores[
-            self.state.choice
-        ].sum()  # sums of small steps drift
+        # sums of small steps drift
+        self.state.totals[0] = self.problem.scores[self.state.choice].sum()
         return done
 
 

@@ -37,18 +37,16 @@ _MOST_NOISE = float(_NOISE.max())
 _REGROUP_EVERY = 8  # moves
 _NEVER = np.zeros(1, np.bool_)  # a flag that nobody sets
 _SLICE_WORK = 10**10  # moves times sets between two looks at the clock, about a second
-_ROUNDING = (
-    1e-7  # a score that was summed up move by move is new only if it is larger by more than this
-)
+# a score that was summed up move by move is new only if it is larger by more than this
+_ROUNDING = 1e-7
 
 
 class OrderState(NamedTuple):
     """An order, its candidate sets and the best order so far; kernels write it."""
 
     order: SmallInts  # (n,) vertices
-    place: (
-        SmallInts  # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
-    )
+    # (n + 1,) of each vertex in the order; the last is -1, the place of "no member"
+    place: SmallInts
     choice: Ints  # (n,) the best allowed set of each vertex
     # (2,) score of `order`, -inf if `place` and `choice` are to be computed; score of `best`
     totals: Floats
@@ -249,9 +247,8 @@ def _propose(
     place = now.place
     n = len(now.order)
     here = np.int64(place[vertex])
-    slack = (
-        sets.scores[sets.first[vertex]] + temperature * _MOST_NOISE - level
-    )  # places that cost more are not drawn
+    # places that cost more are not drawn
+    slack = sets.scores[sets.first[vertex]] + temperature * _MOST_NOISE - level
     high = n - 1
     count = 0
     for k in range(n):

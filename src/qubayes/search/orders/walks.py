@@ -28,9 +28,8 @@ class OrderProblem(NamedTuple):
     first: Ints  # (n + 1,) sets first[v] .. first[v + 1] - 1 belong to v
     scores: Floats  # (sets,)
     members: npt.NDArray[np.uint16]  # (sets, largest size), filled up with n
-    skip: npt.NDArray[
-        np.uint16
-    ]  # (sets, largest size) from the set to the next one without that member
+    # (sets, largest size) from the set to the next one without that member
+    skip: npt.NDArray[np.uint16]
     edge_start: Ints  # (n + 1,) edges by parent
     child: SmallInts  # (edges,)
     list_start: Ints  # (edges,) the edge's sets are lists[list_start[e] : list_stop[e]], best first
@@ -69,9 +68,8 @@ def order_problem(families: Families, scores: Floats) -> OrderProblem:
     parent, child, start, stop = found[:, np.argsort(found[0], kind="stable")]
     return OrderProblem(
         frozen(families.vertex_start[:]),
-        frozen(
-            scores[:]
-        ),  # a view: kernels are compiled for read-only arrays, and the caller's array stays as it is
+        # a view: kernels are compiled for read-only arrays, and the caller's array stays as it is
+        frozen(scores[:]),
         frozen(members),
         frozen(skip),
         frozen(np.searchsorted(parent, np.arange(n + 1)).astype(np.int64)),
