@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import SettingError
 from qubayes.candidates import Candidates, write_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.network import Network, cpdag

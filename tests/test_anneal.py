@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores
+from qubayes import SettingError
 from qubayes.candidates import Candidates, prune
-from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.progress import Progress
 from qubayes.foundation.random import below, random_stream

@@ -47,9 +47,9 @@ from benchmarks.paper.table import Table, spread
 from benchmarks.paper.tables import bits_table, scores_table, wins_table
 from benchmarks.paper.trial import Place, Trial, measure, prepared
 from candidate_cases import assert_one_line
+from qubayes import QubayesError, ServiceError, SettingError
 from qubayes.candidates import example
 from qubayes.cli.shell import guarded
-from qubayes.foundation.errors import QubayesError, ServiceError, SettingError
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
 from qubayes.qubo import decode, formulate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import instance
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 
 NETWORK = """network unknown { }
 variable a { type discrete [ 2 ] { no, yes }; }

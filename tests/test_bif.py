@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes import FormatError, QubayesError
 from qubayes.foundation.graph import find_cycle, topological_order
 from qubayes.network import Network, read_network
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import FormatError, QubayesError
 from qubayes.candidates import ENDINGS as REGISTERED
 from qubayes.candidates import (
     Candidates,
@@ -21,7 +22,6 @@ from qubayes.candidates import (
     tolerance,
     write_candidates,
 )
-from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families, well_formed
 from reference import candidates as reference
 

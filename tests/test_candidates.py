@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes import Workers
+from qubayes import ConstraintError, DataError, SettingError, Workers
 from qubayes.candidates import CandidateSearch, Knowledge, identify, levels
 from qubayes.candidates.counting import merge_rows, prepare_rows
 from qubayes.data import Dataset
-from qubayes.foundation.errors import ConstraintError, DataError, SettingError
 from qubayes.scores import NAMES, Score, local_score
 from qubayes.scores.sums import SERIES, SMALL_PRIOR, power_series
 from reference import scores

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from candidate_cases import assert_one_line, data_file, dependent_data, finish, run, start
+from qubayes import FormatError
 from qubayes.candidates import CandidateSearch, Knowledge, fingerprint, identify, write_candidates
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.data import read
-from qubayes.foundation.errors import FormatError
 from qubayes.foundation.workers import Workers
 from qubayes.scores import Score
 

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import QubayesError
 from qubayes.candidates import Candidates, read_candidates, write_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import QubayesError
 from qubayes.learning import SolveSettings, solve_file
 from qubayes.search import Limits, Reason, checker, solve, solver_named
 from qubayes.search import run as run_module

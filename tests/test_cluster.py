@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes import learn
+from qubayes import MissingPackageError, QubayesError, SettingError, learn
 from qubayes.candidates import (
     Candidates,
     CandidateSearch,
@@ -26,7 +26,6 @@ from qubayes.candidates import (
     write_candidates,
 )
 from qubayes.foundation import workers as cluster_module
-from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.foundation.workers import run as run_tasks

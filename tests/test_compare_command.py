@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import FormatError, QubayesError
 from qubayes.cli import app
-from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.network import Network, read_network, write_network
 
 

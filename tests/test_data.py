@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from qubayes import DataError, FormatError, SettingError
 from qubayes.data import Dataset, ReadSettings, read, write
 from qubayes.data.columns import cut
 from qubayes.data.dataset import MOST_CODES, code_type
-from qubayes.foundation.errors import DataError, FormatError, SettingError
 from reference import data as oracle
 from test_bif import SPRINKLER
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qubayes import QubayesError, SettingError
 from qubayes.data import ReadSettings, read, text
-from qubayes.foundation.errors import QubayesError, SettingError
 
 LONG = "a,b\n" + "x,1\n" * 5
 IDENTIFIERS = "".join(f"k{i},1\n" for i in range(1001))

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import DataError, SettingError
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import DataError, SettingError
 from qubayes.learning import learn
 from reference import data as oracle
 
@@ -318,7 +318,7 @@ WITHOUT = """
 import sys
 sys.modules["polars"] = sys.modules["networkx"] = None
 import qubayes as qb
-from qubayes.foundation.errors import MissingPackageError
+from qubayes import MissingPackageError
 from qubayes.network import to_networkx
 
 learned = qb.learn("x.csv", max_parents=1)

@@ -7,9 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from qubayes import SettingError
 from qubayes.cli.options import DataFile, made_by, spelled_out
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import SettingError
 from qubayes.settings import Seed
 
 pytestmark = pytest.mark.usefixtures("blocks_of_any_size")

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from qubayes import DataError, FormatError, SettingError
 from qubayes.data import ReadSettings, read, read_evidence, state_of, write, write_rows
 from qubayes.data.columns import one_spelling
-from qubayes.foundation.errors import DataError, FormatError, SettingError
 
 START = dt.datetime(2024, 2, 28, 12, 30)
 ROWS = 8

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import constrain, decode, energy, formulate, qubo_from_couplers
 from qubayes.qubo.samplers import digital

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of
-from qubayes.foundation.errors import MissingPackageError, ServiceError, SettingError
+from qubayes import MissingPackageError, ServiceError, SettingError
 from qubayes.qubo import decode, formulate
 from qubayes.search import Limits, solve, solver_named
 from reference import energies as exhaustive

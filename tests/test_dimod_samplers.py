@@ -13,7 +13,7 @@ import dimod.testing
 import numpy as np
 import pytest
 
-from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes import QubayesError, SettingError
 from qubayes.qubo.samplers import dimod_bridge
 from qubayes.qubo.samplers.dimod_bridge import (
     DigitalAnnealingSampler,

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import MissingPackageError, QubayesError
 from qubayes.cli import app
-from qubayes.foundation.errors import MissingPackageError, QubayesError
 from qubayes.network import Network, read_network, write_network
 from qubayes.report import draw, write_drawing
 from report_cases import TRICKY, random_network

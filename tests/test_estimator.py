@@ -19,9 +19,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
+from qubayes import DataError
 from qubayes.candidates import Knowledge
 from qubayes.data import ReadSettings
-from qubayes.foundation.errors import DataError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
 from qubayes.learning.estimator import BayesianNetworkEstimator

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import SettingError
 from qubayes.candidates import Candidates, prune
 from qubayes.foundation.arrays import Floats, Ints
-from qubayes.foundation.errors import SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.workers import Workers

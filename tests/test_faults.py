@@ -15,10 +15,9 @@ import pytest
 from distributed.comm import CommClosedError
 
 from candidate_cases import data_file, dependent_data
-from qubayes import __version__
+from qubayes import FormatError, QubayesError, __version__
 from qubayes.candidates import CandidateSearch, identify
 from qubayes.foundation import workers as cluster_module
-from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.files import lock_folder, remove_strays, replacing
 from qubayes.foundation.workers import Workers, _Batch, _check_versions
 from qubayes.foundation.workers import run as run_tasks

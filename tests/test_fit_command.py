@@ -11,10 +11,19 @@ import pandas as pd
 import pytest
 
 from candidate_cases import assert_one_line, dependent_data, run
-from qubayes import CandidateSearch, Knowledge, Score, identify, learn, solve
+from qubayes import (
+    CandidateSearch,
+    ConstraintError,
+    FormatError,
+    Knowledge,
+    QubayesError,
+    Score,
+    identify,
+    learn,
+    solve,
+)
 from qubayes.candidates import read_candidates, rename, restrict, write_candidates
 from qubayes.data import Dataset, ReadSettings, read, write
-from qubayes.foundation.errors import ConstraintError, FormatError, QubayesError
 from qubayes.learning import Outputs
 from qubayes.network import (
     Network,

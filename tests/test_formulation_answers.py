@@ -20,9 +20,9 @@ from formulation_cases import (
     subsets_of,
     whole_subsets,
 )
+from qubayes import QubayesError
 from qubayes.candidates import write_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import QubayesError
 from qubayes.machines import AnnealerSolutions, read_model
 from qubayes.network import read_network
 from qubayes.qubo import (

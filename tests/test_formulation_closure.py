@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
+from qubayes import QubayesError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.qubo import formulate

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of, whole_subsets
+from qubayes import QubayesError
 from qubayes.candidates import Candidates, CandidateSearch, Stamp, identify, write_candidates
 from qubayes.cli import app
 from qubayes.data import read
-from qubayes.foundation.errors import QubayesError
 from qubayes.machines import read_qubo
 from qubayes.qubo import Coefficients, data_scores, decode, encode_sets, energy, formulate
 from qubayes.qubo.subsets import cover, write_subsets

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores, subsets_of, whole_subsets
+from qubayes import QubayesError
 from qubayes.candidates import read_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import QubayesError
 from qubayes.machines import read_model, read_qubo
 from qubayes.qubo import energy
 from qubayes.qubo.subsets import cover, write_subsets

@@ -14,7 +14,7 @@ from formulation_cases import (
     state_of,
     subsets_of,
 )
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.qubo import annealer_problem, constrain, formulate, to_bqm, to_cqm
 from qubayes.qubo.penalties import excess_bound, third_gain
 from reference import energies as reference

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 from qubayes.machines import read_model
 from qubayes.qubo import (
     best_sets,

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores, split_subsets, state_of, whole_subsets
+from qubayes import QubayesError
 from qubayes.candidates import write_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.random import random_stream
 from qubayes.foundation.workers import Workers
 from qubayes.network import Network, write_network

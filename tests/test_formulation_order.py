@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.qubo import energy, order_bits
 from qubayes.qubo.assembly import summed, triangle_terms
 from qubayes.qubo.order_bits import (

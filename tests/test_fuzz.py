@@ -22,6 +22,13 @@ from benchmarks.paper.growth import slope
 from benchmarks.paper.store import Store
 from benchmarks.paper.trial import Trial
 from candidate_cases import dependent_data
+from qubayes import (
+    DataError,
+    FormatError,
+    QubayesError,
+    ServiceError,
+    SettingError,
+)
 from qubayes.candidates import (
     CandidateSearch,
     Knowledge,
@@ -33,13 +40,6 @@ from qubayes.candidates import (
 from qubayes.candidates.checkpoint import Checkpoint
 from qubayes.candidates.prune import prune
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import (
-    DataError,
-    FormatError,
-    QubayesError,
-    ServiceError,
-    SettingError,
-)
 from qubayes.foundation.files import (
     LIMIT_VARIABLE,
     check_places,

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import qubayes as qb
+from qubayes import DataError, SettingError
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.arrays import frozen
-from qubayes.foundation.errors import DataError, SettingError
 from qubayes.scores import EACH, Formula
 from qubayes.scores.score import FORMULAS
 from reference.networks import acyclic

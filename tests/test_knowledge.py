@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qubayes import ConstraintError, QubayesError
 from qubayes.candidates import Knowledge, read_knowledge
-from qubayes.foundation.errors import ConstraintError, QubayesError
 
 NAMES = ("Age", "Sex", "Smoker", "Lung")
 

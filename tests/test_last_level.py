@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from candidate_cases import dependent_data
-from qubayes import Workers
+from qubayes import ConstraintError, Workers
 from qubayes.candidates import CandidateSearch, identify, levels, write_candidates
 from qubayes.data import Dataset
-from qubayes.foundation.errors import ConstraintError
 from qubayes.foundation.jit import kernel
 from qubayes.scores import NAMES, Score
 from strategies import datasets

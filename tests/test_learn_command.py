@@ -16,8 +16,7 @@ from dimod import BinaryQuadraticModel
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes import learning
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError, learning
 from qubayes.learning import Learned, learn
 from qubayes.learning.pipeline import _Pipeline
 from qubayes.network import read_network

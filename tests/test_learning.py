@@ -20,10 +20,10 @@ import typer
 
 import qubayes
 from candidate_cases import assert_one_line, data_file, dependent_data, run
+from qubayes import QubayesError, SettingError, TooLargeError
 from qubayes.candidates import CandidateSearch, Stamp, example, identify
 from qubayes.cli import app
 from qubayes.data import ReadSettings
-from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import LearnSettings, RunFolder, bootstrap, learn, pipeline
 from qubayes.learning.confidence import consensus, edge_frequencies

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from qubayes import DataError, FormatError, QubayesError, SettingError
 from qubayes.candidates import Candidates, CandidateSearch, identify
 from qubayes.candidates.counting import MOST_ROWS, Rows
 from qubayes.candidates.identify import MOST_BYTES, assemble, checked
 from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan, split, start_level
 from qubayes.data import Dataset, ReadSettings, read
-from qubayes.foundation.errors import DataError, FormatError, QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
 from qubayes.machines.qubo import MOST_BITS, check_bits, check_size

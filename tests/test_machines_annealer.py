@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from qubayes.foundation.errors import FormatError, QubayesError, ServiceError, SettingError
+from qubayes import FormatError, QubayesError, ServiceError, SettingError
 from qubayes.machines import (
     KEY_VARIABLE,
     AnnealerParameters,

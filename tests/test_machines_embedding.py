@@ -6,7 +6,7 @@ import networkx
 import numpy as np
 import pytest
 
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.machines import embed, write_qubo
 from qubayes.machines.embedding import target_graph
 from qubayes.machines.qubo import qubo_from_couplers

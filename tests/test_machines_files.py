@@ -18,7 +18,7 @@ from dimod.serialization import coo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes import FormatError, QubayesError
 from qubayes.machines import (
     CONSTRAINED_ENDINGS,
     ENDINGS,

@@ -7,7 +7,7 @@ import dimod
 import pytest
 
 import qubayes as qb
-from qubayes.foundation.errors import FormatError
+from qubayes import FormatError
 from qubayes.machines import ommx_values, to_ommx
 
 try:

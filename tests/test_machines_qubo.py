@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 from qubayes.machines.qubo import (
     Qubo,
     coefficient_range,

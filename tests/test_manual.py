@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from candidate_cases import assert_one_line, run
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.network import read_network
 from qubayes.report import write_model_drawing
 from qubayes.report.drawing import MOST_BITS

@@ -8,9 +8,9 @@ import pytest
 from benchmarks.paper import trial
 from benchmarks.paper.store import Store
 from candidate_cases import run
+from qubayes import TooLargeError
 from qubayes.candidates import example, write_candidates
 from qubayes.foundation import environment
-from qubayes.foundation.errors import TooLargeError
 from qubayes.qubo import count_bits, formulate
 from qubayes.qubo import formulation as module
 from qubayes.qubo.subsets import cover

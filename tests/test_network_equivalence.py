@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from network_cases import graphs
+from qubayes import QubayesError
 from qubayes.data import Dataset
-from qubayes.foundation.errors import QubayesError
 from qubayes.network import (
     Agreement,
     Network,

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import NASTY, equal_tables, graphs, names, networks
-from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes import FormatError, QubayesError
 from qubayes.network import (
     ENDINGS,
     Network,

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from network_cases import networks, random_tables
-from qubayes import learn, score
+from qubayes import DataError, QubayesError, SettingError, TooLargeError, learn, score
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import DataError, QubayesError, SettingError, TooLargeError
 from qubayes.network import (
     Network,
     fit,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import qubayes as qb
 from network_cases import graphs, networks
+from qubayes import DataError, QubayesError, SettingError
 from qubayes.data import Dataset, read
-from qubayes.foundation.errors import DataError, QubayesError, SettingError
 from qubayes.network import Network, fit, log_likelihood, sample_dataset, vertex_scores
 from qubayes.scores import NAMES, Score
 from reference import network as reference

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from network_cases import equal_tables, graphs, networks, random_tables
+from qubayes import FormatError, MissingPackageError, QubayesError
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import FormatError, MissingPackageError, QubayesError
 from qubayes.network import (
     Network,
     fit,

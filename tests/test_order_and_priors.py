@@ -14,9 +14,9 @@ import pytest
 
 import qubayes as qb
 from candidate_cases import dependent_data, run
+from qubayes import ConstraintError, FormatError, QubayesError, SettingError
 from qubayes.candidates import read_candidates, restrict, write_candidates
 from qubayes.data import Dataset, write
-from qubayes.foundation.errors import ConstraintError, FormatError, QubayesError, SettingError
 from qubayes.qubo import data_scores, decode, encode, formulate, read_formulation
 from reference.networks import acyclic
 from reference.scores import local_score

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from candidate_cases import dependent_data
+from qubayes import SettingError, TooLargeError
 from qubayes.candidates import (
     CandidateSearch,
     Forecast,
@@ -27,7 +28,6 @@ from qubayes.candidates.levels import make_above, next_level
 from qubayes.cli import app
 from qubayes.data import Dataset, write
 from qubayes.foundation.environment import peak_memory
-from qubayes.foundation.errors import SettingError, TooLargeError
 from qubayes.foundation.workers import Workers
 from qubayes.learning import plan
 from qubayes.qubo import formulate

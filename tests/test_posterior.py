@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from qubayes import TooLargeError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import TooLargeError
 from qubayes.foundation.workers import Workers
 from qubayes.search import Limits
 from qubayes.search.exact import alternatives, consensus, posterior

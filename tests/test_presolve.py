@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import ConstraintError
 from qubayes.candidates import (
     Candidates,
     CandidateSearch,
@@ -23,7 +24,6 @@ from qubayes.candidates import (
     write_candidates,
 )
 from qubayes.data import read
-from qubayes.foundation.errors import ConstraintError
 from qubayes.foundation.families import Families, well_formed
 from qubayes.foundation.progress import Progress
 from qubayes.qubo import formulate

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qubayes.foundation.errors import QubayesError, SettingError
+from qubayes import QubayesError, SettingError
 from qubayes.foundation.families import counting_bound
 from qubayes.quadratize import Decoder, quadratize, trade_off
 from qubayes.quadratize.decomposition import decompose, merge_twins, nested_roots, simple_bound

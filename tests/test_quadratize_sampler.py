@@ -5,7 +5,7 @@ import dimod.testing
 import pytest
 from hypothesis import given
 
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.quadratize import DecomposedQuadratizationComposite, quadratize
 from reference import polynomials as oracle
 from test_quadratize import EXAMPLE, polynomials

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference.pictures as reference
+from qubayes import QubayesError
 from qubayes.candidates import Candidates
 from qubayes.foundation.environment import versions
-from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families
 from qubayes.learning import Learned, learn
 from qubayes.network import Network

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, whole_subsets
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.foundation.graph import topological_order
 from qubayes.foundation.random import draws_of
 from qubayes.foundation.workers import Workers

@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from qubayes import QubayesError
 from qubayes.data import read
-from qubayes.foundation.errors import QubayesError
 from qubayes.network import Network, read_network, sample_dataset
 from reference.data import all_rows, joint_probability
 from test_bif import SPRINKLER

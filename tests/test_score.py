@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import SettingError
 from qubayes.candidates import CandidateSearch, identify
 from qubayes.data import Dataset
-from qubayes.foundation.errors import SettingError
 from qubayes.network import Network, fit
 from qubayes.scores import EACH, NAMES, OBSERVED, Formula, Score, is_score, local_score, score
 from reference import scores as reference

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import QubayesError
 from qubayes.cli import app
 from qubayes.data import ReadSettings, read
-from qubayes.foundation.errors import QubayesError
 from qubayes.network import fit, from_modelstring, write_network
 from qubayes.scores import NAMES
 from reference.scores import local_score

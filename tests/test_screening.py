@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from candidate_cases import assert_one_line, data_file, dependent_data, run
-from qubayes import Workers
+from qubayes import ConstraintError, SettingError, Workers
 from qubayes.candidates import (
     CandidateSearch,
     Knowledge,
@@ -21,7 +21,6 @@ from qubayes.candidates import (
     write_candidates,
 )
 from qubayes.data import Dataset
-from qubayes.foundation.errors import ConstraintError, SettingError
 from qubayes.scores import NAMES, Score
 from reference import scores
 from reference.candidates import partner_score, possible_parents

@@ -25,9 +25,9 @@ import numpy as np
 import pytest
 
 from candidate_cases import dependent_data
+from qubayes import QubayesError, ServiceError
 from qubayes.cli import app, shell
 from qubayes.data import Dataset, write
-from qubayes.foundation.errors import QubayesError, ServiceError
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
 from qubayes.learning import learn

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from qubayes import ConstraintError, QubayesError, SettingError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import ConstraintError, QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.progress import Progress

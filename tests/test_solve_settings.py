@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from qubayes import MissingPackageError, QubayesError, SettingError
 from qubayes.candidates import write_candidates
 from qubayes.cli import app
-from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.learning import LearnSettings, SolveSettings
 from qubayes.search import Limits, Reason, registered, solve, solver_named
 from solve_cases import formulated, random_candidates

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qubayes import QubayesError, SettingError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.foundation.families import Families, counting_bound
 from qubayes.foundation.workers import Workers
 from qubayes.qubo.subsets import Budget, Subsets, cover, instance

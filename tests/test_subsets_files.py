@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qubayes import FormatError, QubayesError
 from qubayes.candidates import Candidates, read_candidates, write_candidates
-from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.foundation.families import Families
 from qubayes.qubo.subsets import Subsets, cover, read_subsets, write_subsets
 

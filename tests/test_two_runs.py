@@ -4,8 +4,8 @@ import pytest
 
 import qubayes
 from candidate_cases import dependent_data
+from qubayes import FormatError, QubayesError
 from qubayes.candidates.checkpoint import Checkpoint
-from qubayes.foundation.errors import FormatError, QubayesError
 from qubayes.learning import RunFolder
 
 

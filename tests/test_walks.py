@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from qubayes.foundation.errors import SettingError
+from qubayes import SettingError
 from qubayes.foundation.families import Families
 from qubayes.search.orders import walks
 from qubayes.search.orders.walks import order_problem, random_order

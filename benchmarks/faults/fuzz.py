@@ -32,7 +32,7 @@ os.environ.update(
 
 from fuzz_readers import READERS, Reader
 
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 
 SECONDS = 5.0  # of processor time, for one input
 MEMORY = 2 << 30  # bytes of address space beyond what the libraries take

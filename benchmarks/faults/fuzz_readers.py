@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import fuzz_mutations as damage
 import numpy as np
 
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 
 Read = Callable[[Path, Random], object]
 

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.files import lock_folder, replacing
 from qubayes.foundation.progress import OnProgress, Progress, silent
 from qubayes.foundation.workers import Workers

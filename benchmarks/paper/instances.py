@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from qubayes import SettingError
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.arrays import frozen
-from qubayes.foundation.errors import SettingError
 from qubayes.network import read_network, sample_dataset
 
 # Item sets, with the items that are left out: the first two of mushroom are its class, edible or

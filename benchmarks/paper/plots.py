@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from qubayes import MissingPackageError
 from qubayes.foundation.environment import how_to_install
-from qubayes.foundation.errors import MissingPackageError
 from qubayes.foundation.files import replacing
 
 from .growth import AXES, Axis, points_of, slope

@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qubayes import ServiceError, SettingError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import ServiceError, SettingError
 from qubayes.foundation.graph import find_cycle
 
 PATIENCE = 60.0  # seconds beyond the time limit, for reading the scores and writing the answer

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from qubayes.foundation.errors import ServiceError, SettingError
+from qubayes import ServiceError, SettingError
 from qubayes.foundation.files import private, publish
 from qubayes.foundation.progress import OnProgress, Progress, silent
 

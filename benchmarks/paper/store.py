@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from qubayes.foundation.errors import FormatError, QubayesError
+from qubayes import FormatError, QubayesError
 
 from .trial import Trial
 

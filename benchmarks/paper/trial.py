@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from qubayes import QubayesError, SettingError, TooLargeError
 from qubayes.candidates import (
     Candidates,
     CandidateSearch,
@@ -26,7 +27,6 @@ from qubayes.candidates import (
 )
 from qubayes.data import Dataset
 from qubayes.foundation.arrays import frozen
-from qubayes.foundation.errors import QubayesError, SettingError, TooLargeError
 from qubayes.foundation.workers import Workers
 from qubayes.scores import Score
 

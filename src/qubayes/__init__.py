@@ -12,7 +12,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from .foundation.errors import QubayesError
+from .foundation.errors import (
+    ConstraintError,
+    DataError,
+    FormatError,
+    MissingPackageError,
+    QubayesError,
+    ServiceError,
+    SettingError,
+    TooLargeError,
+)
 
 if TYPE_CHECKING:
     from .candidates import (
@@ -105,19 +114,26 @@ __all__ = [
     "CandidateSearch",
     "Candidates",
     "Confidence",
+    "ConstraintError",
+    "DataError",
     "Dataset",
+    "FormatError",
     "Formulation",
     "Judgement",
     "Knowledge",
     "LearnSettings",
     "Learned",
     "Limits",
+    "MissingPackageError",
     "Network",
     "QubayesError",
     "ReadSettings",
     "Score",
+    "ServiceError",
+    "SettingError",
     "Solution",
     "Subsets",
+    "TooLargeError",
     "Workers",
     "__version__",
     "alternatives",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, crowded_scores
-from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
+from qubayes import MissingPackageError, QubayesError, SettingError
 from qubayes.qubo import formulate
 from qubayes.qubo.subsets import cover
 from qubayes.search import Limits, solve, solver_named

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from qubayes import CandidateSearch, Score, identify
+from qubayes import CandidateSearch, FormatError, QubayesError, Score, SettingError, identify
 from qubayes.candidates import Candidates, Stamp, read_candidates, write_candidates
 from qubayes.cli import app
 from qubayes.data import Dataset, read, write
-from qubayes.foundation.errors import FormatError, QubayesError, SettingError
 from qubayes.foundation.families import Families
 from qubayes.foundation.graph import find_cycle
 from qubayes.foundation.random import random_stream

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from formulation_cases import candidates_of, random_scores, state_of
-from qubayes.foundation.errors import QubayesError
+from qubayes import QubayesError
 from qubayes.quadratize import quadratize
 from qubayes.qubo.gains import relate
 from qubayes.qubo.subsets import cover

@@ -7,8 +7,8 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from qubayes import SettingError
 from qubayes.candidates import Candidates
-from qubayes.foundation.errors import SettingError
 from qubayes.foundation.random import random_stream
 from qubayes.search import Limits, solve, solver_named
 from qubayes.search.orders.walks import order_problem, random_order

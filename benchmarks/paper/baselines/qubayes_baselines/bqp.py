@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from qubayes import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.environment import sparse
-from qubayes.foundation.errors import MissingPackageError, QubayesError, SettingError
 from qubayes.foundation.graph import find_cycle
 from qubayes.machines.qubo import upper_triangle
 from qubayes.qubo import Formulation, encode_sets

@@ -13,11 +13,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qubayes import QubayesError, SettingError
 from qubayes.candidates import Candidates
 from qubayes.candidates.counting import Labels, make_counts, make_labels, prepare_rows
 from qubayes.data import Dataset, read
 from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words, frozen
-from qubayes.foundation.errors import QubayesError, SettingError
 from qubayes.foundation.random import random_stream
 from qubayes.scores import NAMES, OBSERVED, Formula, Score, is_score
 from qubayes.search.orders.walks import order_problem

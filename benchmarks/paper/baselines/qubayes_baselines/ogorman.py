@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qubayes import QubayesError
 from qubayes.candidates import Candidates
 from qubayes.foundation.arrays import Floats, Ints, SmallInts, frozen
-from qubayes.foundation.errors import QubayesError
 from qubayes.foundation.families import Families, VertexSet
 from qubayes.machines.qubo import Qubo, check_bits
 from qubayes.qubo.assembly import QuboPart, order_terms, summed

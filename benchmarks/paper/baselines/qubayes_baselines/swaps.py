@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qubayes import SettingError
 from qubayes.candidates import Candidates
 from qubayes.foundation.arrays import Floats, Ints, SmallInts, Words
-from qubayes.foundation.errors import SettingError
 from qubayes.foundation.jit import inner, kernel
 from qubayes.foundation.random import below, random_stream, uniform
 from qubayes.foundation.words import lowest_bit
