@@ -157,8 +157,7 @@ class ReadSettings:
 
     missing : "error", or "drop" the rows with missing values, or make missing a "state" of its own.
     bins : number of intervals, for every column of numbers that are not codes; or by name of
-    column, also as the
-        bounds between the intervals.
+        column, also as the bounds between the intervals.
     bin_method : "quantile" for intervals with equally many rows, or equal "width".
     arities : declared states: a .bif network, a .json file, or a mapping from names of columns.
     ignore : names of columns that are left out; one name, or several with commas.
@@ -269,26 +268,29 @@ class LearnSettings:
     """Settings of `learn`, shared by the function, the command line and the scikit-learn estimator.
 
     max_parents : largest number of parents of a variable. None: 3, or what fits `time_limit`
-    (fewer, or only possible
-        parents; a warning says which). A number that does not fit is refused. `qubayes plan`
-        predicts the cost.
+        (fewer, or only possible parents; a warning says which). A number that does not fit is
+        refused. `qubayes plan` predicts the cost.
     score, ess : name of the local score, and its equivalent sample size where it has one; or a
-    `Score`. knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the
-    JSON file that holds it. solver : "auto" proves what it can and anneals the rest; the other
-    names are those of `qubayes solve`. time_limit : seconds for reading, candidate sets and solver
-    together; the solver has a tenth of it in any case.
-        Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for no limit.
+        `Score`.
+    knowledge : what is known of edges, order and numbers of parents (`Knowledge`); or the JSON file
+        that holds it.
+    solver : "auto" proves what it can and anneals the rest; the other names are those of `qubayes
+        solve`.
+    time_limit : seconds for reading, candidate sets and solver together; the solver has a tenth of
+        it in any case. Unless this or `moves` is given, the solver alone has 10 s. `math.inf` for
+        no limit.
     moves : number of moves of the annealer. With `seed` the result is the same on any machine.
     patience : annealing ends once it found nothing better for this many times as long as the best
-    network took (at
-        least a second). None: 3 for "auto", no end for "anneal". `math.inf` for the whole time
-        limit.
-    seed : seed of the solver and of the bootstrap samples. bootstrap : number of bootstrap samples
-    from which the confidence in each edge is estimated; 0 for none. reading : how the data are
-    read, see `ReadSettings`. best, within : also list this number of best networks, or all within
-    this Bayes factor of the best (`alternatives`). possible_parents : consider only this number of
-    parents of each variable, the best single ones and their best
-        partners; None for all. The bound then holds for these parents only.
+        network took (at least a second). None: 3 for "auto", no end for "anneal". `math.inf` for
+        the whole time limit.
+    seed : seed of the solver and of the bootstrap samples.
+    bootstrap : number of bootstrap samples from which the confidence in each edge is estimated; 0
+        for none.
+    reading : how the data are read, see `ReadSettings`.
+    best, within : also list this number of best networks, or all within this Bayes factor of the
+        best (`alternatives`).
+    possible_parents : consider only this number of parents of each variable, the best single ones
+        and their best partners; None for all. The bound then holds for these parents only.
     """
 
     max_parents: MaxParents = None
@@ -429,10 +431,14 @@ class SolveSettings:
     solver : one of `SOLVERS`; with `moves` or a certificate "auto" is "anneal" or "exact".
     time_limit, moves, seed : limits of the solver; 10 s unless one of the first two is given.
     patience : annealing ends once it found nothing better for this many times as long as the best
-    network took. options : settings of the solver, by name. bound_seconds : seconds for a bound
-    before the search. presolve_seconds : seconds for removing candidate sets that no optimum needs.
-    order, penalty, cover : of the QUBO, see `FormulateSettings`. bits : check energy = -score on
-    the QUBO. None: where the solver takes the QUBO. certificate : file for a proof by "exact"."""
+        network took.
+    options : settings of the solver, by name.
+    bound_seconds : seconds for a bound before the search.
+    presolve_seconds : seconds for removing candidate sets that no optimum needs.
+    order, penalty, cover : of the QUBO, see `FormulateSettings`.
+    bits : check energy = -score on the QUBO. None: where the solver takes the QUBO.
+    certificate : file for a proof by "exact".
+    """
 
     solver: Annotated[str, Option("One of {solvers}.")] = "auto"
     time_limit: Annotated[
