@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qubayes.cli import app
-from qubayes.cli.shell import guarded
+from qubayes.cli import app, guarded
 from qubayes.data import Dataset, write
 
 

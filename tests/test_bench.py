@@ -49,7 +49,7 @@ from benchmarks.paper.trial import Place, Trial, measure, prepared
 from candidate_cases import assert_one_line
 from qubayes import QubayesError, ServiceError, SettingError
 from qubayes.candidates import example
-from qubayes.cli.shell import guarded
+from qubayes.cli import guarded
 from qubayes.foundation.files import lock_folder
 from qubayes.network import Network, write_network
 from qubayes.qubo import decode, formulate

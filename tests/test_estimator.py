@@ -19,13 +19,14 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
+import qubayes
 from qubayes import DataError
 from qubayes.candidates import Knowledge
 from qubayes.data import ReadSettings
 from qubayes.foundation.workers import Workers
 from qubayes.learning import learn
-from qubayes.learning.estimator import BayesianNetworkEstimator
 
+BayesianNetworkEstimator = qubayes.BayesianNetworkEstimator
 DATA = dependent_data(5, 200, seed=1)
 TABLE = np.ascontiguousarray(DATA.codes.T.astype(np.int64))
 

@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import qubayes
 from candidate_cases import dependent_data
 from qubayes.candidates import CandidateSearch, Knowledge, fingerprint
 from qubayes.cli import app
@@ -207,7 +208,7 @@ def test_verbs_have_every_setting_by_its_name_with_the_same_default(verb, kinds)
 
 
 def test_the_estimator_has_every_setting_of_one_network():
-    from qubayes.learning.estimator import BayesianNetworkEstimator
+    BayesianNetworkEstimator = qubayes.BayesianNetworkEstimator
 
     # `score` is a method, and scikit-learn names seeds
     ours = {"score": "score_name", "seed": "random_state"}

@@ -1,5 +1,6 @@
 """The parent sets that a best network can use, and their scores."""
 
+from ..foundation.families import Families
 from .budget import affordable, sizes, warn_of_most
 from .candidate_files import ENDINGS, check_output, read_candidates, rename, write_candidates
 from .candidates import Candidates, Stamp, example, tolerance
@@ -12,6 +13,7 @@ __all__ = [
     "ENDINGS",
     "CandidateSearch",
     "Candidates",
+    "Families",
     "Forecast",
     "Knowledge",
     "Stamp",

@@ -15,6 +15,8 @@ from .qubo_commands import decode, embed, formulate, quadratize, subsets
 from .shell import Command, guarded, log_on_stderr
 from .solve_commands import check, presolve, solve
 
+__all__ = ["app", "guarded", "main"]
+
 app = typer.Typer(
     name="qubayes",
     help="Learn the structure of Bayesian networks, with a proof or a gap, and as a compact QUBO.",

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files, compiled kernels, random numbers, workers."""
+"""Libraries that all rooms use. Each module is one: import names from it, not from this package."""
