@@ -12,9 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qubayes import DataError, FormatError, SettingError
-from qubayes.data import Dataset, ReadSettings, read, write
-from qubayes.data.columns import cut
-from qubayes.data.dataset import MOST_CODES, code_type
+from qubayes.data import MOST_CODES, Dataset, ReadSettings, code_type, read, write
 from reference import data as oracle
 from test_bif import SPRINKLER
 
@@ -38,9 +36,10 @@ def column(dataset, name):
 
 
 @pytest.mark.parametrize("method", ["width", "quantile"])
-def test_a_single_number_is_not_cut(method):
-    names, codes = cut([1.5], np.array([4]), 3, method)
-    assert names == ("1.5",) and codes.tolist() == [0]
+def test_a_single_number_is_not_cut(save, method):
+    settings = ReadSettings(bins={"a": 3}, bin_method=method)
+    data = read(save("a,b\n1.5,x\n1.5,y\n"), settings)
+    assert column(data, "a") == (("1.5",), ["1.5", "1.5"])
 
 
 def test_a_single_bound_makes_two_intervals(save):

@@ -178,9 +178,7 @@ def test_any_bytes_give_data_or_a_clear_error(tmp_path_factory, content, name, r
     try_reading(tmp_path_factory.getbasetemp() / name, content, reading)
 
 
-@pytest.mark.slow
 @given(ANY, FRAME_FILES)
-@settings(max_examples=30)  # a process each
 def test_any_bytes_are_no_parquet_or_arrow_file(tmp_path_factory, content, name):
     try_reading(tmp_path_factory.getbasetemp() / name, content, ReadSettings())
 
@@ -199,7 +197,6 @@ def test_any_change_of_a_file_gives_data_or_a_clear_error(tmp_path_factory, data
     try_reading(folder / name, changed, data.draw(st.sampled_from(SETTINGS)))
 
 
-@pytest.mark.slow  # a process for each length
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
 def test_truncated_binary_files_give_a_clear_error(tmp_path, name):
     frame = pl.DataFrame({"a": ["x", "y", "x"], "b": [1, 2, 3], "c": [0.5, 1.5, None]})

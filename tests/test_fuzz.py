@@ -11,9 +11,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +64,6 @@ from qubayes.search.solve import read_solution, write_solution
 
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "benchmarks" / "faults"
-PYTHON = sys.executable
 DIGITS = "9" * 5000  # Python refuses to make a number of them, with a ValueError of its own
 
 
@@ -325,30 +322,6 @@ def test_rare_items_do_not_fill_the_memory(tmp_path: Path) -> None:
             file(tmp_path, "x.dat", "\n".join(map(str, range(32_000)))),
             ReadSettings(format="fimi"),
         )
-
-
-def test_a_reader_that_dies_or_hangs_is_a_broken_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frames: Any = import_module("qubayes.data.read")  # the function has the module's name
-    path = file(tmp_path, "x.parquet", b"PAR1")
-    with pytest.raises(FormatError, match="not a whole Parquet file"):
-        read(path)
-    for code, message in (
-        ("import os; os.abort()", "not a whole Parquet file: its reader failed"),
-        ("import time; time.sleep(60)", "was not read in 1 s; if its disk is slow, copy it"),
-    ):
-        monkeypatch.setattr(frames.sys, "executable", str(program(tmp_path, code)))
-        monkeypatch.setattr(frames, "_SECONDS", 1.0)
-        with pytest.raises(FormatError, match=message):
-            read(path)
-
-
-def program(folder: Path, code: str) -> Path:
-    path = folder / "python"
-    path.write_text(f"#!{PYTHON}\n{code}\n")
-    path.chmod(0o700)
-    return path
 
 
 # Local scores

@@ -2,14 +2,16 @@
 
 from ..settings import ReadSettings
 from .columns import ADVISED_BINS, code_of, state_of, values_of
-from .dataset import Dataset, make_frame, write, write_rows
+from .dataset import MOST_CODES, Dataset, code_type, make_frame, write, write_rows
 from .read import column_like, read, read_evidence
 
 __all__ = [
     "ADVISED_BINS",
+    "MOST_CODES",
     "Dataset",
     "ReadSettings",
     "code_of",
+    "code_type",
     "column_like",
     "make_frame",
     "read",

@@ -20,6 +20,7 @@ from ..foundation.files import replacing
 
 # a variable with more is an identifier or a measurement, not a discrete variable
 MOST_STATES = 1000
+MISSING_STATE = "missing"  # the name of missing values where they are a state
 # Spellings of a missing value. "None" and "none" are not among them: many variables have a state of
 # that name.
 MISSING_TOKENS = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "?"})

@@ -32,20 +32,6 @@ def address_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def limit_address_space() -> None:
-    """Limit this process to twice the machine's memory and 4 GiB, unless a limit is set: libraries reserve much.
-
-    So a damaged file cannot ask for far more than there is.
-    """
-    if resource and address_limit() is None:
-        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        with suppress(OSError, ValueError):
-            resource.setrlimit(
-                resource.RLIMIT_AS,
-                (2 * have + (4 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]),
-            )
-
-
 def peak_memory() -> int:
     """Return the most bytes of memory that this process has had so far; 0 where the system does not say (Windows)."""
     if not resource:
@@ -134,7 +120,6 @@ __all__ = [
     "dimod",
     "highspy",
     "how_to_install",
-    "limit_address_space",
     "memory_here",
     "narwhals",
     "optional",

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 
 from ..candidates import Knowledge
 from ..data import Dataset, ReadSettings, read
-from ..data.columns import MISSING_STATE
+from ..data.dataset import MISSING_STATE
 from ..foundation.environment import how_to_install
 from ..foundation.errors import DataError, MissingPackageError
 from ..foundation.workers import Workers

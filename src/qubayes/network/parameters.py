@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..data import Dataset, ReadSettings, read, values_of
-from ..data.columns import plain_spelling
 from ..data.dataset import code_type
+from ..data.spelling import plain_spelling
 from ..foundation.arrays import AnyArray, Floats, Ints, frozen
 from ..foundation.errors import DataError, SettingError, TooLargeError, some
 from ..scores import DECLARED, EACH, Score, local_score
