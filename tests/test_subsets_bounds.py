@@ -14,8 +14,10 @@ from qubayes.qubo.subsets import bounds
 from qubayes.qubo.subsets.bounds import (
     CoverRelaxation,
     ElementCuts,
+    GrowthPool,
     PrimalDual,
     advance,
+    grow_sets,
     packing_bound,
     pairs_needed,
     primal_dual_steps,
@@ -306,9 +308,8 @@ def test_sets_of_elements_grow_by_the_most_violated(seed, elements):
     noise = rng.uniform(0.0, 1e-3, len(triples.column))
     grown, loads = np.zeros((12, 8), np.int32), np.zeros((12, 9))
     grown[:, :3] = triples.rows[rng.choice(len(triples.rows), 12)]
-    bounds._grow(
-        triples.itself, triples.column, weight, bounds.smallest_edge_covers(), noise, grown, loads
-    )
+    pool = GrowthPool(triples.itself, triples.column, weight, noise)
+    grow_sets(pool, bounds.smallest_edge_covers(), grown, loads)
     for number in range(12):
         start = grown[number, :3].tolist()
         own, load = grown_by_definition(triples, weight, noise, start, number, 8)

@@ -1,4 +1,4 @@
-"""`cover`: as few candidate parent subsets as can be found for the candidate sets of each vertex, and their files.
+"""`cover` finds few candidate parent subsets for each vertex, and the files of such subsets.
 
 A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header holds the facts of
 `Subsets` and the number of sets and members; the arrays are vertex_start, set_start, lower_bounds
@@ -6,7 +6,7 @@ A file (`.qbs`) is in the container of `qubayes.foundation.arrays`; its header h
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,9 +55,8 @@ from .smallest_cover import (
 
 METHODS = ("auto", "search", "ilp", "ilp-only")
 SMALL = 1000  # elements of all sets of a vertex, below which threads do not pay
-SEARCH_WORK = 1500  # row updates of the search per entry of the core
-# first descents; of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others
-# for long
+UPDATES_PER_ENTRY = 1500  # row updates of the search per entry of the core
+# First descents. Of pathfinder's largest core (m = 3) one seed in three stays 8 % above the others.
 TRIALS = 6
 TRIAL = 0.05  # part of the work that each trial may spend
 TREE = 10_000  # nodes of branch and bound on a core with few columns
@@ -67,7 +66,7 @@ NODES = 50  # nodes of the integer program
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Work that one vertex may cost. Work and rounds are counts, so that results do not depend on the machine."""
+    """Work that one vertex may cost. Counts, so that results do not depend on the machine."""
 
     seconds: float = 60.0  # for the integer program; the paper's limit
     effort: float = 1.0  # multiplies the work of the search
@@ -95,9 +94,9 @@ class Subsets:
     method: str  # "auto", "search", "ilp", "ilp-only"
     seconds: float  # wall clock
     complete: bool = True  # False if interrupted; the subsets cover all candidate sets in any case
-    # seconds of reductions and of setting up programs, summed over vertices; not in files
+    # Not in files: seconds summed over vertices, of reductions and of setting up programs, and after
     preparing: float = 0.0
-    solving: float = 0.0  # seconds of what follows that, summed likewise
+    solving: float = 0.0
 
     @property
     def total(self) -> int:
@@ -118,14 +117,16 @@ class Subsets:
     @property
     def status(self) -> str:
         """How the search ended, in words."""
-        return (
-            "finished"
-            if self.complete
-            else "interrupted; the best covers found so far are returned"
-        )
+        if self.complete:
+            return "finished"
+        return "interrupted; the best covers found so far are returned"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `qubayes subsets --json` prints."""
+        subsets = {}
+        for vertex, name in enumerate(self.names):
+            sets = self.families.sets_of(vertex)
+            subsets[name] = [list(map(self.names.__getitem__, members)) for members in sets]
         return {
             "n": len(self.names),
             "bits": self.total,
@@ -137,21 +138,16 @@ class Subsets:
             "seconds": round(self.seconds, 3),
             "complete": self.complete,
             "status": self.status,
-            "subsets": {
-                name: [
-                    [self.names[parent] for parent in members]
-                    for members in self.families.sets_of(vertex)
-                ]
-                for vertex, name in enumerate(self.names)
-            },
+            "subsets": subsets,
         }
 
     def describe(self) -> list[str]:
         """Return the result in a few lines for people."""
-        proved = int(self.proved.sum())
+        found = f"{self.total} subsets for {len(self.names)} vertices"
+        proved = f"proved smallest for {int(self.proved.sum())} vertices"
         return [
-            f"{self.total} subsets for {len(self.names)} vertices; at least {self.lower_bound} are needed",
-            f"proved smallest for {proved} vertices; {self.method}, {self.seconds:.2f} s, {self.status}",
+            f"{found}; at least {self.lower_bound} are needed",
+            f"{proved}; {self.method}, {self.seconds:.2f} s, {self.status}",
         ]
 
 
@@ -185,7 +181,7 @@ def cover(
     began = time.perf_counter()
     systems = [sets_to_cover(candidates.families, vertex) for vertex in range(candidates.n)]
     keys = [(system.sizes.tobytes(), system.members.tobytes()) for system in systems]
-    # identical columns of the data share their work
+    # Identical columns of the data share their work.
     distinct = dict(zip(keys, systems, strict=True))
     task = CoverTask(method, budget or Budget(), seed, np.zeros(1, dtype=np.bool_))
     results = _cover_all(list(distinct.values()), task, workers or Workers(), on_progress)
@@ -197,14 +193,14 @@ def cover(
     solving = math.fsum(result.seconds for result in results) - preparing
     seconds = time.perf_counter() - began
     return Subsets(
-        candidates.names,
-        Families.of(named),
-        frozen(bounds),
-        method,
-        seconds,
-        complete,
-        preparing,
-        max(0.0, solving),
+        names=candidates.names,
+        families=Families.of(named),
+        lower_bounds=frozen(bounds),
+        method=method,
+        seconds=seconds,
+        complete=complete,
+        preparing=preparing,
+        solving=max(0.0, solving),
     )
 
 
@@ -232,36 +228,47 @@ def _cover_all(
     """Return a cover of each set system. The largest come first, so that no thread idles at the end.
 
     Small ones take a millisecond, most of it outside of kernels, where threads only wait for each
-    other: two took
-    0.45 s for andes, m = 3, and one 0.35 s. So one thread does them at the end.
-    """
+    other: two took 0.45 s for andes, m = 3, and one 0.35 s. So one thread does them at the end."""
     sizes = [len(system.members) for system in systems]
     order = sorted(range(len(systems)), key=lambda index: -sizes[index])
     shared = workers.cluster is not None or task.method not in ("auto", "search")
     large = len(sizes) if shared else sum(size >= SMALL for size in sizes)
     results = [themselves(system) for system in systems]
-    done, number = 0.0, 0
+    total = float(len(sizes) + sum(sizes))
+    done = 0.0
+    number = 0
     try:
         with stopping(task.stop):
-            for own, threads in ((order[:large], workers), (order[large:], Workers(1))):
-                with closing(
-                    run(cover_system, task, [systems[index] for index in own], threads)
-                ) as finished:
-                    for place, result in finished:
-                        results[own[place]] = result
-                        done, number = done + 1 + sizes[own[place]], number + 1
-                        text = f"{number} of {len(systems)} vertices"
-                        on_progress(Progress("subsets", done, float(len(sizes) + sum(sizes)), text))
-                        # workers elsewhere do not see the flag
-                        if task.stop[0] and workers.cluster is not None:
-                            break
+            for index, result in _covered(systems, order[:large], order[large:], task, workers):
+                results[index] = result
+                done += 1 + sizes[index]
+                number += 1
+                text = f"{number} of {len(systems)} vertices"
+                on_progress(Progress("subsets", done, total, text))
     except KeyboardInterrupt:  # a second one, or one that `on_progress` raises
         task.stop[0] = True
     return results
 
 
+def _covered(
+    systems: Sequence[SetSystem],
+    large: list[int],
+    small: list[int],
+    task: CoverTask,
+    workers: Workers,
+) -> Iterator[tuple[int, Covered]]:
+    """Yield the number and the cover of each system, the large ones by the workers."""
+    for numbers, threads in ((large, workers), (small, Workers(1))):
+        own = [systems[number] for number in numbers]
+        with closing(run(cover_system, task, own, threads)) as finished:
+            for place, result in finished:
+                yield numbers[place], result
+                if task.stop[0] and workers.cluster is not None:
+                    break  # workers elsewhere do not see the flag
+
+
 def cover_system(task: CoverTask, system: SetSystem) -> Covered:
-    """Return a verified cover of one vertex's sets by the task's method; the sets themselves after an interrupt."""
+    """Return a verified cover of one vertex's sets; the sets themselves after an interrupt."""
     began = time.perf_counter()
     largest = int(system.sizes.max(initial=0))
     if task.stop[0]:
@@ -291,8 +298,8 @@ def verified(system: SetSystem, result: Covered) -> Covered:
     missing = np.flatnonzero(uncovered(system, result.sets))
     if len(missing) or result.lower_bound > len(result.sets):
         raise AssertionError(
-            f"internal error: {len(missing)} of {len(system.sizes)} candidate sets are not covered, "
-            f"lower bound {result.lower_bound}, size {len(result.sets)}; please report it"
+            f"internal error: {len(missing)} of {len(system.sizes)} candidate sets are not "
+            f"covered, lower bound {result.lower_bound}, size {len(result.sets)}; please report it"
         )
     return result
 
@@ -303,55 +310,54 @@ def themselves(system: SetSystem) -> Covered:
 
 
 def cover_pairs(system: SetSystem) -> list[VertexSet]:
-    """Return a smallest cover of sets with one or two elements, by components of the graph whose edges are the pairs.
+    """Return a smallest cover of sets with one or two elements.
 
-    If T are the singletons that are chosen, a pair costs a member unless both its ends are in T, so
-    the cost is |T| and the number of edges not inside T. Contracting a non-empty T leaves a
-    connected graph of v - |T| + 1 vertices, so at least v - |T| edges are not inside T, and the
-    cost is at least v; T = everything attains it. T empty costs the number of edges, which is less
-    than v only for a tree. So a component costs v members, or v - 1 if it is a tree without a
-    singleton that is itself a candidate."""
-    count, singles = len(system.elements), int(np.searchsorted(system.sizes, 2))
+    Components of the graph whose edges are the pairs are independent. If T are the singletons that
+    are chosen, a pair costs a member unless both its ends are in T, so the cost is |T| and the
+    number of edges not inside T. Contracting a non-empty T leaves a connected graph of v - |T| + 1
+    vertices, so at least v - |T| edges are not inside T, and the cost is at least v; T = everything
+    attains it. T empty costs the number of edges, which is less than v only for a tree. So a
+    component costs v members, or v - 1 if it is a tree without a singleton that is itself a
+    candidate."""
+    count = len(system.elements)
+    singles = int(np.searchsorted(system.sizes, 2))
     pairs = system.members[singles:].reshape(-1, 2)
-    graph = sparse.coo_array(
-        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count)
-    )
+    ends = pairs[:, 0], pairs[:, 1]
+    graph = sparse.coo_array((np.ones(len(pairs)), ends), shape=(count, count))
     components, label = csgraph.connected_components(graph, directed=False)
     forced = np.zeros(components, dtype=bool)
     forced[label[system.members[:singles]]] = True
-    edges = np.bincount(label[pairs[:, 0]], minlength=components)
+    label_of_pair = label[pairs[:, 0]]
+    edges = np.bincount(label_of_pair, minlength=components)
     by_pairs = (edges < np.bincount(label, minlength=components)) & ~forced
-    chosen_singles = np.flatnonzero(~by_pairs[label])
-    chosen_pairs = pairs[by_pairs[label[pairs[:, 0]]]]
-    return [(element,) for element in chosen_singles.tolist()] + [
-        (a, b) for a, b in chosen_pairs.tolist()
-    ]
+    chosen_singles = np.flatnonzero(~by_pairs[label]).tolist()
+    chosen_pairs = pairs[by_pairs[label_of_pair]].tolist()
+    return [*((element,) for element in chosen_singles), *map(tuple, chosen_pairs)]
 
 
 def _by_program(task: CoverTask, system: SetSystem) -> Covered:
-    """Cover by the integer program over every subset ("ilp-only"), or over what Algorithm 2 leaves open ("ilp")."""
+    """Cover by the integer program over every subset ("ilp-only"), or after Algorithm 2 ("ilp")."""
     began = time.perf_counter()
     incidence = incidence_of(system)
-    status, row_open = (
-        np.full(incidence.columns, OPEN, dtype=np.int8),
-        np.ones(incidence.rows, dtype=np.bool_),
-    )
     if task.method == "ilp":
         status, row_open = reduce_as_paper(incidence)
+    else:
+        status = np.full(incidence.columns, OPEN, dtype=np.int8)
+        row_open = np.ones(incidence.rows, dtype=np.bool_)
     closed = np.flatnonzero(status == CLOSED)
     if not row_open.any():
         return _result(incidence, closed, len(closed), time.perf_counter() - began)
     core = core_of(incidence, status, np.flatnonzero(row_open))
     known = np.zeros(len(core.columns), dtype=np.bool_)
-    for row, mask in enumerate(covering_positions(incidence, status)[0][core.rows].tolist()):
+    alone, _, _ = covering_positions(incidence, status)
+    for start, mask in zip(core.row_start.tolist(), alone[core.rows].tolist(), strict=False):
         # The last open column that covers the row alone: the row itself wherever that is open.
-        known[core.row_columns[core.row_start[row] + mask.bit_length() - 1]] = True
+        known[core.row_columns[start + mask.bit_length() - 1]] = True
     program = program_of(core)
     preparing = time.perf_counter() - began
     chosen, bound = _improved(task, known, program, NO_LIMIT)
-    return _result(
-        incidence, np.concatenate([closed, core.columns[chosen]]), len(closed) + bound, preparing
-    )
+    columns = np.concatenate([closed, core.columns[chosen]])
+    return _result(incidence, columns, len(closed) + bound, preparing)
 
 
 def _improved(
@@ -366,58 +372,68 @@ def _improved(
 
 
 def _solve_core(task: CoverTask, core: Core, incidence: Incidence) -> tuple[Bools, int]:
-    """Return a cover and a lower bound, by: branch and bound, search, relaxation with cuts, more search, the program.
+    """Return a cover and a lower bound, by each method in turn until the cover is proved smallest.
 
-    The method "search" takes the searches only, with the lower bound of disjoint rows.
-    """
-    auto, few = task.method == "auto", len(core.columns) <= MOST_COLUMNS
-    if auto and few:
+    These are branch and bound, search, relaxation with cuts, more search, the integer program. The
+    method "search" takes the searches only, with the lower bound of disjoint rows."""
+    auto = task.method == "auto"
+    if auto and len(core.columns) <= MOST_COLUMNS:
         best, proved = smallest_cover(core, np.ones(len(core.columns), np.bool_), TREE)
         if proved:
             return best, int(best.sum())
-    # Small cores converge early: their share of the work shrinks with them.
-    work = int(
-        task.budget.effort
-        * SEARCH_WORK
-        * min(1.0, (100 + len(core.columns)) / 600)
-        * len(core.entries)
-    )
-    seeds = np.random.SeedSequence(task.seed).generate_state(1 if few else TRIALS).tolist()
-    trials = {seed: search(core, incidence, work=int(TRIAL * work), seed=seed) for seed in seeds}
-    seeds.sort(key=lambda seed: int(trials[seed].sum()))
-    best, bound = trials[seeds[0]], packing_bound(core)
-    if task.stop[0]:
+    seeds, best = _trials(task, core, incidence)
+    bound = packing_bound(core)
+    if task.stop[0] or bound >= best.sum():
         return best, bound
-    if auto and bound < best.sum():
-        bound = max(
-            bound,
-            relaxation_bound(core, incidence, size=int(best.sum()), rounds=task.budget.rounds),
-        )
+    if auto:
+        rounds = task.budget.rounds
+        lower = relaxation_bound(core, incidence, size=int(best.sum()), rounds=rounds)
+        bound = max(bound, lower)
     if bound < best.sum():
-        full = seeds[: 2 if auto and bound < (1 - WIDE) * best.sum() else 1]
+        wide = auto and bound < (1 - WIDE) * best.sum()
+        full = seeds[: 2 if wide else 1]
+        work = _search_work(task, core)
         longer = [search(core, incidence, work=work, seed=seed) for seed in full]
-        best = min([best, *longer], key=lambda chosen: int(chosen.sum()))
+        best = min([best, *longer], key=np.count_nonzero)
     if auto and bound < best.sum() and len(core.columns) <= task.budget.program:
         best, lower = _improved(task, best, program_of(core), NODES)
         bound = max(bound, lower)
     return best, bound
 
 
+def _search_work(task: CoverTask, core: Core) -> int:
+    """Return the work of a full search. Small cores converge early: their share of it is smaller."""
+    share = min(1.0, (100 + len(core.columns)) / 600)
+    return int(task.budget.effort * UPDATES_PER_ENTRY * share * len(core.entries))
+
+
+def _trials(task: CoverTask, core: Core, incidence: Incidence) -> tuple[list[int], Bools]:
+    """Return the seeds of short searches, the best first, and the cover that the best one found."""
+    work = int(TRIAL * _search_work(task, core))
+    count = 1 if len(core.columns) <= MOST_COLUMNS else TRIALS
+    seeds = np.random.SeedSequence(task.seed).generate_state(count).tolist()
+    found = {seed: search(core, incidence, work=work, seed=seed) for seed in seeds}
+    seeds.sort(key=lambda seed: int(found[seed].sum()))
+    return seeds, found[seeds[0]]
+
+
 def _result(incidence: Incidence, columns: Ints, bound: int, preparing: float) -> Covered:
-    """Return the columns as sets. If subsets had to be left out, only counting bounds the optimum from below."""
+    """Return the columns as sets; with the counting bound if subsets had to be left out."""
     lower = bound if incidence.complete else min(len(columns), counting_bound(incidence.rows))
     return Covered(incidence.sets(np.sort(columns)), lower, preparing)
 
 
-FINISHED, INTERRUPTED = "finished", "interrupted"  # the status in a file
+FINISHED = "finished"  # the status in a file
+INTERRUPTED = "interrupted"
 
 
 def _layout(facts: Facts) -> Layout:
     """Return type and length of vertex_start, set_start, lower_bounds and members."""
     vertices, sets, members = sizes_of(facts)
-    method, seconds, status = (facts.get(key) for key in ("method", "seconds", "status"))
+    seconds = facts.get("seconds")
     timed = type(seconds) is float and math.isfinite(seconds) and seconds >= 0
-    if not (isinstance(method, str) and timed and isinstance(status, str)):
+    texts = [facts.get("method"), facts.get("status")]
+    if not timed or not all(isinstance(text, str) for text in texts):
         raise FormatError("the header does not hold the method, its seconds and its status")
     return ("<i8", vertices + 1), ("<i8", sets + 1), ("<i8", vertices), ("<i4", members)
 
@@ -458,15 +474,13 @@ def read_subsets(path: str | Path) -> Subsets:
     path = Path(path)
     try:
         facts, (vertex_start, set_start, lower_bounds, members) = read_arrays(path, _FORMAT)
-        families = Families(vertex_start, set_start, members)
-        complete = facts["status"] == FINISHED
         found = Subsets(
-            tuple(facts["names"]),
-            families,
-            lower_bounds,
-            facts["method"],
-            facts["seconds"],
-            complete,
+            names=tuple(facts["names"]),
+            families=Families(vertex_start, set_start, members),
+            lower_bounds=lower_bounds,
+            method=facts["method"],
+            seconds=facts["seconds"],
+            complete=facts["status"] == FINISHED,
         )
         _check(found)
         return found
@@ -475,11 +489,13 @@ def read_subsets(path: str | Path) -> Subsets:
 
 
 def _check(found: Subsets) -> None:
-    """Raise unless the arrays hold sets and bounds; whether they cover the candidates is checked by `formulate`."""
-    families, bounds = found.families, found.lower_bounds
+    """Raise unless the arrays hold sets and bounds; `formulate` checks what the sets cover."""
+    families = found.families
+    bounds = found.lower_bounds
     if not well_formed(families) or not (np.diff(families.set_start) >= 1).all():
         raise FormatError(
-            "the arrays do not describe ascending sets of one parent or more; find the subsets again"
+            "the arrays do not describe ascending sets of one parent or more; "
+            "find the subsets again"
         )
     if not ((bounds >= 0) & (bounds <= families.sizes)).all():
         raise FormatError(

@@ -16,14 +16,14 @@ from .instance import Incidence, pivot_table
 from .reductions import Core
 
 COVERED = np.iinfo(np.int64).min  # the sign bit of a pivot word
-POSITIVE = np.iinfo(np.int64).max
+MAX_INT = np.iinfo(np.int64).max
 PLACES = np.zeros(67, dtype=np.int64)  # 2^p mod 67 differs for p < 66: the place of a lone bit
 PLACES[[pow(2, p, 67) for p in range(63)]] = np.arange(63)
 PLACES.setflags(write=False)
 
 # What a flip touches of a row lies together in memory, and a kernel takes one array in place of
 # eight: it compiles in half the time.
-ROW = np.dtype(
+WALK_ROW = np.dtype(
     [
         ("state", np.int64),  # positions of closed and chosen columns
         # positions whose flip covers or uncovers the row, and the sign bit if it is covered
@@ -37,7 +37,7 @@ ROW = np.dtype(
         ("partners", np.int64),  # where its masks start
     ]
 )
-COLUMN = np.dtype(
+WALK_COLUMN = np.dtype(
     [
         ("start", np.int64),  # where its rows start
         ("place", np.int32),  # index in `chosen`
@@ -58,8 +58,8 @@ class Kicks(NamedTuple):
 class CoverWalk(NamedTuple):
     """The core as kernels see it, and the state of the search."""
 
-    rows: AnyArray  # (rows + 1,) of ROW
-    columns: AnyArray  # (columns + 1,) of COLUMN
+    rows: AnyArray  # (rows + 1,) of WALK_ROW
+    columns: AnyArray  # (columns + 1,) of WALK_COLUMN
     row_columns: SmallInts  # the columns of each row, -1 where none is open
     entries: AnyArray  # of ENTRY, the rows of each column
     partners: Ints
@@ -74,41 +74,53 @@ class CoverWalk(NamedTuple):
 
 
 def search(core: Core, incidence: Incidence, *, work: int, seed: int) -> Bools:
-    """Return a cover of the core: whether each of its columns is chosen. The same seed and work give the same cover."""
-    walk, patience = walk_of(core, seed), 10 + len(core.columns) // 16
+    """Return a cover of the core: whether each of its columns is chosen. Repeatable."""
+    walk = walk_of(core, seed)
+    patience = 10 + len(core.columns) // 16
     search_walk(walk, kicks_of(core, incidence, walk.score), work, patience)
     return walk.columns["best"][:-1].copy()
 
 
 def walk_of(core: Core, seed: int) -> CoverWalk:
     """Return the state before the first step: nothing chosen, no row covered, every weight 1."""
-    rows, columns = np.zeros(len(core.fixed) + 1, ROW), np.zeros(len(core.columns) + 1, COLUMN)
-    rows["start"], columns["start"] = core.row_start, core.column_start
-    for name, values in (("state", core.fixed), ("open", core.open), ("table", core.row_table)):
-        rows[name][:-1] = values
-    rows["partners"][:-1], rows["weight"], rows["place"] = (
-        core.row_partners,
-        1,
-        np.arange(len(rows)),
-    )
-    row, bit = core.entries["row"], np.int64(1) << core.entries["position"].astype(np.int64)
-    partners = core.partners[core.row_partners[row] + core.entries["position"]]
+    rows = np.zeros(len(core.fixed) + 1, WALK_ROW)
+    rows["start"] = core.row_start
+    rows["state"][:-1] = core.fixed
+    rows["open"][:-1] = core.open
+    rows["table"][:-1] = core.row_table
+    rows["partners"][:-1] = core.row_partners
+    rows["weight"] = 1
+    rows["place"] = np.arange(len(rows))
+    columns = np.zeros(len(core.columns) + 1, WALK_COLUMN)
+    columns["start"] = core.column_start
+    row = core.entries["row"]
+    position = core.entries["position"].astype(np.int64)
+    bit = np.int64(1) << position
+    partners = core.partners[core.row_partners[row] + position]
     decides = partners & (core.fixed[row] | bit) != 0
     np.bitwise_or.at(rows["pivots"], row[decides], bit[decides])
     owner = np.repeat(np.arange(len(core.columns)), np.diff(core.column_start))
-    score = np.bincount(owner[decides], minlength=len(core.columns))
-    stamp, chosen, kicked = np.zeros((3, len(core.columns)), np.int64)
-    uncovered, tally = np.arange(len(core.fixed)), np.array([0, len(core.fixed), 0, 0])
     return CoverWalk(
-        rows, columns, core.row_columns, core.entries, core.partners, pivot_table(), score, stamp, chosen, uncovered,
-        kicked, tally, random_stream(seed),
-    )  # fmt: skip
+        rows=rows,
+        columns=columns,
+        row_columns=core.row_columns,
+        entries=core.entries,
+        partners=core.partners,
+        table=pivot_table(),
+        score=np.bincount(owner[decides], minlength=len(core.columns)),
+        stamp=np.zeros(len(core.columns), np.int64),
+        chosen=np.zeros(len(core.columns), np.int64),
+        uncovered=np.arange(len(core.fixed)),
+        kicked=np.zeros(len(core.columns), np.int64),
+        tally=np.array([0, len(core.fixed), 0, 0]),
+        words=random_stream(seed),
+    )
 
 
 def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
-    """Return one group per open singleton, per element the open pairs with it, and the columns that cover no row alone.
+    """Return the kicks: each open singleton, the open pairs with each element, and the helpers.
 
-    The last group takes in these helpers, which pay only together. Where there are none, it stands
+    Helpers are the columns that cover no row alone, and pay only together. Where there are none, it stands
     for a tenth of the chosen columns. `scores` are those before the first step."""
     helpers = np.flatnonzero(scores == 0)
     sizes = np.diff(incidence.set_start)[core.columns]
@@ -127,15 +139,17 @@ def kicks_of(core: Core, incidence: Incidence, scores: Ints) -> Kicks:
 @inner
 def _pivots(walk: CoverWalk, row: int, state: int) -> int:
     """Return the word of `pivot_table` for a row that is too large for it."""
-    length, first = walk.rows[row + 1].start - walk.rows[row].start, walk.rows[row].partners
-    # `keep`: positions without which the row is not covered
-    covered, word, keep = False, 0, POSITIVE
+    length = walk.rows[row + 1].start - walk.rows[row].start
+    first = walk.rows[row].partners
+    covered = False
+    word = 0
+    keep = MAX_INT  # positions without which the row is not covered
     for p in range(length):
         mates = walk.partners[first + p] & state
         if state >> p & 1 and mates != 0:
             covered = True
-            # itself, or several partners
-            keep &= 1 << p if mates >> p & 1 or mates & (mates - 1) else 1 << p | mates
+            replaceable = mates >> p & 1 or mates & (mates - 1)  # itself, or several partners
+            keep &= 1 << p if replaceable else 1 << p | mates
         elif walk.partners[first + p] & (state | 1 << p):
             word |= 1 << p
     return keep | COVERED if covered else word
@@ -144,7 +158,9 @@ def _pivots(walk: CoverWalk, row: int, state: int) -> int:
 @inner
 def _flip(walk: CoverWalk, column: int) -> None:
     """Take the column in or out, and update states, scores and lists."""
-    rows, columns, entries, tally = walk.rows, walk.columns, walk.entries, walk.tally
+    rows = walk.rows
+    columns = walk.columns
+    tally = walk.tally
     if columns[column].inside:
         tally[0] -= 1
         last = walk.chosen[tally[0]]
@@ -158,9 +174,10 @@ def _flip(walk: CoverWalk, column: int) -> None:
     first, end = columns[column].start, columns[column + 1].start
     tally[2] += end - first
     for entry in range(first, end):
-        number = entries[entry].row
+        number = walk.entries[entry].row
         row = rows[number]
-        state, old = row.state ^ 1 << entries[entry].position, row.pivots
+        state = row.state ^ 1 << walk.entries[entry].position
+        old = row.pivots
         new = walk.table[row.table + state] if row.table >= 0 else _pivots(walk, number, state)
         row.state = state
         row.pivots = new
@@ -195,8 +212,10 @@ def _raise(walk: CoverWalk, row: int, amount: int) -> None:
 
 @inner
 def _best_for(walk: CoverWalk, row: int, step: int) -> int:
-    """Return the column that covers this uncovered row and most weight; of equals the one flipped longest ago."""
-    best, score, stamp = -1, -1, 0
+    """Return the column that covers this uncovered row and most weight; of equals the oldest flip."""
+    best = -1
+    score = -1
+    stamp = 0
     choices = walk.rows[row].pivots & walk.rows[row].open
     while choices:
         low = choices & -choices
@@ -204,36 +223,49 @@ def _best_for(walk: CoverWalk, row: int, step: int) -> int:
         column = walk.row_columns[walk.rows[row].start + PLACES[low % 67]]
         if walk.stamp[column] == step and choices:
             continue
-        if walk.score[column] > score or (
-            walk.score[column] == score and walk.stamp[column] < stamp
-        ):
-            best, score, stamp = column, walk.score[column], walk.stamp[column]
+        older = walk.score[column] == score and walk.stamp[column] < stamp
+        if walk.score[column] > score or older:
+            best = column
+            score = walk.score[column]
+            stamp = walk.stamp[column]
     return best
 
 
 @inner
 def _cheapest(walk: CoverWalk, barred: int) -> int:
-    """Return the chosen column whose removal uncovers least weight; one with the barred stamp only if it is alone."""
-    chosen, scores, stamps, count = walk.chosen, walk.score, walk.stamp, walk.tally[0]
-    best, score, stamp = chosen[0], POSITIVE, 0
+    """Return the chosen column whose removal uncovers least weight.
+
+    One with the barred stamp is returned only if it is alone."""
+    chosen = walk.chosen
+    scores = walk.score
+    stamps = walk.stamp
+    count = walk.tally[0]
+    best = chosen[0]
+    score = MAX_INT
+    stamp = 0
     walk.tally[2] += count >> 3
     for index in range(count):
         column = chosen[index]
         if scores[column] > score or (stamps[column] == barred and count > 1):
             continue
         if scores[column] < score or stamps[column] < stamp:
-            best, score, stamp = column, scores[column], stamps[column]
+            best = column
+            score = scores[column]
+            stamp = stamps[column]
     return best  # type: ignore[no-any-return]
 
 
 @inner
 def _descend(walk: CoverWalk, patience: int) -> int:
-    """Cover what is open, then walk at one column less than the smallest cover so far, which is kept as `found`.
+    """Cover what is open, then walk at one column less than the smallest cover so far.
 
-    Ends after `patience` steps without a smaller one; returns its size.
-    """
-    tally, nothing = walk.tally, len(walk.score) + 1
-    size, step, last = nothing, tally[3], tally[3]
+    That cover is kept as `found`. Ends after `patience` steps without a smaller one; returns its
+    size."""
+    tally = walk.tally
+    nothing = len(walk.score) + 1
+    size = nothing
+    step = tally[3]
+    last = step
     while step - last <= patience or size == nothing:
         step += 1
         if tally[1] == 0:
@@ -245,7 +277,8 @@ def _descend(walk: CoverWalk, patience: int) -> int:
             if tally[0] < size:
                 for number in range(nothing - 1):
                     walk.columns[number].found = walk.columns[number].inside
-                size, last = tally[0], step
+                size = tally[0]
+                last = step
             if size == 0:
                 break
         if size < nothing:
@@ -266,8 +299,12 @@ def _descend(walk: CoverWalk, patience: int) -> int:
 
 @inner
 def _choose_flips(walk: CoverWalk, kicks: Kicks, group: int) -> int:
-    """Put columns into `walk.kicked`, return their number: a kick, or what differs from the best cover (group -1)."""
-    columns, kicked, total = walk.columns, walk.kicked, walk.tally[0]
+    """Put the columns of a kick into `walk.kicked`; return their number.
+
+    Group -1 is what differs from the best cover."""
+    columns = walk.columns
+    kicked = walk.kicked
+    total = walk.tally[0]
     if group < 0:
         count = 0
         for column in range(len(walk.score)):
@@ -297,8 +334,10 @@ def search_walk(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None
 
     A kick sets all weights to 1, returns to the best cover, and flips a group of columns.
     """
-    groups, columns = len(kicks.start) - 1, len(walk.score)
-    best_size, group = columns + 1, groups - 1
+    groups = len(kicks.start) - 1
+    columns = len(walk.score)
+    best_size = columns + 1
+    group = groups - 1
     while True:
         size = _descend(walk, patience)
         if size <= best_size:
@@ -310,7 +349,7 @@ def search_walk(walk: CoverWalk, kicks: Kicks, work: int, patience: int) -> None
         for row in range(len(walk.uncovered)):
             if walk.rows[row].weight > 1:
                 _raise(walk, row, 1 - walk.rows[row].weight)
-        # first back to the best cover: `_flip` is compiled into each place that calls it
+        # First back to the best cover. One loop: `_flip` is compiled into each place that calls it.
         for kicking in range(2):
             for index in range(_choose_flips(walk, kicks, group if kicking else -1)):
                 _flip(walk, walk.kicked[index])

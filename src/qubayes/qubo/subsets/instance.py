@@ -6,6 +6,7 @@ inside W is a word of bits, its *state*. The last position is W itself."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -46,18 +47,19 @@ class SetSystem(NamedTuple):
 
 
 def sets_to_cover(families: Families, vertex: int) -> SetSystem:
-    """Return the sets W - base of one vertex, its base being the last set, without the empty set and repetitions."""
-    first, last = int(families.vertex_start[vertex]), int(families.vertex_start[vertex + 1])
+    """Return the distinct non-empty sets W - base of one vertex, its base being the last set."""
+    first, last = families.vertex_start[vertex : vertex + 2].tolist()
     starts = families.set_start[first : last + 1]
-    members, sizes = families.members[starts[0] : starts[-1]], np.diff(starts)
+    members = families.members[starts[0] : starts[-1]]
+    sizes = np.diff(starts)
     if len(sizes) and sizes[-1]:
         required = members[len(members) - sizes[-1] :]
         kept = np.isin(members, required, invert=True)
         remaining = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[kept], minlength=len(sizes))
         if np.any(sizes - remaining != len(required)):
             raise QubayesError(
-                f"vertex {vertex} has a candidate set without its required parents {tuple(required.tolist())}; "
-                "every set must contain the last one"
+                f"vertex {vertex} has a candidate set without its required parents "
+                f"{tuple(required.tolist())}; every set must contain the last one"
             )
         members, sizes = members[kept], remaining
     elements, numbers = np.unique(members, return_inverse=True)
@@ -129,25 +131,14 @@ def incidence_of(system: SetSystem) -> Incidence:
     A set is closed if it is an intersection of candidate sets. Some smallest cover has closed
     members only: replacing V by the intersection of all candidate sets that contain V keeps every
     union that is a candidate set."""
-    largest, shift = int(system.sizes.max(initial=0)), len(system.elements).bit_length()
+    largest = int(system.sizes.max(initial=0))
+    shift = len(system.elements).bit_length()
     if largest > LARGEST_ENUMERATED or largest * shift > 62:
         return _with_closed_subsets(system)
-    # of a subset: its elements plus 1 as digits, so that larger subsets have larger keys
-    keys, stop = [], 0
-    for size, count in enumerate(np.bincount(system.sizes).tolist()):
-        block = system.members[stop : stop + size * count].reshape(count, size).astype(np.int64) + 1
-        own = np.zeros((count, 2**size), dtype=np.int64)
-        for mask in range(1, 2**size):
-            highest = mask.bit_length() - 1
-            rest = mask ^ (1 << highest)
-            own[:, mask] = own[:, rest] + (block[:, highest] << (shift * rest.bit_count()))
-        keys.append(own[:, 1:].ravel())
-        stop += size * count
-    flat = np.concatenate(keys)
-    order, column_start = _grouped(flat)
-    digits = (flat[order[column_start[:-1]]][:, None] >> shift * np.arange(largest)) & (
-        (1 << shift) - 1
-    )
+    keys = _subset_keys(system, shift)
+    order, column_start = _grouped(keys)
+    distinct = keys[order[column_start[:-1]]]
+    digits = (distinct[:, None] >> shift * np.arange(largest)) & ((1 << shift) - 1)
     starts, masks = partner_masks()
     tabled = np.minimum(system.sizes, LARGEST_TABLED)
     return _assembled(
@@ -160,55 +151,104 @@ def incidence_of(system: SetSystem) -> Incidence:
     )
 
 
+def _subset_keys(system: SetSystem, shift: int) -> Ints:
+    """Return for each set the key of each subset, by position.
+
+    The digits of a key are the elements plus 1, so larger subsets have larger keys."""
+    keys = []
+    stop = 0
+    for size, count in enumerate(np.bincount(system.sizes).tolist()):
+        start = stop
+        stop += size * count
+        digits = system.members[start:stop].reshape(count, size).astype(np.int64) + 1
+        own = np.zeros((count, 2**size), dtype=np.int64)
+        for mask in range(1, 2**size):
+            highest = mask.bit_length() - 1
+            rest = mask ^ (1 << highest)
+            own[:, mask] = own[:, rest] + (digits[:, highest] << (shift * rest.bit_count()))
+        keys.append(own[:, 1:].ravel())
+    return np.concatenate(keys)
+
+
 def _with_closed_subsets(system: SetSystem) -> Incidence:
-    """Return the rows of the sets and their closed subsets, of which each row keeps those that most rows can share."""
+    """Return the rows of the sets and their closed subsets."""
     rows = _masks(system.sets())
-    closed, complete = _intersections(rows)
-    shared = {column: sum(column & row == column for row in rows) for column in closed}
-    inside: list[list[int]] = []
-    for row in rows:
-        smaller = [column for column in closed if column & row == column and column != row]
-        if len(smaller) >= MOST_POSITIONS:
-            kept = set(sorted(smaller, key=lambda column: -shared[column])[: MOST_POSITIONS - 1])
-            smaller, complete = [column for column in smaller if column in kept], False
-        inside.append([*smaller, row])
-    lengths = np.array([len(own) for own in inside], dtype=np.int64)
-    number = {column: place for place, column in enumerate(closed)}
-    keys = np.array([number[column] for own in inside for column in own], dtype=np.int64)
+    closed, all_found = _intersections(rows)
+    inside, all_kept = _closed_inside(rows, closed)
+    lengths = np.array(list(map(len, inside)), dtype=np.int64)
+    number = {mask: place for place, mask in enumerate(closed)}
+    keys = np.array([number[mask] for mask in chain.from_iterable(inside)], dtype=np.int64)
     order, column_start = _grouped(keys)
     columns = [closed[key] for key in keys[order[column_start[:-1]]].tolist()]
-    members = [[e for e in range(len(system.elements)) if column >> e & 1] for column in columns]
-    masks = [
-        sum(1 << q for q, other in enumerate(own) if p | other == own[-1])
-        for own in inside
-        for p in own
-    ]
+    members = [_elements(mask, len(system.elements)) for mask in columns]
+    masks = np.fromiter(chain.from_iterable(map(_partners, inside)), np.int64)
     return _assembled(
         lengths=lengths,
         ordered=(order, column_start),
-        partners=(np.cumsum(lengths) - lengths, np.array(masks, dtype=np.int64)),
+        partners=(np.cumsum(lengths) - lengths, masks),
         tables=np.full(len(rows), -1),
         sets=(
-            np.array([len(own) for own in members]),
-            np.array([e for own in members for e in own]),
+            np.array(list(map(len, members))),
+            np.fromiter(chain.from_iterable(members), np.int64),
         ),
-        complete=complete,
+        complete=all_found and all_kept,
     )
+
+
+def _closed_inside(rows: list[int], closed: list[int]) -> tuple[list[list[int]], bool]:
+    """Return for each row the closed subsets with the row last, and whether none is left out.
+
+    Where a row has too many it keeps those that most rows share."""
+    shared = {mask: sum(mask & row == mask for row in rows) for mask in closed}
+    inside = []
+    complete = True
+    for row in rows:
+        smaller = [mask for mask in closed if mask & row == mask and mask != row]
+        if len(smaller) >= MOST_POSITIONS:
+            kept = {*sorted(smaller, key=lambda mask: -shared[mask])[: MOST_POSITIONS - 1]}
+            smaller = [mask for mask in smaller if mask in kept]
+            complete = False
+        inside.append([*smaller, row])
+    return inside, complete
+
+
+def _elements(mask: int, count: int) -> list[int]:
+    """Return the elements of a set, ascending."""
+    return [element for element in range(count) if mask >> element & 1]
+
+
+def _partners(positions: Sequence[int]) -> list[int]:
+    """Return for the subset at each position of a row those that complete it to the row."""
+    row = max(positions, default=0)
+    result = []
+    for one in positions:
+        word = 0
+        for position, other in enumerate(positions):
+            if one | other == row:
+                word |= 1 << position
+        result.append(word)
+    return result
 
 
 def _intersections(rows: list[int]) -> tuple[list[int], bool]:
     """Return the non-empty intersections of rows, smaller first, and whether these are all."""
     found = dict.fromkeys(rows)
+    complete = _add_intersections(found, rows)
+    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), complete
+
+
+def _add_intersections(found: dict[int, None], rows: list[int]) -> bool:
+    """Add the intersections of rows to the rows; return False if there are more than MOST_CLOSED."""
     queue = list(rows)
-    for column in queue:
+    for column in queue:  # grows while it is read
         for row in rows:
             common = column & row
             if common and common not in found:
                 if len(found) >= MOST_CLOSED:
-                    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), False
+                    return False
                 found[common] = None
                 queue.append(common)
-    return sorted(found, key=lambda mask: (mask.bit_count(), mask)), True
+    return True
 
 
 def _grouped(keys: Ints) -> tuple[Ints, Ints]:
@@ -228,7 +268,9 @@ def _assembled(
     sets: tuple[Ints, Ints],
     complete: bool,
 ) -> Incidence:
-    """Return the incidence; `ordered` are the entries, row by row, in the order of their columns, and column starts."""
+    """Return the incidence.
+
+    `ordered` has the order of the entries, given row by row, by column, and the column starts."""
     order, column_start = ordered
     row_start = np.concatenate([[0], np.cumsum(lengths)])
     entries = np.empty(len(order), ENTRY)
@@ -238,25 +280,30 @@ def _assembled(
     row_columns[order] = np.repeat(
         np.arange(len(column_start) - 1, dtype=np.int32), np.diff(column_start)
     )
-    set_start, members = np.concatenate([[0], np.cumsum(sets[0])]), sets[1].astype(np.int32)
+    lengths_of_sets, members = sets
     return Incidence(
-        row_start, row_columns, partners[0], tables, partners[1], column_start, entries[order], set_start, members,
-        complete,
-    )  # fmt: skip
+        row_start=row_start,
+        row_columns=row_columns,
+        row_partners=partners[0],
+        row_table=tables,
+        partners=partners[1],
+        column_start=column_start,
+        entries=entries[order],
+        set_start=np.concatenate([[0], np.cumsum(lengths_of_sets)]),
+        members=members.astype(np.int32),
+        complete=complete,
+    )
 
 
 @lru_cache(maxsize=1)
 def partner_masks() -> tuple[Ints, Ints]:
-    """Return (starts, masks) of sets with k elements, where the position of a subset is its mask - 1."""
-    starts, masks = [0], []
+    """Return (starts, masks) of sets with k elements, where a subset's position is its mask - 1."""
+    starts: list[int] = []
+    masks: list[int] = []
     for size in range(LARGEST_ENUMERATED + 1):
-        full = 2**size - 1
-        masks += [
-            sum(1 << (q - 1) for q in range(1, full + 1) if p | q == full)
-            for p in range(1, full + 1)
-        ]
         starts.append(len(masks))
-    return np.array(starts[:-1]), np.array(masks, dtype=np.int64)
+        masks += _partners(range(1, 2**size))
+    return np.array(starts), np.array(masks, dtype=np.int64)
 
 
 @lru_cache(maxsize=1)
@@ -267,9 +314,9 @@ def table_starts() -> Ints:
 
 @lru_cache(maxsize=1)
 def pivot_table() -> Ints:
-    """Return for each state of a set with at most four elements the deciding positions, and the sign bit if covered.
+    """Return for each state of a set of up to four elements its pivots, and the sign bit if covered.
 
-    A position decides if flipping it makes a covered set uncovered or an uncovered one covered.
+    A pivot is a position whose flip makes a covered set uncovered, or an uncovered one covered.
     """
     starts, masks = partner_masks()
     tables = []

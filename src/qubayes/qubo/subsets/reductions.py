@@ -4,16 +4,18 @@
 2, row by row. Each changes `status` (EXCLUDED, OPEN or CLOSED for each column: neither, V_open,
 V_close) and `row_open` (W_open)."""
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...foundation.arrays import AnyArray, Bools, Ints, SmallInts
-from ...foundation.jit import inner, kernel
+from ...foundation.jit import inlined, inner, kernel
 from .instance import ENTRY, Incidence
 
-EXCLUDED, OPEN, CLOSED = 0, 1, 2  # a column is not in the cover, undecided, in the cover
+EXCLUDED = 0  # the column is not in the cover
+OPEN = 1  # undecided
+CLOSED = 2  # the column is in the cover
 Status: TypeAlias = npt.NDArray[np.int8]  # one of the three for each column
 
 
@@ -42,18 +44,18 @@ def reduce_to_cores(incidence: Incidence) -> tuple[Ints, list[Core]]:
 
 
 # One array of records in place of many arrays: kernels compile sooner.
-ROW = np.dtype(
+REDUCED_ROW = np.dtype(
     [
         ("start", np.int64),  # where its columns start
         ("partners", np.int64),  # where its masks start
-        # open positions that cover it alone; valid for open rows only, like the two fields below
-        ("alone", np.int64),
+        # the three are valid for open rows only
+        ("alone", np.int64),  # open positions that cover it alone
         ("together", np.int64),  # open positions that cover it in pairs only
         ("opened", np.int64),  # positions of open columns
         ("open", np.bool_),
     ]
 )
-COLUMN = np.dtype(
+REDUCED_COLUMN = np.dtype(
     [
         ("start", np.int64),  # where its rows start
         ("count", np.int64),  # number of open rows that hold the column
@@ -65,8 +67,8 @@ COLUMN = np.dtype(
 class Reduction(NamedTuple):
     """State of a reduction; rows and columns are changed in place."""
 
-    rows: AnyArray  # (rows + 1,) of ROW
-    columns: AnyArray  # (columns + 1,) of COLUMN
+    rows: AnyArray  # (rows + 1,) of REDUCED_ROW
+    columns: AnyArray  # (columns + 1,) of REDUCED_COLUMN
     row_columns: SmallInts
     entries: AnyArray  # of ENTRY, the rows of each column
     partners: Ints
@@ -74,18 +76,20 @@ class Reduction(NamedTuple):
 
 def reduction_of(incidence: Incidence, status: Status, row_open: Bools) -> Reduction:
     """Return the state before any step."""
-    rows, columns = np.zeros(incidence.rows + 1, ROW), np.zeros(incidence.columns + 1, COLUMN)
-    rows["start"], columns["start"] = incidence.row_start, incidence.column_start
-    rows["partners"][:-1], rows["open"][:-1], columns["status"][:-1] = (
-        incidence.row_partners,
-        row_open,
-        status,
-    )
+    rows = np.zeros(incidence.rows + 1, REDUCED_ROW)
+    rows["start"] = incidence.row_start
+    rows["partners"][:-1] = incidence.row_partners
+    rows["open"][:-1] = row_open
+    columns = np.zeros(incidence.columns + 1, REDUCED_COLUMN)
+    columns["start"] = incidence.column_start
+    columns["status"][:-1] = status
     return Reduction(rows, columns, incidence.row_columns, incidence.entries, incidence.partners)
 
 
 def covering_positions(incidence: Incidence, status: Status) -> tuple[Ints, Ints, Bools]:
-    """Return for each row the open positions that cover it alone, those that do in pairs, whether closed ones do."""
+    """Return for each row the open positions that cover it alone, and in pairs.
+
+    The third array says whether closed positions cover the row."""
     reduction = reduction_of(incidence, status, np.ones(incidence.rows, np.bool_))
     _note_positions(reduction, False)
     rows = reduction.rows[:-1]
@@ -108,78 +112,107 @@ def reduce_exactly(incidence: Incidence, status: Status, row_open: Bools) -> Non
         or _drop_implied_rows(reduction)
     ):
         pass
-    status[:], row_open[:] = reduction.columns["status"][:-1], reduction.rows["open"][:-1]
+    status[:] = reduction.columns["status"][:-1]
+    row_open[:] = reduction.rows["open"][:-1]
 
 
 @kernel
 def _note_positions(reduction: Reduction, forcing: bool) -> bool:
-    """Drop rows that closed columns cover or that force a column to be closed (steps 1, 2); return whether any did.
+    """Drop rows that closed columns cover or that force a column to be closed (steps 1, 2).
 
-    Notes the covering positions of the other rows, and the number of open rows of each column; both
-    hold once nothing changes."""
-    rows, columns, row_columns, _, partners = reduction
+    Returns whether any was dropped. Notes the covering positions of the other rows, and the number
+    of open rows of each column; both hold once nothing changes."""
+    rows, columns, row_columns, _, _ = reduction
     changed = False
     for column in range(len(columns) - 1):
         columns[column].count = 0
     for number in range(len(rows) - 1):
-        row, end = rows[number], rows[number + 1].start
+        row = rows[number]
         if not row.open:
             continue
-        opened, closed, covered = 0, 0, False
+        end = rows[number + 1].start
+        covered = _note_row(reduction, row, end)
+        one_choice = row.together == 0 and row.alone & (row.alone - 1) == 0
+        forced = forcing and not covered and one_choice
         for place in range(row.start, end):
-            kind = columns[row_columns[place]].status
-            if kind == 1:
-                opened |= 1 << (place - row.start)
-            elif kind == 2:
-                closed |= 1 << (place - row.start)
-        alone, together = 0, 0
-        for p in range(end - row.start):
-            mask = partners[row.partners + p]
-            covered |= closed >> p & 1 == 1 and mask & closed != 0
-            if opened >> p & 1 and mask & (closed | 1 << p):
-                alone |= 1 << p
-        for p in range(end - row.start):
-            if (opened & ~alone) >> p & 1 and partners[row.partners + p] & opened & ~alone:
-                together |= 1 << p
-        row.opened, row.alone, row.together = opened, alone, together
-        forced = forcing and not covered and together == 0 and alone & (alone - 1) == 0
-        for place in range(row.start, end):
-            columns[row_columns[place]].count += 1
-            if forced and alone >> (place - row.start) & 1:
-                columns[row_columns[place]].status = 2
+            column = columns[row_columns[place]]
+            column.count += 1
+            if forced and row.alone >> (place - row.start) & 1:
+                column.status = CLOSED
         row.open = not (covered or forced)
         changed |= covered or forced
     return changed
 
 
+@inlined
+def _note_row(reduction: Reduction, row: Any, end: int) -> bool:
+    """Note the positions that cover a row; return whether closed columns do."""
+    partners = reduction.partners
+    opened = 0
+    closed = 0
+    for place in range(row.start, end):
+        status = reduction.columns[reduction.row_columns[place]].status
+        if status == OPEN:
+            opened |= 1 << (place - row.start)
+        elif status == CLOSED:
+            closed |= 1 << (place - row.start)
+    covered = False
+    alone = 0
+    for p in range(end - row.start):
+        mask = partners[row.partners + p]
+        covered |= closed >> p & 1 == 1 and mask & closed != 0
+        if opened >> p & 1 and mask & (closed | 1 << p):
+            alone |= 1 << p
+    paired = opened & ~alone
+    together = 0
+    for p in range(end - row.start):
+        if paired >> p & 1 and partners[row.partners + p] & paired:
+            together |= 1 << p
+    row.opened = opened
+    row.alone = alone
+    row.together = together
+    return covered
+
+
 @kernel
 def _exclude_columns(reduction: Reduction) -> bool:
-    """Exclude columns that another replaces (step 3) or that lie in no open row; return whether one was replaced."""
-    rows, columns, row_columns, entries, _ = reduction
+    """Exclude columns that another replaces (step 3) or that lie in no open row.
+
+    Returns whether one was replaced."""
+    rows, columns, _, entries, _ = reduction
     changed = False
     for number in range(len(columns) - 1):
         column = columns[number]
-        if column.status != 1:
+        if column.status != OPEN:
             continue
         if column.count == 0:
-            column.status = 0
-            continue
-        first = column.start
-        while not rows[entries[first].row].open:
-            first += 1
-        row = entries[first].row  # a column that replaces this one is in this row too
-        for place in range(rows[row].start, rows[row + 1].start):
-            other = row_columns[place]
-            if other == number or columns[other].status != 1 or columns[other].count < column.count:
-                continue
-            if _replaces(reduction, number, other):
-                column.status = 0
-                for entry in range(column.start, columns[number + 1].start):
-                    rows[entries[entry].row].opened &= ~(1 << entries[entry].position)
-                    rows[entries[entry].row].alone &= ~(1 << entries[entry].position)
-                changed = True
-                break
+            column.status = EXCLUDED
+        elif _is_replaceable(reduction, number):
+            column.status = EXCLUDED
+            for entry in range(column.start, columns[number + 1].start):
+                row = rows[entries[entry].row]
+                row.opened &= ~(1 << entries[entry].position)
+                row.alone &= ~(1 << entries[entry].position)
+            changed = True
     return changed
+
+
+@inlined
+def _is_replaceable(reduction: Reduction, number: int) -> bool:
+    """Return whether another open column replaces this one; it lies in each open row of this one."""
+    rows, columns, row_columns, entries, _ = reduction
+    first = columns[number].start
+    while not rows[entries[first].row].open:
+        first += 1
+    row = entries[first].row
+    for place in range(rows[row].start, rows[row + 1].start):
+        other = row_columns[place]
+        candidate = columns[other]
+        if other == number or candidate.status != OPEN:
+            continue
+        if candidate.count >= columns[number].count and _replaces(reduction, number, other):
+            return True
+    return False
 
 
 @inner
@@ -191,7 +224,8 @@ def _replaces(reduction: Reduction, column: int, other: int) -> bool:
         row = rows[number]
         if not row.open:
             continue
-        position, found = entries[entry].position, -1
+        position = entries[entry].position
+        found = -1
         for place in range(row.start, rows[number + 1].start):
             if row_columns[place] == other:
                 found = place - row.start
@@ -208,7 +242,7 @@ def _replaces(reduction: Reduction, column: int, other: int) -> bool:
 
 @kernel
 def _drop_implied_rows(reduction: Reduction) -> bool:
-    """Drop rows that every column covering another row covers alone (step 4); return whether any was dropped."""
+    """Drop rows that another row implies (step 4); return whether any was dropped."""
     rows, columns, row_columns, entries, _ = reduction
     changed = False
     for number in range(len(rows) - 1):
@@ -216,11 +250,13 @@ def _drop_implied_rows(reduction: Reduction) -> bool:
         if not row.open or row.together != 0:
             continue
         # rows that this one implies hold each of its columns: take the one in fewest rows
-        rare, least = 0, len(rows)
+        rare = 0
+        least = len(rows)
         for place in range(row.start, rows[number + 1].start):
             column = row_columns[place]
             if row.alone >> (place - row.start) & 1 and columns[column].count < least:
-                rare, least = column, columns[column].count
+                rare = column
+                least = columns[column].count
         for entry in range(columns[rare].start, columns[rare + 1].start):
             other = entries[entry].row
             if other != number and rows[other].open and _implies(rows, row_columns, number, other):
@@ -234,13 +270,11 @@ def _implies(rows: AnyArray, row_columns: SmallInts, row: int, other: int) -> bo
     """Return whether every column that covers `row` (which has no pairs) covers `other` alone."""
     for place in range(rows[row].start, rows[row + 1].start):
         if rows[row].alone >> (place - rows[row].start) & 1:
+            column = row_columns[place]
             found = False
             for spot in range(rows[other].start, rows[other + 1].start):
-                if (
-                    rows[other].alone >> (spot - rows[other].start) & 1
-                    and row_columns[spot] == row_columns[place]
-                ):
-                    found = True
+                alone = rows[other].alone >> (spot - rows[other].start) & 1
+                found |= alone == 1 and row_columns[spot] == column
             if not found:
                 return False
     return True

@@ -8,7 +8,9 @@ The paper writes rho for y and links it by 2 rho <= v + v' <= 1 + rho. Here W ch
 representations, which has the same integer solutions (each union V u V' belongs to one W only) and
 a tighter relaxation."""
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +18,13 @@ import numpy as np
 from ...foundation.arrays import AnyArray, Bools, Floats, Ints
 from ...foundation.environment import sparse
 from ...foundation.highs import Highs, LinearModel
-from ...foundation.jit import inner, kernel
+from ...foundation.jit import inlined, inner, kernel
 from .reductions import Core
 
 NO_LIMIT = 2**31 - 1
 MOST_COLUMNS = 62  # columns of branch and bound, where a set of columns is a word
+COVERED = -1  # in place of a row: all rows of the node are covered
+FATHOMED = -2  # in place of a row: no cover below the node is smaller than the best
 
 
 class CoverProgram(NamedTuple):
@@ -46,48 +50,96 @@ class ProgramSolution(NamedTuple):
 
 def program_of(core: Core) -> CoverProgram:
     """Return the integer program of a core."""
-    rows, columns = len(core.fixed), len(core.columns)
-    choices = columns
-    patterns = np.stack([core.row_partners, np.diff(core.row_start), core.fixed, core.open], axis=1)
-    kinds, label = np.unique(patterns, axis=0, return_inverse=True)
+    entries = _Entries(rows=len(core.fixed), columns=len(core.columns))
+    for pattern, rows in _rows_by_pattern(core):
+        _add_rows(entries, core, pattern, rows)
+    matrix = entries.matrix()
+    lower = (np.arange(matrix.shape[0]) < len(core.fixed)).astype(np.float64)
+    return CoverProgram(matrix, lower, len(core.columns))
+
+
+class _Pattern(NamedTuple):
+    """What rows have in common that have the same representations by positions."""
+
+    partners: tuple[int, ...]  # masks of `Core.partners`
+    fixed: int
+    opened: int
+
+
+class _Entries:
+    """The entries of a sparse matrix that grows, collected in blocks."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self._shape = [rows, columns]
+        self._rows: list[AnyArray] = []
+        self._columns: list[AnyArray] = []
+        self._values: list[Floats] = []
+
+    def add(self, rows: AnyArray, columns: AnyArray, value: float) -> None:
+        """Set the entries at the given places to the value."""
+        self._rows.append(rows)
+        self._columns.append(columns)
+        self._values.append(np.full(len(rows), value))
+
+    def new_rows(self, count: int) -> Ints:
+        """Return the numbers of this many further rows."""
+        return self._grow(0, count)
+
+    def new_columns(self, count: int) -> Ints:
+        """Return the numbers of this many further columns."""
+        return self._grow(1, count)
+
+    def _grow(self, axis: int, count: int) -> Ints:
+        first = self._shape[axis]
+        self._shape[axis] += count
+        return np.arange(first, first + count)
+
+    def matrix(self) -> Any:
+        """Return the matrix in compressed rows."""
+        places = np.concatenate(self._rows), np.concatenate(self._columns)
+        shape = tuple(self._shape)
+        return sparse.coo_array((np.concatenate(self._values), places), shape=shape).tocsr()
+
+
+def _rows_by_pattern(core: Core) -> Iterator[tuple[_Pattern, Ints]]:
+    """Yield each pattern of the core's rows with the rows that have it."""
+    parts = core.row_partners, np.diff(core.row_start), core.fixed, core.open
+    kinds, label = np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)
     label = label.reshape(-1)  # numpy 2.0 gives a column
     order = np.argsort(label, kind="stable")
-    # for many rows with the same pattern at once
-    entries: list[tuple[AnyArray, AnyArray, float]] = []
     groups = np.split(order, np.cumsum(np.bincount(label))[:-1])
-    for (first, length, fixed, opened), group in zip(kinds.tolist(), groups, strict=True):
-        alone, pairs = row_representations(
-            tuple(core.partners[first : first + length].tolist()), fixed, opened
-        )
-        own, many = (
-            core.row_columns[core.row_start[group][:, None] + np.arange(length)],
-            np.arange(len(group)),
-        )
-        entries += [(group, own[:, p], 1.0) for p in alone]
-        selectors = {pair: columns + index * len(group) + many for index, pair in enumerate(pairs)}
-        columns += len(pairs) * len(group)
-        entries += [(group, selector, 1.0) for selector in selectors.values()]
-        for p in sorted({p for pair in pairs for p in pair}):
-            entries.append((rows + many, own[:, p], 1.0))
-            entries += [
-                (rows + many, selector, -1.0) for pair, selector in selectors.items() if p in pair
-            ]
-            rows += len(group)
-    row, column = (np.concatenate([entry[field] for entry in entries]) for field in (0, 1))
-    value = np.concatenate([np.full(len(entry[0]), entry[2]) for entry in entries])
-    matrix = sparse.coo_array((value, (row, column)), shape=(rows, columns)).tocsr()
-    return CoverProgram(matrix, (np.arange(rows) < len(core.fixed)).astype(np.float64), choices)
+    for (first, length, fixed, opened), rows in zip(kinds.tolist(), groups, strict=True):
+        partners = core.partners[first : first + length].tolist()
+        yield _Pattern(tuple(partners), fixed, opened), rows
+
+
+def _add_rows(entries: _Entries, core: Core, pattern: _Pattern, rows: Ints) -> None:
+    """Add the constraints of rows with one pattern: each has a representation, whose sets are chosen."""
+    alone, pairs = row_representations(*pattern)
+    columns = core.row_columns[core.row_start[rows][:, None] + np.arange(len(pattern.partners))]
+    for position in alone:
+        entries.add(rows, columns[:, position], 1.0)
+    selectors = {pair: entries.new_columns(len(rows)) for pair in pairs}  # y
+    for selector in selectors.values():
+        entries.add(rows, selector, 1.0)
+    for position in sorted(set[int]().union(*pairs)):
+        links = entries.new_rows(len(rows))
+        entries.add(links, columns[:, position], 1.0)
+        for pair, selector in selectors.items():
+            if position in pair:
+                entries.add(links, selector, -1.0)
 
 
 @lru_cache(maxsize=1000)  # rows of few kinds make up a core
 def row_representations(
     partners: tuple[int, ...], fixed: int, opened: int
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return the open positions that cover a row alone, and the pairs of other open positions that cover it."""
+    """Return the open positions that cover a row alone, and the pairs of others that cover it."""
     places = [p for p in range(len(partners)) if opened >> p & 1]
     alone = [p for p in places if partners[p] & (fixed | 1 << p)]
     others = [p for p in places if p not in alone]
-    return alone, [(p, q) for p in others for q in others if p < q and partners[p] >> q & 1]
+    pairs = [(p, q) for p, q in combinations(others, 2) if partners[p] >> q & 1]
+    return alone, pairs
 
 
 def solve_program(
@@ -140,8 +192,9 @@ class OpenNodes(NamedTuple):
 
 
 def smallest_cover(core: Core, known: Bools, nodes: int) -> tuple[Bools, bool]:
-    """Return the smallest cover found, starting from a known one, and whether it is proved smallest."""
-    rows, size = representations_of(core), int(known.sum())
+    """Return the smallest cover found from a known one on, and whether it is proved smallest."""
+    rows = representations_of(core)
+    size = int(known.sum())
     depth = 1 + size * int(np.diff(rows.start).max())
     word = int((np.int64(1) << np.flatnonzero(known)).sum())
     chosen, barred, spent = np.zeros((3, depth), np.int64)
@@ -152,20 +205,20 @@ def smallest_cover(core: Core, known: Bools, nodes: int) -> tuple[Bools, bool]:
 
 def representations_of(core: Core) -> RowRepresentations:
     """Return the representations of the rows of a core with at most MOST_COLUMNS columns."""
-    masks, starts = core.partners.tolist(), core.row_start.tolist()
+    masks = core.partners.tolist()
+    starts = core.row_start.tolist()
     words = [1 << column if column >= 0 else 0 for column in core.row_columns.tolist()]
     own = []
     kinds = zip(core.row_partners.tolist(), core.fixed.tolist(), core.open.tolist(), strict=True)
     for row, (at, fixed, opened) in enumerate(kinds):
-        first, length = starts[row], starts[row + 1] - starts[row]
-        alone, pairs = row_representations(tuple(masks[at : at + length]), fixed, opened)
-        own.append(
-            [words[first + p] for p in alone]
-            + [words[first + p] | words[first + q] for p, q in pairs]
-        )
+        inside = words[starts[row] : starts[row + 1]]
+        partners = tuple(masks[at : at + len(inside)])
+        alone, pairs = row_representations(partners, fixed, opened)
+        singles = [inside[p] for p in alone]
+        own.append(singles + [inside[p] | inside[q] for p, q in pairs])
     own.sort(key=len)
     start = np.cumsum([0, *map(len, own)])
-    return RowRepresentations(start, np.array([word for row in own for word in row], np.int64))
+    return RowRepresentations(start, np.fromiter(chain.from_iterable(own), np.int64))
 
 
 @kernel
@@ -178,52 +231,79 @@ def _branch(rows: RowRepresentations, tree: OpenNodes, nodes: int) -> bool:
     for _ in range(nodes):
         top -= 1
         row = _row_to_branch_on(rows, tree, top)
-        if row == -1:
-            tree.best[0], tree.best[1] = tree.chosen[top], tree.spent[top]
+        if row == COVERED:
+            tree.best[0] = tree.chosen[top]
+            tree.best[1] = tree.spent[top]
         if row >= 0:
-            chosen, barred, spent = tree.chosen[top], tree.barred[top], tree.spent[top]
-            for place in range(rows.start[row], rows.start[row + 1]):
-                two = rows.columns[place]
-                rest = two & ~chosen
-                if two & barred == 0:
-                    single = rest & (rest - 1) == 0
-                    tree.chosen[top], tree.barred[top] = chosen | two, barred
-                    tree.spent[top] = spent + (1 if single else 2)
-                    top += 1
-                    if single:
-                        barred |= rest
+            top = _add_children(rows, tree, row, top)
         if top == 0:
             return True
     return False
 
 
+@inlined
+def _add_children(rows: RowRepresentations, tree: OpenNodes, row: int, top: int) -> int:
+    """Replace the node by one for each representation of the row; return the number of nodes."""
+    chosen = tree.chosen[top]
+    barred = tree.barred[top]
+    spent = tree.spent[top]
+    for place in range(rows.start[row], rows.start[row + 1]):
+        two = rows.columns[place]
+        if two & barred == 0:
+            rest = two & ~chosen
+            single = rest & (rest - 1) == 0
+            tree.chosen[top] = chosen | two
+            tree.barred[top] = barred
+            tree.spent[top] = spent + (1 if single else 2)
+            top += 1
+            if single:
+                barred |= rest
+    return top
+
+
 @inner
 def _row_to_branch_on(rows: RowRepresentations, tree: OpenNodes, top: int) -> int:
-    """Return an uncovered row with the fewest representations; -1 if all are covered, -2 if the node is fathomed."""
-    chosen, barred, allowed = tree.chosen[top], tree.barred[top], tree.best[1] - 1 - tree.spent[top]
-    used, needed, best, fewest = 0, 0, -1, len(rows.columns) + 1
+    """Return an uncovered row with the fewest representations; COVERED or FATHOMED if there is none."""
+    chosen = tree.chosen[top]
+    barred = tree.barred[top]
+    allowed = tree.best[1] - 1 - tree.spent[top]
+    used = 0
+    needed = 0
+    best = COVERED
+    fewest = len(rows.columns) + 1
     for row in range(len(rows.start) - 1):
-        reach, cheapest, count = 0, 3, 0
-        for place in range(rows.start[row], rows.start[row + 1]):
-            two = rows.columns[place]
-            rest = two & ~chosen
-            if rest == 0:
-                cheapest = 0
-                break
-            cost = 1 if rest & (rest - 1) == 0 else 2
-            if two & barred == 0 and cost <= allowed:
-                reach |= rest
-                cheapest = min(cheapest, cost)
-                count += 1
+        reach, cheapest, count = _choices_of(rows, row, chosen, barred, allowed)
         if cheapest == 0:
             continue
         if count == 0:
-            return -2
+            return FATHOMED
         if count < fewest:
-            best, fewest = row, count
+            best = row
+            fewest = count
         if reach & used == 0:  # rows without common columns cost their cheapest representation each
             used |= reach
             needed += cheapest
             if needed > allowed:
-                return -2
-    return best if allowed >= 0 else -2
+                return FATHOMED
+    return best if allowed >= 0 else FATHOMED
+
+
+@inlined
+def _choices_of(
+    rows: RowRepresentations, row: int, chosen: int, barred: int, allowed: int
+) -> tuple[int, int, int]:
+    """Return the columns that may cover a row, what the cheapest representation costs, and their number."""
+    reach = 0
+    cheapest = 3
+    count = 0
+    for place in range(rows.start[row], rows.start[row + 1]):
+        two = rows.columns[place]
+        rest = two & ~chosen
+        if rest == 0:
+            return reach, 0, count
+        cost = 1 if rest & (rest - 1) == 0 else 2
+        if two & barred == 0 and cost <= allowed:
+            reach |= rest
+            cheapest = min(cheapest, cost)
+            count += 1
+    return reach, cheapest, count
