@@ -23,7 +23,7 @@ from formulation_cases import (
 from qubayes import QubayesError
 from qubayes.candidates import write_candidates
 from qubayes.cli import app
-from qubayes.machines import AnnealerSolutions, read_model
+from qubayes.machines import AnnealerSolutions
 from qubayes.network import read_network
 from qubayes.qubo import (
     Coefficients,
@@ -305,7 +305,6 @@ def test_from_candidates_to_a_model_and_back(tmp_path, model):
     formulation = read_formulation(tmp_path / model)
     assert companion_of(tmp_path / model).exists()
     assert json.loads(done.stdout)["bits"]["u"] == formulation.bits["u"]
-    read_model(tmp_path / model)
     state = best_state(formulation)
     expected = decode(formulation, state)
     for number, answer in enumerate(answer_files(formulation, tmp_path, state)):

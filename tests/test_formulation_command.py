@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from formulation_cases import candidates_of, random_scores, subsets_of, whole_subsets
+from model_cases import read_back, read_constrained, read_request
 from qubayes import QubayesError
 from qubayes.candidates import read_candidates
 from qubayes.cli import app
-from qubayes.machines import read_model, read_qubo
+from qubayes.machines import read_qubo
 from qubayes.qubo import energy
 from qubayes.qubo.subsets import cover, write_subsets
 
@@ -69,13 +70,15 @@ def test_both_modes_tell_their_sizes(scores_file, tmp_path):
 
 def test_constrained_files(scores_file, tmp_path):
     facts = formulate(scores_file, "-o", tmp_path / "model.json")
-    problem = read_model(tmp_path / "model.json")
+    objective, penalty, inequalities = read_request(tmp_path / "model.json")
     without_slack = facts["bits"]["u"] + facts["bits"]["r"]
-    assert problem.objective.bits == problem.penalty.bits == without_slack
-    assert len(problem.inequalities.constants) == sum(size > 2 for size in facts["mu"])
+    assert objective.bits == penalty.bits == without_slack
+    assert len(inequalities.constants) == sum(size > 2 for size in facts["mu"])
     formulate(scores_file, "-o", tmp_path / "penalties.cqm")
     formulate(scores_file, "-o", tmp_path / "inequalities.cqm", "--ordering", "inequalities")
-    few, many = (read_model(tmp_path / f"{name}.cqm") for name in ("penalties", "inequalities"))
+    few, many = (
+        read_constrained(tmp_path / f"{name}.cqm") for name in ("penalties", "inequalities")
+    )
     assert len(few.variables) == len(many.variables) == without_slack
     assert len(few.constraints) == sum(size > 2 for size in facts["mu"]) < len(many.constraints)
 
@@ -83,23 +86,22 @@ def test_constrained_files(scores_file, tmp_path):
 @pytest.mark.parametrize("name", ["m.bqm", "m.coo.gz", "m.cqm", "m.lp", "m.qplib", "m.json"])
 def test_the_numbers_that_are_printed_are_those_of_the_file(name, scores_file, tmp_path):
     facts = formulate(scores_file, "-o", tmp_path / name, "--order", "scc")
-    model = read_model(tmp_path / name)
-    if name == "m.json":
-        parts = [
-            part.h.tolist() + part.weights.tolist() for part in (model.objective, model.penalty)
-        ]
-        found = (
-            model.objective.bits,
-            sum(part.couplers for part in (model.objective, model.penalty)),
-        )
-        weights, constraints = parts[0] + parts[1], len(model.inequalities.constants)
-    else:
-        objective = getattr(model, "objective", model)
+    if name in ("m.cqm", "m.lp", "m.qplib"):
+        model = read_constrained(tmp_path / name)
         found, constraints = (
-            (len(model.variables), objective.num_interactions),
-            len(getattr(model, "constraints", ())),
+            (len(model.variables), model.objective.num_interactions),
+            len(model.constraints),
         )
+        objective = model.objective
         weights = [*dict(objective.linear).values(), *dict(objective.quadratic).values()]
+    else:
+        if name == "m.json":
+            *parts, inequalities = read_request(tmp_path / name)
+            constraints = len(inequalities.constants)
+        else:
+            parts, constraints = [read_back(tmp_path / name)[0]], 0
+        found = parts[0].bits, sum(part.couplers for part in parts)
+        weights = np.concatenate([[*part.h, *part.weights] for part in parts]).tolist()
     assert (facts["bits"]["total"], facts["couplers"]) == found
     assert sum(facts["bits"][kind] for kind in "urz") == facts["bits"]["total"]
     assert facts["constraints"] == constraints and (constraints > 0) == (
@@ -120,7 +122,7 @@ def test_names_of_bits_and_constraints_are_in_every_constrained_file(scores_file
     models = []
     for ending in (".cqm", ".lp", ".qplib"):
         formulate(scores_file, "-o", tmp_path / f"m{ending}", "--ordering", "inequalities")
-        models.append(read_model(tmp_path / f"m{ending}"))
+        models.append(read_constrained(tmp_path / f"m{ending}"))
     assert all(one.is_equal(models[0]) for one in models[1:])
     assert all(list(one.variables) == list(models[0].variables) for one in models[1:])
     # dimod sorts those of a .cqm file

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of, random_scores, split_subsets, subsets_of, whole_subsets
+from model_cases import read_constrained
 from qubayes import QubayesError
 from qubayes.machines import read_model
 from qubayes.qubo import (
@@ -315,4 +316,6 @@ def test_methods_give_the_same_function(tmp_path):
     for kind in (".bqm", ".lp", ".json"):
         formulation.write(tmp_path / f"model{kind}")
     assert read_model(tmp_path / "model.bqm") == formulation.to_bqm()
-    assert set(read_model(tmp_path / "model.lp").variables) == set(formulation.to_cqm().variables)
+    assert set(read_constrained(tmp_path / "model.lp").variables) == set(
+        formulation.to_cqm().variables
+    )

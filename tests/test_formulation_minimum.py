@@ -16,7 +16,7 @@ from formulation_cases import (
     whole_subsets,
 )
 from qubayes.foundation.workers import Workers
-from qubayes.machines.qubo import upper_triangle
+from qubayes.machines import upper_triangle
 from qubayes.qubo import Formulation, Qubo, decode, formulate
 from qubayes.qubo.assembly import assemble
 from qubayes.qubo.penalties import MARGIN, vertex_gains

@@ -13,7 +13,7 @@ from qubayes.candidates.levels import make_above, next_level, prepare_rule, scan
 from qubayes.data import Dataset, ReadSettings, read
 from qubayes.foundation.families import Families
 from qubayes.foundation.workers import Workers
-from qubayes.machines.qubo import MOST_BITS, check_bits, check_size
+from qubayes.machines import MOST_BITS, check_bits
 from qubayes.network import Network, fit
 from qubayes.network.parameters import LARGEST_TABLES
 from qubayes.qubo import decode, encode, formulate
@@ -249,15 +249,6 @@ def test_bits_and_sets_are_numbered_up_to_the_limit():
         check_bits(MOST_BITS + 1)
     with pytest.raises(QubayesError, match="2147483648 candidate sets; at most 2147483647"):
         check_sets(MOST_SETS + 1)
-
-
-def test_bits_of_a_model_file_up_to_the_limit():
-    check_size(10_000_000)
-    check_size(10_000_000, 1_000_000)
-    with pytest.raises(QubayesError, match="10000001 bits; 0 to 10,000,000"):
-        check_size(10_000_001)
-    with pytest.raises(QubayesError, match="at least one term for ten bits"):
-        check_size(10_000_000, 999_999)
 
 
 # -- moves

@@ -11,8 +11,9 @@ import types
 import dimod
 import pytest
 
+from model_cases import read_constrained
 from qubayes.candidates import read_candidates
-from qubayes.machines import KEY_VARIABLE, read_model
+from qubayes.machines import KEY_VARIABLE
 from qubayes.network import read_network
 from qubayes.search import solve
 from test_machines_annealer import KEY, Service, document
@@ -200,7 +201,7 @@ def test_amplify_and_ommx(tmp_path, monkeypatch):
     class OMMXOpenJijSAAdapter:
         @staticmethod
         def sample(instance, num_reads):
-            model = read_model(tmp_path / "wine.qplib")
+            model = read_constrained(tmp_path / "wine.qplib")
             states = annealed_with_constraints(model)
             names = {variable.name: variable.id for variable in instance.decision_variables}
             samples = {

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from qubayes import FormatError, QubayesError, ServiceError, SettingError
+from qubayes import QubayesError, ServiceError, SettingError
 from qubayes.machines import (
     KEY_VARIABLE,
     AnnealerParameters,
@@ -22,12 +22,11 @@ from qubayes.machines import (
     DigitalAnnealer,
     Patience,
     digital_annealer_json,
+    energy,
     inequalities_of,
     problem_of,
-    read_qubo,
-    write_model,
+    qubo_from_couplers,
 )
-from qubayes.machines.qubo import energy, qubo_from_couplers
 
 KEY = "s3cret-KEY-0123456789"
 
@@ -156,30 +155,6 @@ def test_patience_that_would_never_begin_or_end_is_refused():
     ):
         with pytest.raises(SettingError, match=r"timeout > 0, attempts >= 1"):
             Patience(**wrong)
-
-
-def test_a_problem_with_a_penalty_or_an_inequality_is_no_qubo(tmp_path):
-    """Either is enough: couplers or linear terms of the penalty, or an inequality."""
-    one, none = (
-        qubo_from_couplers([1.0, 2.0], [0], [1], [3.0]),
-        qubo_from_couplers([0.0, 0.0], [], [], []),
-    )
-    coupled, linear = (
-        qubo_from_couplers([0.0, 0.0], [0], [1], [3.0]),
-        qubo_from_couplers([0.0, 1.0], [], [], []),
-    )
-    row = inequalities_of([([0, 1], [1.0, 1.0], -1.0, 1)])
-    path = tmp_path / "m.json"
-    write_model(AnnealerProblem(one, none, inequalities_of([]), ("a", "b")), path)
-    assert read_qubo(path)[0].couplers == 1
-    for penalty, rows in (
-        (coupled, inequalities_of([])),
-        (linear, inequalities_of([])),
-        (none, row),
-    ):
-        write_model(AnnealerProblem(one, penalty, rows, ("a", "b")), path)
-        with pytest.raises(FormatError, match="has a penalty polynomial or inequalities"):
-            read_qubo(path)
 
 
 def test_problems_that_the_machine_refuses():

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from qubayes import SettingError
-from qubayes.machines import embed, write_qubo
-from qubayes.machines.embedding import target_graph
-from qubayes.machines.qubo import qubo_from_couplers
+from qubayes.machines import embed, qubo_from_couplers, target_graph, write_qubo
 
 pytest.importorskip("minorminer")
 pytest.importorskip("dwave_networkx")
@@ -99,10 +97,10 @@ def test_bad_settings(settings):
 
 
 def test_command(tmp_path):
-    write_qubo(complete(6), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.coo")
+    write_qubo(complete(6), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.bqm")
     arguments = [
         "embed",
-        str(tmp_path / "m.coo"),
+        str(tmp_path / "m.bqm"),
         "--topology",
         "pegasus:3",
         "--timeout",

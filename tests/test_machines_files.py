@@ -1,13 +1,10 @@
 """Model files: exact round trips, other packages' readers on our files, ours on theirs, and damaged files."""
 
-import gzip
-import io
 import itertools
 import json
 import operator
 import random
 import struct
-import zipfile
 
 import dimod
 import numpy as np
@@ -18,54 +15,29 @@ from dimod.serialization import coo
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model_cases import read_back, read_constrained, read_request
 from qubayes import FormatError, QubayesError
 from qubayes.machines import (
     CONSTRAINED_ENDINGS,
-    ENDINGS,
-    READABLE_ENDINGS,
+    MODEL_ENDINGS,
     AnnealerProblem,
+    energy,
+    from_bqm,
     inequalities_of,
+    qubo_from_couplers,
     read_model,
     read_qubo,
+    to_bqm,
     write_model,
     write_qubo,
 )
 from qubayes.machines import qubo as qubo_module
-from qubayes.machines.qubo import energy, qubo_from_couplers, to_bqm
 
-QUADRATIC = tuple(ending for ending in ENDINGS if ending not in (".cqm", ".lp", ".json"))
-LABELLED = tuple(ending for ending in ENDINGS if ending != ".json")
+QUADRATIC = tuple(ending for ending in MODEL_ENDINGS if ending not in (".cqm", ".lp", ".json"))
+LABELLED = tuple(ending for ending in MODEL_ENDINGS if ending != ".json")
 
 floats = st.floats(allow_nan=False, allow_infinity=False, width=64)
 moderate = st.floats(-(2.0**52), 2.0**52).filter(lambda x: x == 0 or abs(x) > 1e-300)
-
-
-def read_back(path):
-    """(QUBO, labels) of a file; what is only written is read here, word by word."""
-    kind = path.name.removesuffix(".gz").rpartition(".")[2]
-    if kind not in ("qubo", "mtx"):
-        return read_qubo(path)
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as file:
-        lines = [line.split(maxsplit=4) for line in file.read().splitlines()]
-    comments = [line[2:] for line in lines if line[0] in "c%" and line[1] == "qubayes"]
-    sizes, *terms = [
-        line for line in lines if line[0] not in ("c", "%") and not line[0].startswith("%%")
-    ]
-    (offset,) = [float(words[1]) for words in comments if words[0] == "offset"]
-    labels = {
-        int(words[1]): json.loads(" ".join(words[2:])) for words in comments if words[0] == "label"
-    }
-    bits = int(sizes[3] if kind == "qubo" else sizes[0])
-    first, factor = (0, 1.0) if kind == "qubo" else (1, 2.0)
-    h, couplers = np.zeros(bits), []
-    for i, j, w in terms:
-        if i == j:
-            h[int(i) - first] = float(w)
-        else:
-            couplers.append((int(i) - first, int(j) - first, factor * float(w)))
-    i, j, w = zip(*couplers, strict=True) if couplers else ((), (), ())
-    qubo = qubo_from_couplers(h, np.array(i, int), np.array(j, int), np.array(w, float), offset)
-    return qubo, tuple(labels[bit] if labels else str(bit) for bit in range(bits))
 
 
 @st.composite
@@ -108,14 +80,12 @@ def labels():
     return [f'u[vertex {i}|a b,ü,"x"\n\\ # % vartype=SPIN]' for i in range(30)]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", MODEL_ENDINGS)
 @given(model=qubos())
 def test_every_float_comes_back(ending, model, tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / f"model{ending}"
     write_qubo(model, None, path)
     back, _ = read_back(path)
-    if ending == ".json" and model.bits > back.bits:
-        pytest.fail("a bit was lost")
     assert identical(model, back)
 
 
@@ -183,7 +153,7 @@ def test_labels_that_are_plain_names_or_numbers_as_text(ending, tmp_path):
         assert read_back(tmp_path / f"m{ending}")[1] == tuple(labels)
 
 
-@pytest.mark.parametrize("ending", [ending for ending in QUADRATIC if ending in READABLE_ENDINGS])
+@pytest.mark.parametrize("ending", LABELLED)
 def test_models_of_dimod_come_back_equal(ending, tmp_path):
     for variables in ([0, 1, 2], ["x", "y z", "2"]):
         a, b, c = variables
@@ -191,9 +161,13 @@ def test_models_of_dimod_come_back_equal(ending, tmp_path):
             {a: 1.5, b: 0, c: 1 / 3}, {(a, b): 0.1, (b, c): -7e-12}, 2.5, "BINARY"
         )
         write_model(bqm, tmp_path / f"m{ending}")
-        back = read_model(tmp_path / f"m{ending}")
-        assert back == bqm
-        assert list(back.variables) == variables
+        qubo, labels = read_back(tmp_path / f"m{ending}")
+        assert identical(qubo, from_bqm(bqm)[0])
+        numbered = {".lp": ("x0", "x1", "x2"), ".qplib": ("x1", "x2", "x3")}
+        expected = tuple(map(str, variables))
+        assert labels == (numbered.get(ending, expected) if variables[0] == 0 else expected)
+    write_model(bqm, tmp_path / "m.bqm")
+    assert read_model(tmp_path / "m.bqm") == bqm
 
 
 def test_bqm_keeps_all_that_dimod_knows(tmp_path):
@@ -234,17 +208,6 @@ def test_dimod_reads_our_coo(qubo, labels, tmp_path):
     assert model == expected
 
 
-def test_coo_of_dimod_is_read(tmp_path):
-    bqm = dimod.BinaryQuadraticModel(
-        {0: 1.0, 1: -2.0, 2: 0.5}, {(0, 1): 0.25, (1, 2): 3}, 0.0, "SPIN"
-    )
-    (tmp_path / "m.coo").write_text(coo.dumps(bqm, vartype_header=True))
-    assert read_model(tmp_path / "m.coo") == bqm
-    qubo, _ = read_qubo(tmp_path / "m.coo")
-    for state in itertools.product([0, 1], repeat=3):
-        assert energy(qubo, state) == bqm.energy([2 * x - 1 for x in state])
-
-
 def test_scipy_reads_our_matrices(qubo, labels, tmp_path):
     states = np.random.default_rng(1).integers(0, 2, (20, qubo.bits))
     write_qubo(qubo, labels, tmp_path / "m.mtx")
@@ -256,17 +219,6 @@ def test_scipy_reads_our_matrices(qubo, labels, tmp_path):
         dense = matrix.toarray()
         expected = np.einsum("si,ij,sj->s", states, dense, states) + qubo.offset
         assert energy(qubo, states) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
-def test_matrices_of_scipy_are_read(kind, tmp_path):
-    dense = np.array([[1.0, 2.0, 0.0], [0.5, 0.0, -3.0], [0.0, 0.0, 4.0]])
-    matrix = scipy.sparse.coo_array(dense).asformat(kind)
-    scipy.sparse.save_npz(tmp_path / "m.npz", matrix)
-    qubo, _ = read_qubo(tmp_path / "m.npz")
-    for state in itertools.product([0, 1], repeat=3):
-        x = np.array(state)
-        assert energy(qubo, x) == x @ dense @ x
 
 
 def test_qbsolv_layout(tmp_path):
@@ -284,14 +236,23 @@ def test_qbsolv_layout(tmp_path):
     assert (tmp_path / "m.qubo").read_text().splitlines() == expected
 
 
-@pytest.mark.parametrize("ending", sorted({*ENDINGS} - {*READABLE_ENDINGS}))
-def test_a_format_that_is_only_written_says_what_is_read(ending, tmp_path):
-    write_qubo(random_qubo(3, 2), None, tmp_path / f"m{ending}")
+@pytest.mark.parametrize("ending", sorted({*MODEL_ENDINGS} - {".bqm"}))
+def test_a_format_that_is_only_written_says_what_reads_it(ending, tmp_path):
+    path = tmp_path / f"m{ending}"
+    write_qubo(random_qubo(3, 2), None, path)
+    readers = {
+        ".npz": "read it with scipy.sparse.load_npz, or ",
+        ".cqm": "read it with dimod.ConstrainedQuadraticModel.from_file, or ",
+        ".coo": "read it with dimod.serialization.coo.load, or ",
+        ".mtx": "read it with scipy.io.mmread, or ",
+        ".lp": "read it with dimod.lp.load, or ",
+        ".qplib": "read it with ommx.v1.Instance.load_qplib, or ",
+    }
     for read in (read_model, read_qubo):
         with pytest.raises(FormatError) as caught:
-            read(tmp_path / f"m{ending}")
-        told = f"{tmp_path}/m{ending}: {ending} files are written, not read. Give one of .bqm .npz .cqm .coo"
-        assert str(caught.value).startswith(told)
+            read(path)
+        remedy = f"{readers.get(ending, '')}write a .bqm file"
+        assert str(caught.value) == f"{path}: {ending} files are written, not read; {remedy}"
 
 
 def constrained_model(labels=("x 1", "y", "n")):
@@ -311,7 +272,7 @@ def test_constrained_models_come_back(ending, tmp_path):
     for labels in (("x 1", "y", "n"), ("x1", "y", "n")):
         model = constrained_model(labels)
         write_model(model, tmp_path / f"m{ending}")
-        back = read_model(tmp_path / f"m{ending}")
+        back = read_constrained(tmp_path / f"m{ending}")
         assert back.is_equal(model)
         assert list(back.variables) == list(model.variables)
 
@@ -323,23 +284,20 @@ def test_every_name_of_a_constraint_comes_back(ending, tmp_path):
     for name in names:
         model.add_constraint(dimod.Binary("x") <= 1, label=name)
     write_model(model, tmp_path / f"m{ending}")
-    assert (
-        set(read_model(tmp_path / f"m{ending}").constraints) == set(names) == set(model.constraints)
-    )
+    found = set(read_constrained(tmp_path / f"m{ending}").constraints)
+    assert found == set(names) == set(model.constraints)
     if ending == ".cqm":
         with (tmp_path / "m.cqm").open("rb") as file:
             assert len(dimod.ConstrainedQuadraticModel.from_file(file).constraints) == len(names)
 
 
-def test_dimod_reads_our_lp_and_we_read_dimods(tmp_path):
+def test_dimod_reads_our_lp(tmp_path):
     x, y, z = dimod.Binaries(["x", "y", "z"])
     model = dimod.ConstrainedQuadraticModel()
     model.set_objective(0.1 * x * y - 3 * z + 2.5 + y * z)
     model.add_constraint(x + y + z <= 2, label="c0")
     write_model(model, tmp_path / "ours.lp")
     assert dimod.lp.load(str(tmp_path / "ours.lp")).is_equal(model)
-    (tmp_path / "theirs.lp").write_text(dimod.lp.dumps(model))
-    assert read_model(tmp_path / "theirs.lp").is_equal(model)
 
 
 def test_dimod_reads_our_streamed_lp(qubo, labels, tmp_path):
@@ -349,169 +307,6 @@ def test_dimod_reads_our_streamed_lp(qubo, labels, tmp_path):
     expected = to_bqm(qubo, [f"x{i}" for i in range(qubo.bits)])
     assert {v: model.objective.get_linear(v) for v in model.variables} == dict(expected.linear)
     assert all(model.objective.get_quadratic(u, v) == w for u, v, w in expected.iter_quadratic())
-
-
-def test_lp_of_others_is_read(tmp_path):
-    text = r"""\ a comment
-Maximize
- obj: 2 x1 + 3x2 - x3 + [ 4 x1 * x2 - 2 x3 ^ 2 ] / 2 + 1
-Subject To
- x1 + x2 <= 1
- c2: - x1 + 2 x3
-   >= -3
-Bounds
- -2 <= x3 <= 4
- x4 free
- x5 >= -1.5
- x5 <= 1e1
-Binaries
- x1 x2
-Generals
- x3
-End
-"""
-    (tmp_path / "m.lp").write_text(text)
-    model = read_model(tmp_path / "m.lp")
-    state = {"x1": 1, "x2": 1, "x3": 3, "x4": 0, "x5": 0}
-    assert model.objective.energy(state) == -(2 + 3 - 3 + (4 - 18) / 2 + 1)
-    assert set(model.constraints) == {"c0", "c2"}
-    assert model.constraints["c2"].lhs.energy(state) == 5
-    assert (model.lower_bound("x3"), model.upper_bound("x3")) == (-2, 4)
-    assert (model.lower_bound("x5"), model.upper_bound("x5")) == (-1.5, 10)
-    assert model.lower_bound("x4") < -1e20
-
-
-QPLIB = """! a problem as the format's authors print it
-EXAMPLE  # problem name
-QML      mixed binary and continuous, linear constraints
-Maximize
-3 variables
-
-2 constraints
-4 # quadratic entries
-1 1 2.0  comments may follow
-2 1 -1.0 |
-3 2 3.0 |
-3 3 2.0
--0.5 default of the linear terms
-1
-2 4.0
-7.5 constant
-4
-1 1 1.0
-1 2 1.0
-2 1 1.0
-2 3 -2.0
-1e20
-1.0 lower sides
-0
-1e20 upper sides
-1
-2 1.0
--2.0 lower bounds
-1
-3 0
-1.5 upper bounds
-1
-3 1
-0 types
-1
-3 2
-0.0
-0
-0.0
-0
-0.0
-0
-1 names of variables
-2 y
-1
-2 balance
-"""
-
-
-def test_qplib_of_others_is_read(tmp_path):
-    """Each listed entry counts half, on and off the diagonal, as in the published files."""
-    (tmp_path / "m.qplib").write_text(QPLIB)
-    model = read_model(tmp_path / "m.qplib")
-    kinds = {v: model.vartype(v).name for v in model.variables}
-    assert kinds == {"x1": "REAL", "y": "REAL", "x3": "BINARY"}
-    assert (model.lower_bound("y"), model.upper_bound("y")) == (-2.0, 1.5)
-    x, y, z = 0.5, -1.5, 1
-    state = {"x1": x, "y": y, "x3": z}
-    value = (2 * x * x - y * x + 3 * z * y + 2 * z * z) / 2 - 0.5 * x + 4 * y - 0.5 * z + 7.5
-    assert model.objective.energy(state) == pytest.approx(-value)
-    rows = {
-        name: (row.lhs.energy(state), row.sense.value, row.rhs)
-        for name, row in model.constraints.items()
-    }
-    assert rows == {"c1": (x + y, ">=", 1.0), "balance": (x - 2 * z, "==", 1.0)}
-
-
-def test_qplib_rows_with_two_sides_and_none(tmp_path):
-    text = QPLIB.replace("1e20 upper sides\n1\n2 1.0", "9.0 upper sides\n0").replace(
-        "1.0 lower sides\n0", "1.0\n1\n2 -1e20"
-    )
-    (tmp_path / "m.qplib").write_text(text)
-    rows = {
-        name: (row.sense.value, row.rhs)
-        for name, row in read_model(tmp_path / "m.qplib").constraints.items()
-    }
-    assert rows == {"c1.lower": (">=", 1.0), "c1.upper": ("<=", 9.0), "balance": ("<=", 9.0)}
-    (tmp_path / "m.qplib").write_text(text.replace("9.0 upper", "1e20 upper"))
-    assert list(read_model(tmp_path / "m.qplib").constraints) == ["c1"]
-
-
-def test_every_expression_of_a_cqm_file_is_looked_at(tmp_path):
-    """Of the objective and of each constraint, before dimod reads it."""
-    write_model(constrained_model(), tmp_path / "m.cqm")
-    data = (tmp_path / "m.cqm").read_bytes()
-    parts, start = resealed(data), data.index(b"PK\x03\x04")
-    victims = [name for name, part in parts.items() if part.startswith(b"DIMODEXPR")]
-    assert "objective" in victims and len(victims) > 1
-    for victim in victims:
-        buffer = io.BytesIO()
-        buffer.write(data[:start])
-        with zipfile.ZipFile(buffer, "a") as archive:
-            for name, part in parts.items():
-                archive.writestr(
-                    name, part.replace(b"DIMODEXPR", b"DIMODEXXX") if name == victim else part
-                )
-        (tmp_path / "x.cqm").write_bytes(buffer.getvalue())
-        with pytest.raises(FormatError, match=r"a part of the \.cqm file is not an expression"):
-            read_model(tmp_path / "x.cqm")
-
-
-def test_an_archive_may_unpack_to_the_limit(tmp_path, monkeypatch):
-    write_qubo(random_qubo(6, 10), None, tmp_path / "m.npz")
-    with zipfile.ZipFile(tmp_path / "m.npz") as archive:
-        size = sum(info.file_size for info in archive.infolist())
-    monkeypatch.setenv("QUBAYES_MAX_UNPACKED", str(size))
-    assert read_qubo(tmp_path / "m.npz")[0].bits == 6
-    monkeypatch.setenv("QUBAYES_MAX_UNPACKED", str(size - 1))
-    with pytest.raises(FormatError, match=f"it unpacks to {size:,} bytes"):
-        read_qubo(tmp_path / "m.npz")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("2 1 -1.0 |", "2 1 inf |"),
-        ("2 4.0", "2 inf"),
-        ("7.5 constant", "nan"),
-        ("7.5 constant\n0", "7.5\n1\n1 2 1 inf"),
-        ("2 3 -2.0", "2 3 -inf"),
-    ],
-)
-def test_qplib_with_a_coefficient_that_is_not_finite(tmp_path, old, new):
-    # without quadratic entries of rows
-    text = QPLIB.replace("QML", "QMQ").replace("7.5 constant", "7.5 constant\n0")
-    (tmp_path / "m.qplib").write_text(text)
-    assert len(read_model(tmp_path / "m.qplib").constraints) == 2
-    assert old in text
-    (tmp_path / "m.qplib").write_text(text.replace(old, new, 1))
-    with pytest.raises(FormatError, match="a coefficient is infinite or not a number"):
-        read_model(tmp_path / "m.qplib")
 
 
 def qplib_pair(tmp_path):
@@ -575,27 +370,6 @@ def test_amplify_reads_our_qplib(tmp_path):
         assert all(kept) == model.check_feasible(state)
 
 
-def test_qplib_of_amplify_is_read(tmp_path):
-    amplify = pytest.importorskip("amplify")
-    x = amplify.VariableGenerator().array("Binary", 4, name="x")
-    objective = 1.5 * x[0] - 2 * x[2] + 0.25 * x[0] * x[2] - 4 * x[1] * x[3] + 7
-    at_most = amplify.less_equal(x[0] + x[1] + x[3], 2, label="two")
-    amplify.save_qplib(amplify.Model(objective, at_most), tmp_path / "m.qplib")
-    model = read_model(tmp_path / "m.qplib")
-    for state in states_of(["x_0", "x_1", "x_2", "x_3"]):
-        assert model.objective.energy(state) == value_of(objective, list(state.values()))
-        assert model.check_feasible(state) == (state["x_0"] + state["x_1"] + state["x_3"] <= 2)
-    assert list(model.constraints) == ["two"]
-    amplify.save_qplib(amplify.Model(objective), tmp_path / "q.qplib")
-    qubo, labels = read_qubo(tmp_path / "q.qplib")
-    assert energy(qubo, [1, 1, 1, 1]) == 1.5 - 2 + 0.25 - 4 + 7 and labels == (
-        "x_0",
-        "x_1",
-        "x_2",
-        "x_3",
-    )
-
-
 def annealer_problem():
     objective = qubo_from_couplers([1.5, 0.0, -2.0, 0.0], [0], [2], [1 / 3], 7.0)
     penalty = qubo_from_couplers([0.0, 0.5, 0.0, 0.0], [1], [3], [2.0], 1.0)
@@ -606,22 +380,15 @@ def annealer_problem():
 def test_problems_of_the_digital_annealer_come_back(tmp_path):
     problem = annealer_problem()
     write_model(problem, tmp_path / "m.json")
-    back = read_model(tmp_path / "m.json")
-    for one, other in zip(
-        (problem.objective, problem.penalty, problem.inequalities),
-        (back.objective, back.penalty, back.inequalities),
-        strict=True,
-    ):
+    parts = problem.objective, problem.penalty, problem.inequalities
+    for one, other in zip(parts, read_request(tmp_path / "m.json"), strict=True):
         assert identical(one, other)
-    assert back.labels == problem.labels
-    with pytest.raises(FormatError, match="penalty polynomial"):
-        read_qubo(tmp_path / "m.json")
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", MODEL_ENDINGS)
 def test_large_models_are_written_in_chunks(ending, tmp_path, monkeypatch):
     """Chunks far smaller than the model: rows that lie across a border, empty rows, a dense row."""
-    monkeypatch.setattr(qubo_module, "CHUNK", 7)
+    monkeypatch.setattr(qubo_module, "COUPLERS_AT_ONCE", 7)
     n = 40
     rows = np.concatenate([np.zeros(n - 1, int), [3, 3, 20], np.arange(25, 35)])
     cols = np.concatenate([np.arange(1, n), [5, 9, 38], np.arange(26, 36)])
@@ -630,7 +397,7 @@ def test_large_models_are_written_in_chunks(ending, tmp_path, monkeypatch):
     assert identical(qubo, read_back(tmp_path / f"m{ending}")[0])
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", MODEL_ENDINGS)
 def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
     if ending == ".cqm":
         pytest.skip("dimod stamps its archive with the time")
@@ -643,85 +410,9 @@ def test_same_model_same_bytes(ending, qubo, labels, tmp_path):
     ("name", "text", "message"),
     [
         ("m.txt", "", "ends in none of"),
-        ("m.coo", "0 0\n", "i j weight"),
-        ("m.coo", "0.5 0 1\n", "i j weight"),
-        ("m.coo", "-1 0 1\n", "names a bit"),
-        ("m.coo", "0 0 nan\n", "not a number"),
-        ("m.coo", '# qubayes label 1 "a"\n0 0 1\n1 1 1\n', "labels"),
-        ("m.coo", "# qubayes label 0 a\n0 0 1\n", "JSON"),
-        ("m.coo", "# vartype=INTEGER\n0 0 1\n", "vartype"),
-        ("m.coo", "# qubayes offset inf\n0 0 1\n", "not a number"),
-        ("m.coo", "0 99999999999 1.0\n", "bits"),
-        ("m.coo", "\x00", "i j weight"),
-        ("m.lp", "Minimize\n x\n", "End"),
-        ("m.lp", "Minimize\n x @@ ]\nEnd\n", "LP|objective|term"),
-        ("m.lp", "Minimize\n x\nSubject To\n x + y\nEnd\n", "senses <="),
-        ("m.lp", "Minimize\n 1e999 x\nEnd\n", "not finite"),
-        ("m.lp", "Minimize\n 2 [ x * y ] / 2\nEnd\n", "quadratic objective as"),
-        ("m.lp", "Minimize\n + 2 [ x * y ] / 2\nEnd\n", "in an LP file"),
-        ("m.lp", "Minimize\n 0x2\nEnd\n", "in an LP file"),
-        ("m.lp", "Minimize\n x ; + y\nEnd\n", "in an LP file"),
-        ("m.lp", "Minimize\n x\0\nEnd\n", "in an LP file"),
-        ("m.lp", "Minimize\n x\nsos\n s: S1 :: x: 1\nEnd\n", "in an LP file"),
-        ("m.lp", "minimise\n x\nEnd\n", "does not begin with Minimize"),
-        ("m.lp", "Minimize\n x\nMaximize\n y\nEnd\n", "two objectives"),
-        ("m.lp", "Minimize\n info\nEnd\n", "begin with inf or nan"),
-        ("m.lp", "Minimize\n x\nBounds\n x <= -1\nEnd\n", "exclude each other"),
-        ("m.lp", "Minimize\n x\nSubject To\n a: x >= 1\n a: x <= 2\nEnd\n", "m.lp"),
-        ("m.lp", "\\ qubayes label x 5\nMinimize\n x\nEnd\n", "is damaged"),
-        ("m.lp", '\\ qubayes label x "y"\nMinimize\n x + y\nEnd\n', "the same label"),
-        ("m.lp", "Minimize\n [ x ]\nEnd\n", "quadratic objective as"),
-        ("m.qplib", "x\nQXL\nminimize\n", "type such as QBL"),
-        ("m.qplib", "x\nQBN\nminimise\n", "minimize or maximize"),
-        ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 1\n", "i j weight"),
-        ("m.qplib", "x\nQBN\nminimize\n2\n2\n2 1 1.0\n", "ends inside a list of 2"),
-        ("m.qplib", "x\nQBN\nminimize\n2\n1\n3 1 1.0\n0\n0\n0\n", "outside 1 to 2"),
-        ("m.qplib", "x\nQBN\nminimize\n2\n1\n2 0 1.0\n0\n0\n0\n", "outside 1 to 2"),
-        ("m.qplib", "x\nQBN\nminimize\n-2\n", "count is expected"),
-        ("m.qplib", "x\nQBN\nminimize\n99999999999\n", "bits"),
-        (
-            "m.qplib",
-            "x\nQBN\nminimize\n9999999\n0\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n0\n",
-            "one term for ten bits",
-        ),
-        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nnan\n1e20\n0\n0\n0\n0\n0\n0\n", "not a number"),
-        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\nx\n", "number is expected"),
-        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n1\n2 a\n0\n", "there are 1"),
-        (
-            "m.qplib",
-            "x\nLCN\nminimize\n1\n0\n0\n0\n1e20\n3\n0\n2\n0\n0\n0\n0\n0\n0\n0\n",
-            "bounds from 3 to 2",
-        ),
-        ("m.qplib", "x\nLBN\nminimize\n1\n0\n0\n0\n1e20\n0\n0\n0\n0\n0\n", "ends where"),
-        ("m.json", "{}", "binary_polynomial is missing"),
-        (
-            "m.json",
-            '{"binary_polynomial": {"terms": [], "lambda": 1}}',
-            "only inequalities have one",
-        ),
-        (
-            "m.json",
-            '{"binary_polynomial": {"terms": []}, "penalty_binary_polynomial": {"terms": [], "lambda": 1}}',
-            "only inequalities have one",
-        ),
-        (
-            "m.json",
-            '{"binary_polynomial": {"terms": [{"c": 1, "p": [0, 1, 2]}]}}',
-            "at most two bits",
-        ),
-        ("m.json", '{"binary_polynomial": {"terms": [{"c": NaN, "p": [0]}]}}', "JSON"),
-        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1e300, "p": [0]}]}}', "2\\^52"),
-        ("m.json", '{"binary_polynomial": {"terms": [{"c": 1, "p": [100000]}]}}', "99999"),
-        (
-            "m.json",
-            '{"binary_polynomial": {"terms": []}, "inequalities": [{"terms": [], "lambda": 0}]}',
-            "lambda",
-        ),
-        ("m.json", '{"binary_polynomial": {"terms": []}} x', "Extra data"),
-        ("m.json", '{"a": ' + "[" * 100_000, "nested|JSON"),
         ("m.bqm", "DIMOD", "DIMODBQM"),
-        ("m.npz", "PK", "damaged"),
-        ("m.cqm", "DIMODCQM", "ends inside|no .cqm"),
+        ("m.bqm", "DIMODBQM", "ends inside its header"),
+        ("m.bqm", "DIMODBQM\3\0", "version 3.0"),
     ],
 )
 def test_bad_files_are_refused_in_one_line(name, text, message, tmp_path):
@@ -742,21 +433,18 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
         write_model({"a": 1}, tmp_path / "m.bqm")
     with pytest.raises(FormatError, match="distinct"):
         write_qubo(random_qubo(3, 2), ["a", "b", "b"], tmp_path / "m.bqm")
-    write_model(constrained_model(), tmp_path / "m.lp")
-    with pytest.raises(FormatError, match="constraints"):
-        read_qubo(tmp_path / "m.lp")
     spin = dimod.ConstrainedQuadraticModel()
     spin.set_objective(dimod.Spin("s") * 1.0)
     for ending in (".lp", ".qplib"):
         with pytest.raises(FormatError, match="spins"):
             write_model(spin, tmp_path / f"s{ending}")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.lp"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_writers_return_the_size_of_what_they_wrote(tmp_path):
     qubo = qubo_from_couplers([0.0, -0.5, 3.0], [0, 1], [1, 2], [0.25, -8.0], 100.0)
     bqm = to_bqm(qubo, ["a", "b", "c"])
-    for ending in ENDINGS:
+    for ending in MODEL_ENDINGS:
         assert write_qubo(qubo, ["a", "b", "c"], tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
         assert write_model(bqm, tmp_path / f"m{ending}") == (3, 2, 0, (0.25, 8.0))
     assert write_qubo(qubo_from_couplers([0.0], [], [], []), None, tmp_path / "m.bqm") == (
@@ -767,10 +455,8 @@ def test_writers_return_the_size_of_what_they_wrote(tmp_path):
     )
     for ending in CONSTRAINED_ENDINGS:
         size = write_model(constrained_model(), tmp_path / f"m{ending}")
-        assert (
-            size == (4, 2, 3, (0.1, 3.0))
-            and len(read_model(tmp_path / f"m{ending}").constraints) == size.constraints
-        )
+        assert size == (4, 2, 3, (0.1, 3.0))
+        assert len(read_constrained(tmp_path / f"m{ending}").constraints) == size.constraints
     assert write_model(annealer_problem(), tmp_path / "m.json") == (4, 2, 2, (1 / 3, 2.0))
 
 
@@ -810,6 +496,13 @@ def test_headers_that_lie_are_refused(changes, tmp_path):
         read_model(tmp_path / "m.bqm")
 
 
+def test_bits_of_a_file_up_to_the_limit(tmp_path):
+    for bits, message in ((10_000_000, "ends inside"), (10_000_001, "10000001 bits; 0 to 10,000")):
+        (tmp_path / "m.bqm").write_bytes(bqm_with(shape=[bits, 0]))
+        with pytest.raises(FormatError, match=message):
+            read_model(tmp_path / "m.bqm")
+
+
 def test_the_triangles_of_a_bqm_mirror_each_other(tmp_path):
     """Whichever coupler of one triangle is changed: its weight, or the bit that it names."""
     qubo = qubo_from_couplers([0.5, 1.0, 2.0, -1.0], [0, 0, 1], [1, 2, 3], [1.5, -2.0, 3.0])
@@ -826,25 +519,6 @@ def test_the_triangles_of_a_bqm_mirror_each_other(tmp_path):
             (tmp_path / "m.bqm").write_bytes(whole[:begin] + changed.tobytes())
             with pytest.raises(FormatError, match="do not mirror each other"):
                 read_model(tmp_path / "m.bqm")
-
-
-def test_arrays_that_claim_too_much_are_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
-        for name, array in {
-            "format": np.array(b"coo"),
-            "shape": np.array([2, 2]),
-            "row": np.array([0]),
-        }.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, array)
-            archive.writestr(f"{name}.npy", buffer.getvalue())
-        buffer = io.BytesIO()
-        np.lib.format.write_array_header_1_0(
-            buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
-        )
-        archive.writestr("data.npy", buffer.getvalue())
-    with pytest.raises(FormatError, match=r"a damaged \.npz file"):
-        read_model(tmp_path / "m.npz")
 
 
 def mutated(data, rng):
@@ -882,29 +556,12 @@ def mutated(data, rng):
     return bytes(data)
 
 
-def resealed(data):
-    """The archive in the bytes with checksums that fit its damaged parts; None if it is no archive any more."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            parts = {info.filename: archive.read(info) for info in archive.infolist()}
-    except Exception:
-        return None
-    return parts
-
-
-@pytest.mark.parametrize("ending", READABLE_ENDINGS)
-def test_damaged_files_only_raise_our_error(ending, tmp_path):
-    rng = random.Random(f"damage {ending}")
-    model = annealer_problem() if ending == ".json" else None
-    if ending in (".cqm", ".lp", ".qplib"):
-        model = constrained_model()
-    original = tmp_path / f"m{ending}"
-    if model is None:
-        write_qubo(random_qubo(6, 10), [f"u[{i}|a]" for i in range(6)], original)
-    else:
-        write_model(model, original)
+def test_damaged_files_only_raise_our_error(tmp_path):
+    rng = random.Random("damage .bqm")
+    original = tmp_path / "m.bqm"
+    write_qubo(random_qubo(6, 10), [f"u[{i}|a]" for i in range(6)], original)
     data = original.read_bytes()
-    damaged = tmp_path / f"damaged{ending}"
+    damaged = tmp_path / "damaged.bqm"
     refused = 0
     for _ in range(400):
         damaged.write_bytes(mutated(data, rng))
@@ -917,25 +574,17 @@ def test_damaged_files_only_raise_our_error(ending, tmp_path):
     assert refused > 100
 
 
-@pytest.mark.parametrize("ending", [".npz", ".cqm"])
-def test_damaged_parts_with_right_checksums_only_raise_our_error(ending, tmp_path):
-    rng = random.Random(f"parts {ending}")
-    write_model(constrained_model(), tmp_path / "m.cqm")
-    write_qubo(random_qubo(6, 10), [f"u[{i}|a]" for i in range(6)], tmp_path / "m.npz")
-    data = (tmp_path / f"m{ending}").read_bytes()
-    parts = resealed(data)
-    start = data.index(b"PK\x03\x04")
-    refused = 0
-    for _ in range(400):
-        buffer = io.BytesIO()
-        buffer.write(data[:start])
-        victim = rng.choice(sorted(parts))
-        with zipfile.ZipFile(buffer, "a") as archive:
-            for name, part in parts.items():
-                archive.writestr(name, mutated(part, rng) if name == victim else part)
-        (tmp_path / f"damaged{ending}").write_bytes(buffer.getvalue())
+def test_labels_that_are_nested_too_deeply_are_refused(tmp_path):
+    path = tmp_path / "m.bqm"
+    whole = to_bqm(random_qubo(1, 0), ["x"]).to_file().read()
+    refused = []
+    for depth in (3, 600, 900, 5000):
+        labels = b"[" * depth + b"1" + b"]" * depth
+        section = b"VARS" + struct.pack("<I", len(labels)) + labels
+        path.write_bytes(whole[: whole.index(b"VARS")] + section)
         try:
-            read_model(tmp_path / f"damaged{ending}")
-        except QubayesError:
-            refused += 1
-    assert refused > 100
+            assert read_model(path).num_variables == 1
+        except FormatError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            refused.append(depth)
+    assert refused[-1] == 5000 and refused[0] > 3

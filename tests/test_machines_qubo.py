@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qubayes import QubayesError
-from qubayes.machines.qubo import (
+from qubayes.machines import (
     Qubo,
     coefficient_range,
     energy,

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formulation_cases import candidates_of
-from qubayes.machines.qubo import energy
+from qubayes.machines import energy
 from qubayes.quadratize.decomposition import bits, decompose, holds
 from qubayes.quadratize.model import Decoder, Quadratic, paper_quadratic
 from qubayes.qubo import encode_sets, formulate

@@ -31,8 +31,13 @@ from qubayes.data import Dataset, write
 from qubayes.foundation.files import replacing
 from qubayes.foundation.progress import Progress
 from qubayes.learning import learn
-from qubayes.machines import KEY_VARIABLE, DigitalAnnealer, Patience, problem_of
-from qubayes.machines.qubo import qubo_from_couplers
+from qubayes.machines import (
+    KEY_VARIABLE,
+    DigitalAnnealer,
+    Patience,
+    problem_of,
+    qubo_from_couplers,
+)
 from qubayes.network import Network, fit, read_network, write_network
 from qubayes.report import Report, draw, render
 
@@ -303,22 +308,6 @@ def test_no_pickle() -> None:
                 for keyword in node.keywords:
                     if keyword.arg == "allow_pickle":
                         assert ast.unparse(keyword.value) == "False"
-
-
-def test_an_archive_with_a_pickle_is_refused(tmp_path: Path) -> None:
-    class Evil:
-        def __reduce__(self) -> tuple[object, ...]:
-            return Path.touch, (tmp_path / "owned",)
-
-    path = tmp_path / "x.npz"
-    np.savez(
-        path, format=np.array(b"csr"), shape=np.array([1, 1]), data=np.array([Evil()], dtype=object)
-    )
-    from qubayes.machines import read_model
-
-    with pytest.raises(QubayesError):
-        read_model(path)
-    assert not (tmp_path / "owned").exists()
 
 
 def test_programs_beside_the_data_are_not_run(tmp_path: Path) -> None:

@@ -356,8 +356,7 @@ def _formulation() -> Any:
 
 
 def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
-    from qubayes.machines import read_model, read_qubo, write_model, write_qubo
-    from qubayes.machines.qubo import qubo_from_couplers
+    from qubayes.machines import qubo_from_couplers, read_model, read_qubo, write_qubo
 
     small = qubo_from_couplers(
         np.array([1.0, -2.5, 0.0]), np.array([0, 1]), np.array([1, 2]), np.array([3.0, -0.5]), 7.0
@@ -367,30 +366,6 @@ def _models(folder: Path, kind: str) -> tuple[list[bytes], Read]:
         _bytes(folder, plain, lambda path: write_qubo(small, None, path)),
         _bytes(folder, plain, lambda path: write_qubo(small, ["a", "b c", "ü"], path)),
     ]
-    if plain in (".cqm", ".lp"):
-        from dimod import ConstrainedQuadraticModel, Integer, Real, quicksum
-
-        model = ConstrainedQuadraticModel()
-        i, j, x = (
-            Integer("i", upper_bound=7),
-            Integer("j", lower_bound=-3, upper_bound=3),
-            Real("x", upper_bound=9),
-        )
-        model.set_objective(i * j + 2 * i + x + 1)
-        model.add_constraint(quicksum([i, j]) <= 5, label="c0")
-        model.add_constraint(x - 2 * i >= -1, label="limit")
-        seeds.append(_bytes(folder, plain, lambda path: write_model(model, path)))
-    if plain == ".lp":
-        seeds.append(
-            b"\\ by hand\nMaximize\n obj: 3 a - b + [ 2 a * b + c ^ 2 ] / 2\nSubject To\n r1: a + b <= 1\n b + c >= 0\n"
-            b"Bounds\n -1 <= c <= 4\n a free\nBinary\n b\nGeneral\n c\nEnd\n"
-        )
-    if plain == ".json":
-        seeds.append(
-            b'{"fujitsuDA3": {"time_limit_sec": 10}, "binary_polynomial": {"terms": [{"c": 3.0, "p": [0, 1]}, {"c": -2,'
-            b' "p": [2]}, {"c": 7.0, "p": []}]}, "penalty_binary_polynomial": {"terms": [{"c": 1, "p": [0, 2]}]}, '
-            b'"inequalities": [{"terms": [{"c": 1.0, "p": [0]}, {"c": -2.0, "p": []}], "lambda": 1}]}'
-        )
     return seeds, lambda path, random: (read_model if random.random() < 0.5 else read_qubo)(path)
 
 
@@ -713,14 +688,9 @@ READERS = {
     "polynomial .json": Reader(".json", 40, _polynomial),
     "decoder .json": Reader(".json", 20, _decoder),
     "model .bqm": Reader(".bqm", 25, lambda folder: _models(folder, ".bqm")),
-    "model .coo": Reader(".coo", 20, lambda folder: _models(folder, ".coo")),
-    "model .coo.gz": Reader(
-        ".coo.gz", 8, lambda folder: _models(folder, ".coo"), damage.gzip_damage
+    "model .bqm.gz": Reader(
+        ".bqm.gz", 8, lambda folder: _models(folder, ".bqm"), damage.gzip_damage
     ),
-    "model .npz": Reader(".npz", 12, lambda folder: _models(folder, ".npz"), damage.zip_damage),
-    "model .cqm": Reader(".cqm", 8, lambda folder: _models(folder, ".cqm"), damage.zip_damage),
-    "model .lp": Reader(".lp", 40, lambda folder: _models(folder, ".lp")),
-    "model .json (Digital Annealer)": Reader(".json", 30, lambda folder: _models(folder, ".json")),
     "answers of the Digital Annealer": Reader(".json", 60, _answers),
     "formulation .qbf": Reader(".qbf", 12, _formulations, damage.formulation_damage),
     "certificate and scores (checker)": Reader(

@@ -205,8 +205,8 @@ def embed(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A model without constraints (.bqm .coo .npz .cqm .lp .qplib .json), or candidate sets "
-            "(.jkl .scores .pss .qbc): then our formulation and the paper's side by side."
+            help="A .bqm file, or candidate sets (.jkl .scores .pss .qbc): then our formulation "
+            "and the paper's side by side."
         ),
     ],
     topology: Annotated[

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -328,22 +328,10 @@ def read_text(path: str | Path, most: int | None = None) -> str:
     return text
 
 
-def lines_of(file: IO[bytes], longest: int = 1 << 26) -> Iterator[str]:
-    """Yield the lines of a text file, each with its end; raise for a line of more than `longest` bytes."""
-    while line := file.readline(longest + 1):
-        if len(line) > longest:
-            raise FormatError(f"a line of more than {longest:,} bytes; this is not a text file")
-        yield line.decode("utf-8")
-
-
-def parse_json(
-    text: str | bytes, objects: Callable[[list[tuple[str, Any]]], Any] | None = None
-) -> Any:
-    """Return the JSON value of the text; raise for NaN and infinities. `objects` makes values of (key, value) pairs."""
+def parse_json(text: str | bytes) -> Any:
+    """Return the JSON value of the text; raise for NaN and infinities."""
     try:
-        return json.loads(
-            text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=objects
-        )
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
     except QubayesError:
         raise
     except RecursionError:

@@ -421,12 +421,12 @@ class Outputs:
                     f"the {name} {path} has another ending; give it the ending {allowed[0]}"
                 )
         if self.qubo is not None:
-            # the QUBO wing is loaded only where it is needed
-            from ..machines import ENDINGS as MODELS
+            from ..machines import MODEL_ENDINGS  # a network alone needs no QUBO
 
-            if ending(self.qubo) not in MODELS:
+            if ending(self.qubo) not in MODEL_ENDINGS:
                 raise FormatError(
-                    f"{self.qubo} does not have the ending of a model; give one of {', '.join(MODELS)}"
+                    f"{self.qubo} does not have the ending of a model; "
+                    f"give one of {', '.join(MODEL_ENDINGS)}"
                 )
 
     @staticmethod

@@ -304,9 +304,9 @@ def formulate_file(
 
 def is_model(path: Path) -> bool:
     """Return whether the path has the ending of a model, which `formulate_file` writes."""
-    from ..machines import ENDINGS  # the QUBO wing
+    from ..machines import MODEL_ENDINGS  # `learn` alone needs no QUBO
 
-    return ending(path) in (*ENDINGS, ".qbf")
+    return ending(path) in (*MODEL_ENDINGS, ".qbf")
 
 
 def decode_file(

@@ -1,6 +1,12 @@
 """Files and requests for annealing machines."""
 
-from .annealer_client import KEY_VARIABLE, AnnealerSolutions, DigitalAnnealer, Patience
+from .annealer_client import (
+    KEY_VARIABLE,
+    AnnealerSolutions,
+    Answer,
+    DigitalAnnealer,
+    Patience,
+)
 from .digital_annealer import (
     AnnealerParameters,
     AnnealerProblem,
@@ -9,41 +15,60 @@ from .digital_annealer import (
     inequalities_of,
     problem_of,
 )
-from .embedding import Embedding, embed
+from .embedding import Embedding, embed, target_graph
 from .model_files import (
     CONSTRAINED_ENDINGS,
-    ENDINGS,
-    READABLE_ENDINGS,
-    ommx_values,
+    MODEL_ENDINGS,
     read_model,
     read_qubo,
-    to_ommx,
     write_model,
     write_qubo,
 )
-from .qubo import ModelSize
+from .ommx_models import ommx_values, to_ommx
+from .qubo import (
+    MOST_BITS,
+    ModelSize,
+    Qubo,
+    check_bits,
+    coefficient_range,
+    energy,
+    from_bqm,
+    qubo_from_couplers,
+    to_bqm,
+    upper_triangle,
+)
 
 __all__ = [
     "CONSTRAINED_ENDINGS",
-    "ENDINGS",
     "KEY_VARIABLE",
-    "READABLE_ENDINGS",
+    "MODEL_ENDINGS",
+    "MOST_BITS",
     "AnnealerParameters",
     "AnnealerProblem",
     "AnnealerSolutions",
+    "Answer",
     "DigitalAnnealer",
     "Embedding",
     "Inequalities",
     "ModelSize",
     "Patience",
+    "Qubo",
+    "check_bits",
+    "coefficient_range",
     "digital_annealer_json",
     "embed",
+    "energy",
+    "from_bqm",
     "inequalities_of",
     "ommx_values",
     "problem_of",
+    "qubo_from_couplers",
     "read_model",
     "read_qubo",
+    "target_graph",
+    "to_bqm",
     "to_ommx",
+    "upper_triangle",
     "write_model",
     "write_qubo",
 ]

@@ -1,7 +1,4 @@
-"""`Qubo`, a quadratic function of bits as flat arrays, and `ModelTerms`, the terms that a file lists.
-
-Construction, energies, conversion to and from dimod.
-"""
+"""`Qubo`, a quadratic function of bits as flat arrays: construction, energies, models of dimod."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
@@ -16,13 +13,7 @@ from ..foundation.errors import FormatError, QubayesError
 from ..foundation.jit import inner, kernel
 
 MOST_BITS = 2**31 - 1  # bits are numbered by 32-bit integers
-CHUNK = 1 << 20  # couplers that are written or read at once: a few dozen megabytes
-# No machine takes more bits (the largest hybrid service: 5,000,000). The header of a damaged file
-# may claim any number.
-MOST_BITS_OF_FILE = 10_000_000
-# Above this, a model needs at least one term for every ten bits: a file of a few lines that claims
-# more is damaged.
-MANY_BITS = 1_000_000
+COUPLERS_AT_ONCE = 1 << 20  # written at once: a few dozen megabytes
 
 
 class Qubo(NamedTuple):
@@ -51,7 +42,7 @@ class ModelSize(NamedTuple):
     bits: int  # all variables, of any kind
     couplers: int  # products of two variables in the objective and in penalties
     constraints: int
-    # least and largest absolute value of the objective's and the penalties'
+    # least and largest absolute value in the objective and in penalties
     coefficient_range: tuple[float, float]
 
 
@@ -73,7 +64,8 @@ def qubo_from_couplers(
     if linear.ndim != 1 or first.ndim != 1 or not first.shape == second.shape == values.shape:
         shapes = f"{linear.shape}, {first.shape}, {second.shape}, {values.shape}"
         raise QubayesError(
-            f"h, rows, cols, weights have shapes {shapes}; h and three equally long vectors are needed"
+            f"h, rows, cols, weights have shapes {shapes}; "
+            "h and three equally long vectors are needed"
         )
     if not (np.isfinite(linear).all() and np.isfinite(values).all() and np.isfinite(offset)):
         raise QubayesError(
@@ -83,18 +75,36 @@ def qubo_from_couplers(
     if diagonal.any():
         np.add.at(linear, first[diagonal], values[diagonal])
         first, second, values = first[~diagonal], second[~diagonal], values[~diagonal]
-    low, high, bits = np.minimum(first, second), np.maximum(first, second), len(linear)
-    by_high, order = np.empty((2, len(low)), np.int64)
+    low = np.minimum(first, second)
+    high = np.maximum(first, second)
+    return _symmetric(linear, _summed(low, high, values, len(linear)), float(offset))
+
+
+def _summed(
+    low: SmallInts, high: SmallInts, weights: Floats, bits: int
+) -> tuple[SmallInts, SmallInts, Floats]:
+    """Return the pairs in ascending order, equal ones summed in the given order, without zeros."""
+    by_high = np.empty(len(low), np.int64)
+    order = np.empty(len(low), np.int64)
     _sort_by(high, np.arange(len(low)), np.zeros(bits + 1, np.int64), by_high)
     _sort_by(low, by_high, np.zeros(bits + 1, np.int64), order)
-    sums = np.empty_like(low), np.empty_like(high), np.empty_like(values)
-    kept = int(_merge(order, low, high, values, *sums))
-    low, high, values = (array[:kept] for array in sums)
+    rows = np.empty_like(low)
+    cols = np.empty_like(high)
+    sums = np.empty_like(weights)
+    kept = int(_merge(order, low, high, weights, rows, cols, sums))
+    return rows[:kept], cols[:kept], sums[:kept]
+
+
+def _symmetric(linear: Floats, pairs: tuple[SmallInts, SmallInts, Floats], offset: float) -> Qubo:
+    """Return the QUBO of pairs (i, j, weight), i < j ascending, each in the rows of both its bits."""
+    low, high, weights = pairs
+    bits = len(linear)
     left = np.bincount(high, minlength=bits)  # entries of each row left of the diagonal
     indptr = np.concatenate([[0], np.cumsum(left + np.bincount(low, minlength=bits))])
-    indices, both = np.empty(2 * kept, np.int32), np.empty(2 * kept, np.float64)
-    _mirror(low, high, values, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
-    return Qubo(frozen(linear), frozen(indptr), frozen(indices), frozen(both), float(offset))
+    indices = np.empty(2 * len(low), np.int32)
+    both = np.empty(2 * len(low), np.float64)
+    _mirror(low, high, weights, indptr[:-1].copy(), indptr[:-1] + left, indices, both)
+    return Qubo(frozen(linear), frozen(indptr), frozen(indices), frozen(both), offset)
 
 
 def check_bits(bits: int) -> None:
@@ -108,7 +118,7 @@ def check_bits(bits: int) -> None:
 def upper_triangle(
     qubo: Qubo, start: int = 0, stop: int | None = None
 ) -> tuple[Ints, SmallInts, Floats]:
-    """Return (i, j, J_ij) of the couplers i < j whose i lies in [start, stop), in ascending (i, j)."""
+    """Return (i, j, J_ij) of the couplers i < j with i in [start, stop), in ascending (i, j)."""
     stop = qubo.bits if stop is None else stop
     first, last = qubo.indptr[start], qubo.indptr[stop]
     rows = np.repeat(np.arange(start, stop), np.diff(qubo.indptr[start : stop + 1]))
@@ -119,10 +129,9 @@ def upper_triangle(
 
 def coupler_chunks(qubo: Qubo) -> Iterator[tuple[AnyArray, AnyArray, Floats]]:
     """Yield (i, j, J_ij) with i < j in ascending order, in chunks of bounded size."""
-    cuts = (
-        np.searchsorted(qubo.indptr, np.arange(0, len(qubo.indices), 2 * CHUNK), side="right") - 1
-    )
-    for start, stop in pairwise([*dict.fromkeys(cuts.tolist()), qubo.bits]):
+    entries = np.arange(0, len(qubo.indices), 2 * COUPLERS_AT_ONCE)
+    rows = np.searchsorted(qubo.indptr, entries, side="right") - 1
+    for start, stop in pairwise([*dict.fromkeys(rows.tolist()), qubo.bits]):
         yield upper_triangle(qubo, start, stop)
 
 
@@ -131,7 +140,8 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
     bits: AnyArray = np.asarray(states)
     if bits.ndim == 0 or bits.shape[-1] != qubo.bits:
         raise QubayesError(
-            f"states of shape {bits.shape} do not fit a QUBO of {qubo.bits} bits; give (..., {qubo.bits})"
+            f"states of shape {bits.shape} do not fit a QUBO of {qubo.bits} bits; "
+            f"give (..., {qubo.bits})"
         )
     flat = np.ascontiguousarray(bits.reshape(int(np.prod(bits.shape[:-1])), qubo.bits) != 0)
     energies = np.empty(len(flat))
@@ -141,12 +151,15 @@ def energy(qubo: Qubo, states: npt.ArrayLike) -> Floats:
 
 
 def coefficient_range(*qubos: Qubo) -> tuple[float, float]:
-    """Return the (least, largest) absolute value of the non-zero coefficients h and J; (0, 0) without any."""
-    parts = [np.abs(array[array != 0]) for qubo in qubos for array in (qubo.h, qubo.weights)]
-    parts = [part for part in parts if part.size]
-    if not parts:
+    """Return the (least, largest) absolute value of the non-zero coefficients h and J.
+
+    (0, 0) if there are none."""
+    arrays = [array for qubo in qubos for array in (qubo.h, qubo.weights)]
+    sizes = [np.abs(array[array != 0]) for array in arrays]
+    sizes = [part for part in sizes if part.size]
+    if not sizes:
         return 0.0, 0.0
-    return float(min(part.min() for part in parts)), float(max(part.max() for part in parts))
+    return float(min(part.min() for part in sizes)), float(max(part.max() for part in sizes))
 
 
 def check_labels(labels: Sequence[Hashable], bits: int) -> None:
@@ -167,7 +180,9 @@ def to_bqm(qubo: Qubo, labels: Sequence[Hashable] | None = None) -> "dimod.Binar
 
 
 def from_bqm(bqm: "dimod.BinaryQuadraticModel") -> tuple[Qubo, tuple[str, ...]]:
-    """Return (QUBO, labels as text) of a model, bits in the model's order. Spins s become bits x: s = 2 x - 1."""
+    """Return (QUBO, labels as text) of a model, bits in the model's order.
+
+    Spins s become bits x: s = 2 x - 1."""
     labels = tuple(str(label) for label in bqm.variables)
     if len(set(labels)) != len(labels):
         raise QubayesError(
@@ -185,77 +200,6 @@ def bqm_vectors(
     return vectors.linear_biases, *vectors.quadratic, float(vectors.offset)
 
 
-class ModelTerms(NamedTuple):
-    """A quadratic function of bits or spins as a file lists it; pairs in any order, perhaps repeated."""
-
-    h: AnyArray  # (n,)
-    rows: AnyArray  # (couplers,)
-    cols: AnyArray  # (couplers,)
-    weights: AnyArray  # (couplers,)
-    offset: float
-    labels: Sequence[Hashable] | None  # None: 0..n-1
-    vartype: str = "BINARY"  # or "SPIN"
-
-    @staticmethod
-    def of_entries(
-        bits: int,
-        entries: tuple[AnyArray, AnyArray, AnyArray],
-        offset: float,
-        labels: Sequence[Hashable] | None,
-        vartype: str = "BINARY",
-    ) -> "ModelTerms":
-        """Return the terms of entries (i, j, w): those with i = j are linear, the others couplers."""
-        i, j, w = entries
-        check_size(bits, len(i) + len(labels or ()))
-        if len(i) and not 0 <= min(i.min(), j.min()) <= max(i.max(), j.max()) < bits:
-            raise FormatError(f"an entry names a bit outside 0 to {bits - 1}")
-        linear, h = i == j, np.zeros(bits)
-        h[i[linear]] = -0.0  # -0.0 + w = w for every w, also for -0.0
-        np.add.at(h, i[linear], w[linear])
-        return ModelTerms(h, i[~linear], j[~linear], w[~linear], offset, labels, vartype).checked()
-
-    def checked(self) -> "ModelTerms":
-        """Return the terms; raise unless coefficients are finite, pairs name bits and labels are distinct."""
-        n, pairs = len(self.h), np.concatenate([self.rows, self.cols])
-        if not (
-            np.isfinite(self.h).all()
-            and np.isfinite(self.weights).all()
-            and np.isfinite(self.offset)
-        ):
-            raise FormatError("a coefficient is infinite or not a number")
-        if len(pairs) and not 0 <= pairs.min() <= pairs.max() < n:
-            raise FormatError(f"a coupler names a bit outside 0 to {n - 1}")
-        if self.labels is not None:
-            check_labels(self.labels, n)
-        return self
-
-    def bqm(self) -> "dimod.BinaryQuadraticModel":
-        """Return the function as dimod's model, of the same vartype and precision."""
-        labels = range(len(self.h)) if self.labels is None else self.labels
-        quadratic, vartype = (self.rows, self.cols, self.weights), dimod.Vartype[self.vartype]
-        return dimod.BinaryQuadraticModel.from_numpy_vectors(
-            self.h, quadratic, self.offset, vartype, variable_order=list(labels), dtype=self.h.dtype
-        )
-
-    def qubo(self) -> tuple[Qubo, tuple[str, ...]]:
-        """Return (QUBO, labels as text)."""
-        if self.vartype == "SPIN":
-            return from_bqm(self.bqm())
-        labels = range(len(self.h)) if self.labels is None else self.labels
-        qubo = qubo_from_couplers(self.h, self.rows, self.cols, self.weights, self.offset)
-        return qubo, tuple(str(label) for label in labels)
-
-
-def check_size(bits: int, terms: int | None = None) -> None:
-    """Raise if a file claims more bits than any model has, or than its number of terms explains."""
-    if not 0 <= bits <= MOST_BITS_OF_FILE:
-        raise FormatError(f"{bits} bits; 0 to {MOST_BITS_OF_FILE:,} are allowed")
-    if terms is not None and bits > max(MANY_BITS, 10 * terms):
-        raise FormatError(
-            f"{bits:,} bits and {terms:,} terms; beyond {MANY_BITS:,} bits, at least one term for ten bits is needed"
-        )
-
-
 def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
     array: AnyArray = np.asarray(values)
     if array.size and (array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= bits):
@@ -265,7 +209,9 @@ def _indices(values: npt.ArrayLike, bits: int) -> AnyArray:
 
 @kernel
 def _sort_by(keys: SmallInts, order: Ints, start: Ints, result: Ints) -> None:
-    """Sort `order` by keys[order] into `result`, stably. `start` holds zeros: one more than there are keys."""
+    """Sort `order` by keys[order] into `result`, stably.
+
+    `start` holds zeros: one more than there are keys."""
     for i in range(len(keys)):
         start[keys[i] + 1] += 1
     for key in range(len(start) - 1):
@@ -291,12 +237,16 @@ def _merge(
     kept = 0
     k = 0
     while k < len(order):
-        i, j, total = low[order[k]], high[order[k]], 0.0
+        i = low[order[k]]
+        j = high[order[k]]
+        total = 0.0
         while k < len(order) and low[order[k]] == i and high[order[k]] == j:
             total += weights[order[k]]
             k += 1
         if total != 0.0:
-            rows[kept], cols[kept], sums[kept] = i, j, total
+            rows[kept] = i
+            cols[kept] = j
+            sums[kept] = total
             kept += 1
     return kept
 
@@ -311,11 +261,15 @@ def _mirror(
     indices: SmallInts,
     both: Floats,
 ) -> None:
-    """Write each pair into the rows of both its bits; `left` and `right` are the next free places of each row."""
+    """Write each pair into the rows of both its bits.
+
+    `left` and `right` are the next free places of each row."""
     for k in range(len(low)):
-        i, j, weight = low[k], high[k], weights[k]
-        indices[right[i]], both[right[i]] = j, weight
-        indices[left[j]], both[left[j]] = i, weight
+        i, j = low[k], high[k]
+        indices[right[i]] = j
+        indices[left[j]] = i
+        both[right[i]] = weights[k]
+        both[left[j]] = weights[k]
         right[i] += 1
         left[j] += 1
 
@@ -327,8 +281,7 @@ def _energies(
     """Set energies[s] to h.x + sum_{i<j} J_ij x_i x_j for the state in row s.
 
     Compensated summation: millions of the paper's penalties cancel in a feasible state, and plain
-    sums are off by
-    0.002 on andes.
+    sums are off by 0.002 on andes.
     """
     for s in range(len(states)):
         total, lost = 0.0, 0.0
